@@ -28,25 +28,66 @@ def main(arguments: Sequence[str]) -> None:
         epilog="\n".join(f"{name:14}{what}" for name, what in NAMES.items()),
     )
     micro.add_argument("name", choices=NAMES, metavar="NAME", help="one of those below")
-    micro.add_argument("arguments", nargs=argparse.REMAINDER, help="of that benchmark; --help names them")
+    micro.add_argument(
+        "arguments", nargs=argparse.REMAINDER, help="of that benchmark; --help names them"
+    )
     run = commands.add_parser("run", help="run the suite: every competitor over every query")
     run.add_argument("--profile", choices=_PROFILES, default="default", help="how much is run")
-    run.add_argument("--output", type=Path, metavar="FILE.json", help="rows of results; a CSV file goes beside it")
+    run.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE.json",
+        help="rows of results; a CSV file goes beside it",
+    )
     run.add_argument("--seed", type=int, default=42, help="of the generated data")
-    run.add_argument("--only", nargs="+", metavar="COMPETITOR", help="names of competitors; all without it")
-    run.add_argument("--queries", nargs="+", metavar="QUERY", help="names of queries; all without it")
-    run.add_argument("--sizes", nargs="+", type=int, metavar="TRIPLES", help="those of the profile without it")
-    run.add_argument("--real", metavar="FOLDER|URL", help="also run over real DBpedia files of this folder or mirror")
-    run.add_argument("--endpoint", metavar="URL", help="ask a live endpoint alone: few queries, one request a second")
-    run.add_argument("--contact", metavar="ADDRESS", help="mail or web address that the live endpoint is told")
-    run.add_argument("--every", type=float, default=1.0, metavar="SECONDS", help="between requests to a live endpoint")
-    run.add_argument("--check", action="store_true", help="fail unless all of this package is right and others run")
-    run.add_argument("--fresh", action="store_true", help="forget the rows that the output file has")
-    data = commands.add_parser("data", help="write the data sets of a profile, and check what the queries find")
+    run.add_argument(
+        "--only", nargs="+", metavar="COMPETITOR", help="names of competitors; all without it"
+    )
+    run.add_argument(
+        "--queries", nargs="+", metavar="QUERY", help="names of queries; all without it"
+    )
+    run.add_argument(
+        "--sizes", nargs="+", type=int, metavar="TRIPLES", help="those of the profile without it"
+    )
+    run.add_argument(
+        "--real",
+        metavar="FOLDER|URL",
+        help="also run over real DBpedia files of this folder or mirror",
+    )
+    run.add_argument(
+        "--endpoint",
+        metavar="URL",
+        help="ask a live endpoint alone: few queries, one request a second",
+    )
+    run.add_argument(
+        "--contact", metavar="ADDRESS", help="mail or web address that the live endpoint is told"
+    )
+    run.add_argument(
+        "--every",
+        type=float,
+        default=1.0,
+        metavar="SECONDS",
+        help="between requests to a live endpoint",
+    )
+    run.add_argument(
+        "--check",
+        action="store_true",
+        help="fail unless all of this package is right and others run",
+    )
+    run.add_argument(
+        "--fresh", action="store_true", help="forget the rows that the output file has"
+    )
+    data = commands.add_parser(
+        "data", help="write the data sets of a profile, and check what the queries find"
+    )
     data.add_argument("--profile", choices=_PROFILES, default="default")
     data.add_argument("--seed", type=int, default=42, help="of the generated data")
-    report = commands.add_parser("report", help="write tables, plots and pages from the rows of a run")
-    report.add_argument("results", nargs="?", type=Path, metavar="FILE.json", help="those of the docs without it")
+    report = commands.add_parser(
+        "report", help="write tables, plots and pages from the rows of a run"
+    )
+    report.add_argument(
+        "results", nargs="?", type=Path, metavar="FILE.json", help="those of the docs without it"
+    )
     report.add_argument("--output", type=Path, metavar="FOLDER", help="docs/benchmarks without it")
     known = parser.parse_args(arguments)
     # modules are imported where they are needed: a benchmark of memory shall not hold what the suite imports

@@ -170,7 +170,12 @@ class _Watch:
     """Samples the memory of a process and all below it, and kills them at a limit, on a thread of its own."""
 
     def __init__(
-        self, root: int, started: float, timeout: float | None, memory: int | None, beside: Sequence[int]
+        self,
+        root: int,
+        started: float,
+        timeout: float | None,
+        memory: int | None,
+        beside: Sequence[int],
     ) -> None:
         self.ending: Ending | None = None
         self.peak = 0
@@ -224,7 +229,9 @@ def tree(*roots: int) -> Iterator[tuple[int, int, float]]:
     parents: dict[int, int] = {}
     children: dict[int, list[int]] = {}
     found: dict[int, tuple[int, float]] = {}
-    spaces: dict[int, tuple[str, int]] = {}  # a place in memory that each program draws, and the size of all of it
+    spaces: dict[
+        int, tuple[str, int]
+    ] = {}  # a place in memory that each program draws, and the size of all of it
     waiting = [*roots]
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
@@ -327,7 +334,9 @@ def alternate(
 def busy_cores() -> Iterator[None]:
     """Keeps all cores but one busy with other processes; threads of this process still run wherever they may."""
     cores = os.sched_getaffinity(0)
-    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in cores - {min(cores)}]
+    others = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in cores - {min(cores)}
+    ]
     try:
         for other, core in zip(others, cores - {min(cores)}, strict=True):
             os.sched_setaffinity(other.pid, {core})
@@ -355,7 +364,9 @@ def check_log(chunks: Iterable[bytes], messages: int, quads: int) -> None:
     found = sum(line == b"# @message" for line in log.split(b"\n"))
     read = sum(1 for _ in ox.parse(log, ox.RdfFormat.N_QUADS))
     if (found, read) != (messages, quads):
-        raise SystemExit(f"wrong log: {found} messages with {read} quads instead of {messages} with {quads}")
+        raise SystemExit(
+            f"wrong log: {found} messages with {read} quads instead of {messages} with {quads}"
+        )
 
 
 def report(name: str, title: str, figures: Sequence[Figure]) -> None:
@@ -376,10 +387,15 @@ def record(name: str, rows: Sequence[Any]) -> None:
     written = {
         "benchmark": name,
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": {"cores": os.cpu_count(), "system": platform.system(), "python": platform.python_version()},
+        "machine": {
+            "cores": os.cpu_count(),
+            "system": platform.system(),
+            "python": platform.python_version(),
+        },
         "load": [round(load, 1) for load in _LOAD],
         "versions": {
-            package: version(package) for package in ("construct-messages", "pyoxigraph", "msgspec", "aiohttp")
+            package: version(package)
+            for package in ("construct-messages", "pyoxigraph", "msgspec", "aiohttp")
         },
         "figures": [asdict(row) for row in rows],
     }

@@ -12,7 +12,12 @@ from typing import Final
 from construct_messages.errors import TermError, UsageError
 from construct_messages.message import Message, Quad
 from construct_messages.terms import FORBIDDEN, Lenience, Term, parse_term
-from construct_messages.terms.grammar import CANONICAL_BLANK, CANONICAL_IRI, CANONICAL_LITERAL, compiled
+from construct_messages.terms.grammar import (
+    CANONICAL_BLANK,
+    CANONICAL_IRI,
+    CANONICAL_LITERAL,
+    compiled,
+)
 
 # nearly all terms, but for blank nodes in triple terms and such: what it does not know is read
 _USUAL: Final = f"{CANONICAL_IRI}|{CANONICAL_LITERAL}|{CANONICAL_BLANK}"
@@ -53,7 +58,8 @@ class Checker:
         self._messages += 1
         if not isinstance(message, Message):
             raise UsageError(
-                f"message {self._messages} is a {type(message).__name__}", hint="make it by Message([Quad(…), …])"
+                f"message {self._messages} is a {type(message).__name__}",
+                hint="make it by Message([Quad(…), …])",
             )
         if message.checked:
             return
@@ -65,7 +71,9 @@ class Checker:
             if predicate not in predicates:
                 self._learn(1, quad)
             # an object is the term that is seldom met again
-            if object not in objects and not (isinstance(object, str) and self._usual.fullmatch(object)):
+            if object not in objects and not (
+                isinstance(object, str) and self._usual.fullmatch(object)
+            ):
                 self._learn(2, quad)
             if graph not in graphs:
                 self._learn(3, quad)
@@ -78,7 +86,9 @@ class Checker:
             self._check_term(term, position, starts)
         except TermError as error:
             shown = " ".join(str(part) for part in quad if part is not None)
-            raise TermError(f"message {self._messages}: {error.message}: {shown} .", hint=error.hint or _HINT) from None
+            raise TermError(
+                f"message {self._messages}: {error.message}: {shown} .", hint=error.hint or _HINT
+            ) from None
         assert term is not None
         if len(term) <= _LONGEST:
             known = self._known[place]
@@ -92,7 +102,9 @@ class Checker:
         if not self._usual.fullmatch(term):
             canonical = parse_term(term, lenience=self._lenience, generalized=self._generalized)
             if canonical != term:
-                raise TermError(f"the {position} {term} is not canonical", hint=f"write it as {canonical}")
+                raise TermError(
+                    f"the {position} {term} is not canonical", hint=f"write it as {canonical}"
+                )
         if not self._generalized and term.startswith(starts):
             raise TermError(f"{term} cannot be the {position}", hint=_PLACES)
 

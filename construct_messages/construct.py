@@ -123,13 +123,23 @@ def construct_messages(
     if isinstance(default_graph, str):
         default_graph = (default_graph,)
     if group_order not in ("appearance", "sorted"):
-        raise UsageError(f"group_order={group_order!r} is unknown", hint='choose "appearance" or "sorted"')
-    limits = {"group_limit": group_limit, "distinct_limit": distinct_limit, "page_size": page_size, "timeout": timeout}
+        raise UsageError(
+            f"group_order={group_order!r} is unknown", hint='choose "appearance" or "sorted"'
+        )
+    limits = {
+        "group_limit": group_limit,
+        "distinct_limit": distinct_limit,
+        "page_size": page_size,
+        "timeout": timeout,
+    }
     for name, value in limits.items():
         if value is not None and value <= 0:
             raise UsageError(f"{name}={value} must be more than 0")
     if page_key is not None and page_size is None:
-        raise UsageError(f"page_key={page_key!r} is given without page_size", hint="give the solutions per request")
+        raise UsageError(
+            f"page_key={page_key!r} is given without page_size",
+            hint="give the solutions per request",
+        )
     if max_messages is not None and max_messages < 0:
         raise UsageError(f"max_messages={max_messages} is negative")
     if skolemize is not None:
@@ -144,15 +154,27 @@ def construct_messages(
         allow_stale=allow_stale,
         lenient=lenient,
     )
-    parsed = ConstructQuery.parse(query, base=base, prefixes=prefixes, predefined=opened.predefined, group_by=group_by)
+    parsed = ConstructQuery.parse(
+        query, base=base, prefixes=prefixes, predefined=opened.predefined, group_by=group_by
+    )
     select = parsed.rewritten
     if bindings:
-        select = select.bind({name.lstrip("?$"): as_term(value) for name, value in bindings.items()})
+        select = select.bind(
+            {name.lstrip("?$"): as_term(value) for name, value in bindings.items()}
+        )
     keys = tuple(name.lstrip("?$") for name in group_by)
     if keys and group_order == "sorted":
         select = select.sorted_by(keys)
     options = Options(
-        keys, group_order, group_limit, distinct, distinct_limit, skip_empty, skolemize, max_messages, strict
+        keys,
+        group_order,
+        group_limit,
+        distinct,
+        distinct_limit,
+        skip_empty,
+        skolemize,
+        max_messages,
+        strict,
     )
     return QueryMessages(
         parsed,
@@ -185,7 +207,13 @@ class QueryMessages(SingleUse):
     _again = "construct_messages"
 
     def __init__(
-        self, query: ConstructQuery, source: Source, request: Request, options: Options, *, owns_source: bool
+        self,
+        query: ConstructQuery,
+        source: Source,
+        request: Request,
+        options: Options,
+        *,
+        owns_source: bool,
     ) -> None:
         super().__init__()
         self.query = query
@@ -306,7 +334,9 @@ class QueryMessages(SingleUse):
             UnsupportedByFormat, SourceError: see `serialize`; no file is written.
         """
         with log_file(target) as write:
-            for chunk in self.serialize(format_of_target(target, format), messages, prefixes=prefixes, options=options):
+            for chunk in self.serialize(
+                format_of_target(target, format), messages, prefixes=prefixes, options=options
+            ):
                 write(chunk)
         return self.message_count
 
@@ -339,9 +369,13 @@ class QueryMessages(SingleUse):
 # generators' `finally` run.
 
 
-def _pull(source: Source, request: Request, assembly: Assembly, owns_source: bool) -> Generator[Solutions]:
+def _pull(
+    source: Source, request: Request, assembly: Assembly, owns_source: bool
+) -> Generator[Solutions]:
     try:
-        if assembly.left == 0 or request.select.limit == 0:  # which some endpoints take for no limit
+        if (
+            assembly.left == 0 or request.select.limit == 0
+        ):  # which some endpoints take for no limit
             return
         with closing(source.solutions(request)) as batches:
             for batch in batches:
@@ -355,9 +389,13 @@ def _pull(source: Source, request: Request, assembly: Assembly, owns_source: boo
             source.close()
 
 
-async def _apull(source: Source, request: Request, assembly: Assembly, owns_source: bool) -> AsyncGenerator[Solutions]:
+async def _apull(
+    source: Source, request: Request, assembly: Assembly, owns_source: bool
+) -> AsyncGenerator[Solutions]:
     try:
-        if assembly.left == 0 or request.select.limit == 0:  # which some endpoints take for no limit
+        if (
+            assembly.left == 0 or request.select.limit == 0
+        ):  # which some endpoints take for no limit
             return
         async with aclosing(source.asolutions(request)) as batches:
             async for batch in batches:
@@ -378,7 +416,9 @@ def _iterate(batches: Generator[Solutions], assembly: Assembly) -> Generator[Mes
         yield from assembly.finish()
 
 
-async def _aiterate(batches: AsyncGenerator[Solutions], assembly: Assembly) -> AsyncGenerator[Message]:
+async def _aiterate(
+    batches: AsyncGenerator[Solutions], assembly: Assembly
+) -> AsyncGenerator[Message]:
     async with aclosing(batches):
         async for batch in batches:
             for message in assembly.feed(batch):
@@ -395,7 +435,9 @@ def _serialize(batches: Generator[Solutions], writing: Writing) -> Generator[byt
         yield from filter(None, writing.finish())
 
 
-async def _aserialize(batches: AsyncGenerator[Solutions], writing: Writing) -> AsyncGenerator[bytes]:
+async def _aserialize(
+    batches: AsyncGenerator[Solutions], writing: Writing
+) -> AsyncGenerator[bytes]:
     import asyncio
 
     async with aclosing(batches):

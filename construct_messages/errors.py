@@ -86,8 +86,12 @@ def shown(text: str) -> str:
     """
     # the spaces of a text that is longer are not all looked at
     line = " ".join(text[: 10 * _SHOWN].split())
-    if not line.isprintable():  # it could move the cursor of a terminal, or hide what stands beside it
-        line = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in line)
+    if (
+        not line.isprintable()
+    ):  # it could move the cursor of a terminal, or hide what stands beside it
+        line = "".join(
+            each if each.isprintable() else each.encode("unicode_escape").decode() for each in line
+        )
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
 
 
@@ -128,7 +132,9 @@ class NotAcceptable(ConstructMessagesError):
 
     default_status = 406
 
-    def __init__(self, message: str, *, hint: str | None = None, offered: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, message: str, *, hint: str | None = None, offered: tuple[str, ...] = ()
+    ) -> None:
         super().__init__(message, hint=hint)
         self.offered = offered
 
@@ -223,7 +229,14 @@ class LogError(ConstructMessagesError, ValueError):
 
     default_status = 400
 
-    def __init__(self, message: str, *, number: int, position: Position | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        number: int,
+        position: Position | None = None,
+        hint: str | None = None,
+    ) -> None:
         super().__init__(message, position=position, hint=hint)
         self.number = number
 
@@ -247,7 +260,12 @@ class UnsupportedQuery(QueryError):
     default_status = 501
 
     def __init__(
-        self, message: str, *, fragment: str, position: Position | None = None, hint: str | None = None
+        self,
+        message: str,
+        *,
+        fragment: str,
+        position: Position | None = None,
+        hint: str | None = None,
     ) -> None:
         super().__init__(message, position=position, hint=hint)
         self.fragment = fragment

@@ -30,7 +30,9 @@ _Edge: TypeAlias = tuple[int, tuple[_Node, ...]]
 _Signature: TypeAlias = tuple[tuple[int, ...], ...]
 
 
-def match(some: Iterable[QuadTerms], others: Iterable[QuadTerms], *, steps: int = STEPS) -> dict[Term, Term]:
+def match(
+    some: Iterable[QuadTerms], others: Iterable[QuadTerms], *, steps: int = STEPS
+) -> dict[Term, Term]:
     """Pairs the blank nodes of some quads with those of others.
 
     Where the two are isomorphic, renaming by the pairs makes one of the other. Where they are not, connected parts that
@@ -134,7 +136,9 @@ class _Search:
         whole = True
         for part in self._parts(first):
             candidates = likes[self._look(part)]
-            for index in reversed(range(len(candidates))):  # so that the first comes first, and goes at no cost
+            for index in reversed(
+                range(len(candidates))
+            ):  # so that the first comes first, and goes at no cost
                 if self._pair_part(part, candidates[index], pairs, depth):
                     del candidates[index]
                     break
@@ -142,7 +146,9 @@ class _Search:
                 whole = False
         return whole and not any(likes.values())
 
-    def _pair_part(self, part: list[_Node], other: list[_Node], pairs: dict[_Node, _Node], depth: int) -> bool:
+    def _pair_part(
+        self, part: list[_Node], other: list[_Node], pairs: dict[_Node, _Node], depth: int
+    ) -> bool:
         """Pairs two connected parts of the same colours, if they are the same; else adds nothing."""
         likes: defaultdict[int, tuple[list[_Node], list[_Node]]] = defaultdict(lambda: ([], []))
         for side, nodes in enumerate((part, other)):
@@ -183,7 +189,9 @@ class _Search:
             self._colours[picked] = self._colours[like] = self._new_colour()
             self._refine(scope, self._around([picked, like], scope))
             found: dict[_Node, _Node] = {}
-            if self._look(part) == self._look(other) and self._pair_part(part, other, found, depth + 1):
+            if self._look(part) == self._look(other) and self._pair_part(
+                part, other, found, depth + 1
+            ):
                 pairs |= found
                 return True
             self._recolour(colours)
@@ -211,7 +219,9 @@ class _Search:
             parts.append(part)
         return parts
 
-    def pair_by_likeness(self, first: Sequence[_Node], second: Sequence[_Node]) -> dict[_Node, _Node]:
+    def pair_by_likeness(
+        self, first: Sequence[_Node], second: Sequence[_Node]
+    ) -> dict[_Node, _Node]:
         """Pairs nodes of parts that differ: those that are alike the farthest around first, then by order."""
         rounds = [[0] * len(self.labels), self._alone]
         for _ in range(_ROUNDS if first and second else 0):
@@ -252,10 +262,19 @@ class _Search:
     def _signature(self, node: _Node, colours: Sequence[int]) -> _Signature:
         """Returns the statements about a node and others, up to the colours of the others."""
         self._left -= len(self._edges[node])
-        return tuple(sorted([(edge, *[colours[other] for other in others]) for edge, others in self._edges[node]]))
+        return tuple(
+            sorted(
+                [
+                    (edge, *[colours[other] for other in others])
+                    for edge, others in self._edges[node]
+                ]
+            )
+        )
 
     def _around(self, nodes: Iterable[_Node], scope: set[_Node]) -> set[_Node]:
-        return {other for node in nodes for _, others in self._edges[node] for other in others} & scope
+        return {
+            other for node in nodes for _, others in self._edges[node] for other in others
+        } & scope
 
     def _refine(self, scope: set[_Node], changed: set[_Node]) -> None:
         """Gives nodes of one colour that differ in what is said of them different colours, until none do.
@@ -279,7 +298,9 @@ class _Search:
                 raise self._too_much()
             changed = self._around(moved, scope)
 
-    def _split(self, likes: defaultdict[int, set[_Node]], colour: int, touched: set[_Node]) -> list[_Node]:
+    def _split(
+        self, likes: defaultdict[int, set[_Node]], colour: int, touched: set[_Node]
+    ) -> list[_Node]:
         """Splits the nodes of a colour; gives those with a new one."""
         groups: defaultdict[_Signature, list[_Node]] = defaultdict(list)
         for node in touched:

@@ -68,7 +68,11 @@ class Labels:
         """
         from hashlib import blake2b  # OpenSSL takes long to load, and queries do without
 
-        return cls(_prefix(blake2b(place.encode("utf-8", "surrogatepass"), digest_size=_NUMBER_BYTES).digest()))
+        return cls(
+            _prefix(
+                blake2b(place.encode("utf-8", "surrogatepass"), digest_size=_NUMBER_BYTES).digest()
+            )
+        )
 
     def __init__(self, prefix: str | None = None, *, keep: bool = False) -> None:
         if prefix is None:
@@ -120,7 +124,9 @@ class Labels:
         """
         if self._keep or _UNIQUE.match(node):
             return node
-        return cast(Term, self._of_log + node[2:])  # a call less than Term(…): there may be very many
+        return cast(
+            Term, self._of_log + node[2:]
+        )  # a call less than Term(…): there may be very many
 
     def of_fold(self, number: int) -> str:
         """Returns the beginning of labels of nodes that folding creates in message `number`, from 1."""

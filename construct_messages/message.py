@@ -50,7 +50,8 @@ class Quad(NamedTuple):
 
 
 make_quads = cast(
-    "Callable[[Iterable[Iterable[str | None]]], Iterator[Quad]]", partial(map, tuple.__new__, repeat(Quad))
+    "Callable[[Iterable[Iterable[str | None]]], Iterator[Quad]]",
+    partial(map, tuple.__new__, repeat(Quad)),
 )
 """Makes a quad of each row of four parts, as `Quad._make` does, but without counting them."""
 
@@ -95,7 +96,9 @@ class Message:
             _check_quads(held)
         try:
             # where all predicates are different, or all objects, so are the quads: that is seen in less time
-            if len(set(map(_predicate_of, held))) < len(held) and len(set(map(_object_of, held))) < len(held):
+            if len(set(map(_predicate_of, held))) < len(held) and len(
+                set(map(_object_of, held))
+            ) < len(held):
                 held = tuple(dict.fromkeys(held))
         except TypeError:
             _check_quads(held)
@@ -133,7 +136,13 @@ class Message:
         from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
         if not isinstance(graph, rdflib.Graph):
-            raise wrong_type("from_rdflib", "graph", graph, "rdflib.Graph", "parse it: rdflib.Graph().parse(data=…)")
+            raise wrong_type(
+                "from_rdflib",
+                "graph",
+                graph,
+                "rdflib.Graph",
+                "parse it: rdflib.Graph().parse(data=…)",
+            )
         default = {None, DATASET_DEFAULT_GRAPH_ID}
         quads: Iterable[Any] = ((*triple, None) for triple in graph)
         if isinstance(graph, rdflib.ConjunctiveGraph):  # which a Dataset is
@@ -176,7 +185,9 @@ class Message:
         """
         terms = self._terms
         quads = self._made if terms is None else by_quad(terms)
-        return "".join([f"{s} {p} {o} .\n" if g is None else f"{s} {p} {o} {g} .\n" for s, p, o, g in quads]).encode()
+        return "".join(
+            [f"{s} {p} {o} .\n" if g is None else f"{s} {p} {o} {g} .\n" for s, p, o, g in quads]
+        ).encode()
 
     def __len__(self) -> int:
         terms = self._terms
@@ -243,7 +254,11 @@ class Message:
 
         dataset = rdflib.Dataset()
         for quad in self._quads:
-            triple: Any = (to_rdflib(quad.subject), to_rdflib(quad.predicate), to_rdflib(quad.object))
+            triple: Any = (
+                to_rdflib(quad.subject),
+                to_rdflib(quad.predicate),
+                to_rdflib(quad.object),
+            )
             graph = dataset if quad.graph is None else dataset.graph(to_rdflib(quad.graph))
             graph.add(triple)
         return dataset
@@ -330,7 +345,13 @@ def _no_quad(value: object) -> WrongType:
 
 def _from_pyoxigraph(quad: ox.Quad | ox.Triple) -> Quad:
     if not isinstance(quad, ox.Quad | ox.Triple):
-        raise wrong_type("from_pyoxigraph", "quads", quad, "an iterable of pyoxigraph's quads", "see pyoxigraph.parse")
+        raise wrong_type(
+            "from_pyoxigraph",
+            "quads",
+            quad,
+            "an iterable of pyoxigraph's quads",
+            "see pyoxigraph.parse",
+        )
     graph = quad.graph_name if isinstance(quad, ox.Quad) else ox.DefaultGraph()
     return Quad(
         from_pyoxigraph(quad.subject),
@@ -350,4 +371,6 @@ def _to_pyoxigraph(quad: Quad) -> ox.Quad:
             ox.DefaultGraph() if quad.graph is None else to_pyoxigraph(quad.graph),  # type: ignore[arg-type]
         )
     except TypeError as error:
-        raise TermError(f"{quad} is no quad of RDF: {error}", hint="literals and triple terms are objects") from error
+        raise TermError(
+            f"{quad} is no quad of RDF: {error}", hint="literals and triple terms are objects"
+        ) from error

@@ -20,8 +20,21 @@ from functools import partial
 from typing import IO, Any, Final, TypeAlias
 
 from construct_messages.arguments import checked
-from construct_messages.errors import ConstructMessagesError, IncompleteResult, LimitExceeded, LogError, UsageError
-from construct_messages.formats import Format, Syntax, find_format, find_log, find_syntax, is_media_type
+from construct_messages.errors import (
+    ConstructMessagesError,
+    IncompleteResult,
+    LimitExceeded,
+    LogError,
+    UsageError,
+)
+from construct_messages.formats import (
+    Format,
+    Syntax,
+    find_format,
+    find_log,
+    find_syntax,
+    is_media_type,
+)
 from construct_messages.formats.file_names import format_of_file, packing_of_name
 from construct_messages.labels import Labels
 from construct_messages.logs import MESSAGE_BYTES, DecoderOptions, FormatOptions
@@ -31,7 +44,9 @@ from construct_messages.single_use import SingleUse
 from construct_messages.terms import Lenience
 
 Chunk: TypeAlias = bytes | bytearray | memoryview
-LogSource: TypeAlias = str | os.PathLike[str] | Chunk | IO[bytes] | Iterable[Chunk] | AsyncIterable[Chunk]
+LogSource: TypeAlias = (
+    str | os.PathLike[str] | Chunk | IO[bytes] | Iterable[Chunk] | AsyncIterable[Chunk]
+)
 
 _CHUNK_BYTES: Final = 1 << 16
 
@@ -100,7 +115,9 @@ def read_log(
     if message_bytes <= 0:
         raise UsageError(f"message_bytes={message_bytes} must be more than 0")
     if hasattr(source, "encoding"):  # as text files have
-        raise UsageError("a log is bytes, and the file is open for text", hint='open it with mode "rb"')
+        raise UsageError(
+            "a log is bytes, and the file is open for text", hint='open it with mode "rb"'
+        )
     if messages is not None:
         find_syntax(messages)
     if isinstance(source, (str, os.PathLike)):
@@ -113,7 +130,8 @@ def read_log(
     if jelly_conformance:
         if keep_labels or generalized or shared_labels is not None:
             raise UsageError(
-                "jelly_conformance stands for generalized, shared_labels and keep_labels", hint="leave these out"
+                "jelly_conformance stands for generalized, shared_labels and keep_labels",
+                hint="leave these out",
             )
         keep_labels = generalized = shared_labels = True
     known = Known(
@@ -247,7 +265,9 @@ def _iterate(chunks: Generator[bytes], decoder: DetectingDecoder, name: str) -> 
         _report(decoder, name)
 
 
-async def _aiterate(chunks: AsyncGenerator[bytes], decoder: DetectingDecoder, name: str) -> AsyncGenerator[Message]:
+async def _aiterate(
+    chunks: AsyncGenerator[bytes], decoder: DetectingDecoder, name: str
+) -> AsyncGenerator[Message]:
     try:
         async with aclosing(chunks):
             async for chunk in chunks:
@@ -287,7 +307,10 @@ def _chunks(source: LogSource) -> Generator[bytes]:
     elif isinstance(source, Iterable):
         yield from map(_checked, source)
     else:
-        raise UsageError(f"{source!r} is no log", hint="give a path, bytes, a binary file or an iterable of bytes")
+        raise UsageError(
+            f"{source!r} is no log",
+            hint="give a path, bytes, a binary file or an iterable of bytes",
+        )
 
 
 async def _achunks(source: LogSource) -> AsyncGenerator[bytes]:
@@ -327,7 +350,9 @@ def _of_path(path: str | os.PathLike[str]) -> Generator[bytes]:
         try:
             yield from _pull(file.read1)
         except OSError as error:
-            raise IncompleteResult(f"cannot read on in {os.fspath(path)}: {error.strerror}") from error
+            raise IncompleteResult(
+                f"cannot read on in {os.fspath(path)}: {error.strerror}"
+            ) from error
 
 
 def _pull(read: Callable[[int], object]) -> Generator[bytes]:
@@ -345,4 +370,6 @@ def _checked(chunk: object) -> bytes:
         return chunk
     if isinstance(chunk, (bytearray, memoryview)):
         return bytes(chunk)
-    raise UsageError(f"a log is bytes, and {type(chunk).__name__} came", hint='open the file with mode "rb"')
+    raise UsageError(
+        f"a log is bytes, and {type(chunk).__name__} came", hint='open the file with mode "rb"'
+    )

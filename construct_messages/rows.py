@@ -25,7 +25,9 @@ _VARIABLE: Final = iri(f"{RS}variable")
 _VALUE: Final = iri(f"{RS}value")
 
 
-def row_message(variables: Sequence[str], solution: Sequence[Term], labels: Labels, number: int | str) -> Message:
+def row_message(
+    variables: Sequence[str], solution: Sequence[Term], labels: Labels, number: int | str
+) -> Message:
     """The message of one row.
 
     Args:
@@ -52,7 +54,9 @@ def row_message(variables: Sequence[str], solution: Sequence[Term], labels: Labe
     return Message(_quads([literal(name) for name in variables], solution, labels, number))
 
 
-def _quads(names: Sequence[Term], solution: Sequence[Term], labels: Labels, number: int | str) -> Iterator[Quad]:
+def _quads(
+    names: Sequence[Term], solution: Sequence[Term], labels: Labels, number: int | str
+) -> Iterator[Quad]:
     result_set, row = labels.of_template(number, 0), labels.of_template(number, 1)
     yield Quad(result_set, _TYPE, _RESULT_SET)
     for name in names:

@@ -58,7 +58,9 @@ class Solutions:
 
     __slots__ = ("_text", "_utf8", "response", "shared")
 
-    def __init__(self, columns: Sequence[list[Term]] | Sequence[list[bytes]], *, response: int = 0) -> None:
+    def __init__(
+        self, columns: Sequence[list[Term]] | Sequence[list[bytes]], *, response: int = 0
+    ) -> None:
         self._text: Sequence[list[Term]] | None = None
         self._utf8: Sequence[list[bytes]] | None = None
         if columns[0] and isinstance(columns[0][0], bytes):
@@ -131,7 +133,9 @@ class Solutions:
         [('<urn:a>',), ('<urn:c>',)]
         """
         columns = self._text if self._text is not None else self.utf8
-        part = cast(Sequence[list[Term]], [[column[place] for place in places] for column in columns])
+        part = cast(
+            Sequence[list[Term]], [[column[place] for place in places] for column in columns]
+        )
         return Solutions(part, response=self.response)
 
     def parts(self, count: int) -> Iterator[Solutions]:
@@ -156,7 +160,9 @@ class Solutions:
         """The columns as terms."""
         if self._text is None:
             # no canonical term holds a line break
-            self._text = [cast(list[Term], b"\n".join(column).decode().split("\n")) for column in self.utf8]
+            self._text = [
+                cast(list[Term], b"\n".join(column).decode().split("\n")) for column in self.utf8
+            ]
         return self._text
 
     @property
@@ -166,5 +172,7 @@ class Solutions:
             self._utf8 = self.shared.columns()
         if self._utf8 is None:
             assert self._text is not None
-            self._utf8 = ["\n".join(column).encode().split(b"\n") if column else [] for column in self._text]
+            self._utf8 = [
+                "\n".join(column).encode().split(b"\n") if column else [] for column in self._text
+            ]
         return self._utf8

@@ -103,14 +103,21 @@ def _template(quad: Quad, space: Term, node: Term) -> tuple[Quad, ...]:
 
 
 def _part(
-    quad: Quad, node: Term, term: Term, as_iri: Term, as_node: Term | None = None, as_value: Term | None = None
+    quad: Quad,
+    node: Term,
+    term: Term,
+    as_iri: Term,
+    as_node: Term | None = None,
+    as_value: Term | None = None,
 ) -> Quad:
     if is_blank(term) and as_node:
         return Quad(node, as_node, term)
     if is_literal(term) and as_value:
         return Quad(node, as_value, term)
     if is_blank(term) or is_literal(term) or is_triple(term):
-        raise CannotFold(f"{term} has no fold: {quad}", hint="only IRIs, blank nodes and literals have one")
+        raise CannotFold(
+            f"{term} has no fold: {quad}", hint="only IRIs, blank nodes and literals have one"
+        )
     return Quad(node, as_iri, literal(term[1:-1]))
 
 
@@ -155,7 +162,10 @@ def unfold(graph: Message, *, strict: bool = False) -> Message:
     mentions: Counter[Term] = Counter()
     for quad in graph:
         if strict and quad.graph is not None:
-            raise CannotFold(f"the message has a named graph already: {quad}", hint="unfold without strict to keep it")
+            raise CannotFold(
+                f"the message has a named graph already: {quad}",
+                hint="unfold without strict to keep it",
+            )
         if quad.graph is None:
             about[quad.subject].append(quad)
         mentions.update(node for term in quad if term is not None for node in _blanks(term))
@@ -163,7 +173,12 @@ def unfold(graph: Message, *, strict: bool = False) -> Message:
     found: dict[Quad, Quad] = {}  # by each of their triples
     for quad in graph:
         node = quad.object
-        if quad.graph is None and quad.predicate == _CONTAINS and is_blank(node) and mentions[node] == 5:
+        if (
+            quad.graph is None
+            and quad.predicate == _CONTAINS
+            and is_blank(node)
+            and mentions[node] == 5
+        ):
             unfolded = _read(quad.subject, about[node])
             if unfolded is not None:
                 found |= dict.fromkeys((quad, *about[node]), unfolded)
@@ -177,11 +192,20 @@ def unfold(graph: Message, *, strict: bool = False) -> Message:
 def _read(space: Term, quads: list[Quad]) -> Quad | None:
     """The quad that the four triples about a node fold; None: they are not these four."""
     values = {quad.predicate: quad.object for quad in quads}
-    if not len(quads) == len(values) == 4 or values.get(_TYPE) != _TRIPLE or is_literal(space) or is_triple(space):
+    if (
+        not len(quads) == len(values) == 4
+        or values.get(_TYPE) != _TRIPLE
+        or is_literal(space)
+        or is_triple(space)
+    ):
         return None
     subject = _iri(values.get(_SUBJECT_IRI)) or _blank(values.get(_SUBJECT_NODE))
     predicate = _iri(values.get(_PREDICATE_IRI))
-    object = _iri(values.get(_OBJECT_IRI)) or _blank(values.get(_OBJECT_NODE)) or _literal(values.get(_OBJECT_VALUE))
+    object = (
+        _iri(values.get(_OBJECT_IRI))
+        or _blank(values.get(_OBJECT_NODE))
+        or _literal(values.get(_OBJECT_VALUE))
+    )
     return Quad(subject, predicate, object, space) if subject and predicate and object else None
 
 
@@ -216,7 +240,11 @@ def _check_strictly(graph: Message, found: Mapping[Quad, Quad]) -> None:
     for quad in graph:
         subject, predicate, object, _ = quad
         if quad not in found:
-            if predicate in _PARTS or predicate == _CONTAINS or (predicate, object) == (_TYPE, _TRIPLE):
+            if (
+                predicate in _PARTS
+                or predicate == _CONTAINS
+                or (predicate, object) == (_TYPE, _TRIPLE)
+            ):
                 raise CannotFold(
                     f"{object if predicate == _CONTAINS else subject} is no folded triple, but the graph says: {quad}",
                     hint="a folded triple is a blank node in five triples: one space contains it, and it has the type"

@@ -18,7 +18,9 @@ from construct_messages.formats.file_names import default_format, format_of_file
 LogTarget: TypeAlias = str | os.PathLike[str] | IO[bytes]
 
 
-def format_of_target(target: LogTarget, format: str | None = None, otherwise: Format = N_QUADS) -> str:
+def format_of_target(
+    target: LogTarget, format: str | None = None, otherwise: Format = N_QUADS
+) -> str:
     """The format of a log that goes to a target.
 
     Args:
@@ -39,7 +41,9 @@ def format_of_target(target: LogTarget, format: str | None = None, otherwise: Fo
         return format or (found or otherwise).extension
     name = os.fspath(target)
     if is_archive_name(name):
-        raise UsageError(f"{name}: archives are read, not written", hint="name it .nq.gz, .trig.zst or the like")
+        raise UsageError(
+            f"{name}: archives are read, not written", hint="name it .nq.gz, .trig.zst or the like"
+        )
     return default_format(name, otherwise) if format is None else format
 
 
@@ -55,7 +59,9 @@ def log_file(target: LogTarget) -> Iterator[Callable[[bytes], object]]:
         with atomic_file(target) as file:
             yield file.write
     elif hasattr(target, "encoding"):  # as text files have
-        raise UsageError("a log is bytes, and the file is open for text", hint='open it with mode "wb"')
+        raise UsageError(
+            "a log is bytes, and the file is open for text", hint='open it with mode "wb"'
+        )
     else:
         yield lambda data: _write_all(target, data)
 

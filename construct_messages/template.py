@@ -97,7 +97,9 @@ def may_coincide(a: Pattern, b: Pattern) -> bool:
     >>> may_coincide(Pattern(s, p, s), Pattern(s, q, s)), may_coincide(Pattern(s, p, s), Pattern(s, p, Variable(1)))
     (False, True)
     """
-    return all(x is y if x is None or y is None else _may_equal(x, y) for x, y in zip(a, b, strict=True))
+    return all(
+        x is y if x is None or y is None else _may_equal(x, y) for x, y in zip(a, b, strict=True)
+    )
 
 
 def _may_equal(a: Slot, b: Slot) -> bool:
@@ -129,13 +131,19 @@ def coinciding(patterns: Sequence[Pattern]) -> Iterator[tuple[int, int]]:
     for shape, other in combinations_with_replacement(shapes, 2):
         if not all(a is b or {a, b} <= _OPEN for a, b in zip(shape, other, strict=True)):
             continue
-        fixed = [place for place in range(4) if shape[place] is other[place] and shape[place] in (Constant, Blank)]
+        fixed = [
+            place
+            for place in range(4)
+            if shape[place] is other[place] and shape[place] in (Constant, Blank)
+        ]
         known = defaultdict[tuple[Slot | None, ...], list[int]](list)
         for index in shapes[shape]:
             known[tuple(patterns[index][place] for place in fixed)].append(index)
         for index in shapes[other]:
             for before in known.get(tuple(patterns[index][place] for place in fixed), ()):
-                if (before < index or shape is not other) and may_coincide(patterns[before], patterns[index]):
+                if (before < index or shape is not other) and may_coincide(
+                    patterns[before], patterns[index]
+                ):
                     yield min(before, index), max(before, index)
 
 
@@ -178,7 +186,10 @@ class Template:
         return tuple(
             pattern
             for pattern in self.patterns
-            if all(slot is None or legal(slot, name) for slot, name in zip(pattern, FORBIDDEN, strict=True))
+            if all(
+                slot is None or legal(slot, name)
+                for slot, name in zip(pattern, FORBIDDEN, strict=True)
+            )
         )
 
     @property
@@ -211,7 +222,9 @@ class Template:
         terms += [self.labels.of_template(number, index) for index in range(compiled.blanks)]
         for s, p, o, _, checks in compiled.nested:
             subject, predicate, object = terms[s], terms[p], terms[o]
-            if not (subject and predicate and object) or any(terms[i].startswith(bad) for i, bad in checks):
+            if not (subject and predicate and object) or any(
+                terms[i].startswith(bad) for i, bad in checks
+            ):
                 terms.append(Term(""))
             else:
                 terms.append(triple(subject, predicate, object))
@@ -228,7 +241,9 @@ class Template:
                 quads[Quad(subject, predicate, object, graph)] = None
         return list(quads)
 
-    def instantiate_all(self, columns: Sequence[list[Term]], first: int) -> Iterator[tuple[Quad, ...]]:
+    def instantiate_all(
+        self, columns: Sequence[list[Term]], first: int
+    ) -> Iterator[tuple[Quad, ...]]:
         """Instantiates consecutive solutions: what `instantiate` gives for each, in less time.
 
         Args:
@@ -246,9 +261,20 @@ class Template:
         if compiled.nested or not compiled.rows:
             return map(self._instantiate, zip(*columns, strict=True), numbers)
         slots: list[Iterable[Term]] = [*columns, *map(repeat, compiled.constants)]
-        slots += [[self.labels.of_template(number, index) for number in numbers] for index in range(compiled.blanks)]
+        slots += [
+            [self.labels.of_template(number, index) for number in numbers]
+            for index in range(compiled.blanks)
+        ]
         by_pattern = [
-            make_quads(zip(slots[s], slots[p], slots[o], repeat(None) if g is None else slots[g], strict=False))
+            make_quads(
+                zip(
+                    slots[s],
+                    slots[p],
+                    slots[o],
+                    repeat(None) if g is None else slots[g],
+                    strict=False,
+                )
+            )
             for s, p, o, g, _ in compiled.rows
         ]
         # constants have no end
@@ -260,7 +286,9 @@ class Template:
             return quads
         return (
             self._instantiate(solution, number) if number - first in gaps else by_column
-            for by_column, solution, number in zip(quads, zip(*columns, strict=True), numbers, strict=False)
+            for by_column, solution, number in zip(
+                quads, zip(*columns, strict=True), numbers, strict=False
+            )
         )
 
     def _instantiate(self, solution: Sequence[Term], number: int) -> tuple[Quad, ...]:
@@ -281,7 +309,9 @@ class Template:
                 gaps.update(place for place, term in enumerate(columns[index]) if not term)
         for index, bad in {check for row in rows for check in row.checks}:
             if any(map(str.startswith, columns[index], repeat(bad))):
-                gaps.update(place for place, term in enumerate(columns[index]) if term.startswith(bad))
+                gaps.update(
+                    place for place, term in enumerate(columns[index]) if term.startswith(bad)
+                )
         return gaps
 
 

@@ -134,7 +134,12 @@ class _Log:
     ) -> None:
         self._format, self._syntax = find_log(format_of_target(target, format), messages)
         check_options(self._format, options)
-        self._stream, self._prefixes, self._graphs, self._options = stream, prefixes, graphs, options
+        self._stream, self._prefixes, self._graphs, self._options = (
+            stream,
+            prefixes,
+            graphs,
+            options,
+        )
         self._lenience = Lenience() if lenient else None
         self._encoder: Encoder | None = None
         self.message_count = 0
@@ -162,10 +167,16 @@ class _Log:
             prefixes = dict(self._stream.prefixes) if prefixes is None else prefixes
             graphs = self._stream.names_graphs if graphs is None else graphs
             options = options_for_writing(
-                self._format, options, self._stream.options, graphs=graphs, generalized=self._stream.generalized
+                self._format,
+                options,
+                self._stream.options,
+                graphs=graphs,
+                generalized=self._stream.generalized,
             )
         # where only some terms may stand anywhere is then for the encoder to say
-        self._checker = Checker(self._lenience, generalized=options is not None and options.is_generalized)
+        self._checker = Checker(
+            self._lenience, generalized=options is not None and options.is_generalized
+        )
         encoding = EncoderOptions(prefixes, graphs=graphs is not False, own=options)
         self._encoder = encoder_for(self._format, self._syntax, encoding)
         return self._encoder

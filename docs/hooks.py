@@ -25,6 +25,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         return markdown
     lines = []
     for path in sorted(Path(page.file.abs_src_path).parent.glob("[0-9]*.md")):
-        number, _, title = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ").partition(" · ")
+        number, _, title = (
+            path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ").partition(" · ")
+        )
         lines.append(f"- [{number}]({path.name}) {title}")
     return markdown.replace("<!-- list -->", "\n".join(lines))

@@ -28,11 +28,17 @@ if TYPE_CHECKING:
 
 # What an example takes says nothing where other work shares the machine; figures are the benchmarks' business. The same
 # examples come in each run, so that a failure is the change's and not chance's: `make fuzz` tries others.
-_ANY_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+_ANY_MACHINE = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
 settings.register_profile("project", _ANY_MACHINE, derandomize=True)
-settings.register_profile("quick", _ANY_MACHINE, derandomize=True, max_examples=50)  # half of the default
+settings.register_profile(
+    "quick", _ANY_MACHINE, derandomize=True, max_examples=50
+)  # half of the default
 settings.register_profile("long", _ANY_MACHINE, max_examples=2000)
-settings.register_profile("thousands", _ANY_MACHINE, max_examples=32_000)  # of which a part on Spark
+settings.register_profile(
+    "thousands", _ANY_MACHINE, max_examples=32_000
+)  # of which a part on Spark
 settings.load_profile("project")
 
 
@@ -45,15 +51,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
     parser.addoption(
-        "--kills", type=int, default=2, help="how often the server of streams is killed while it is published to"
+        "--kills",
+        type=int,
+        default=2,
+        help="how often the server of streams is killed while it is published to",
     )
 
-    parser.addoption("--rounds", type=int, default=1, help="how often results are read in pages from Virtuoso")
+    parser.addoption(
+        "--rounds", type=int, default=1, help="how often results are read in pages from Virtuoso"
+    )
 
     parser.addoption("--screenshots", metavar="FOLDER", help="where screenshots of the page go")
 
     parser.addoption(
-        "--slow", action="store_true", help="run the slow tests, too; by default, where they are named only"
+        "--slow",
+        action="store_true",
+        help="run the slow tests, too; by default, where they are named only",
     )
 
 
@@ -66,7 +79,10 @@ def pytest_configure(config: pytest.Config) -> None:
     if leaves_out_slow(config) and not config.getoption("--hypothesis-profile"):
         settings.load_profile("quick")
     os.environ["CONSTRUCT_MESSAGES_CACHE"] = ""
-    for number, handler in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler)):
+    for number, handler in (
+        (signal.SIGHUP, signal.SIG_DFL),
+        (signal.SIGINT, signal.default_int_handler),
+    ):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
 
@@ -88,7 +104,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, obj: object) -> Generator[None, object, object]:
+def pytest_pycollect_makeitem(
+    collector: pytest.Module | pytest.Class, obj: object
+) -> Generator[None, object, object]:
     """Leaves out slow tests before their cases are made, which takes long itself, and the slow cases of others."""
     found = yield
     if not leaves_out_slow(collector.config):
@@ -120,7 +138,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(mark)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
     """Says what was left out, and which of the W3C's queries took Spark longest to plan."""
     planned = sorted(
         (
@@ -173,7 +193,9 @@ def serve_with(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[s
         def serve(name: str, data: Path) -> str:
             if (name, data) not in urls:
                 try:
-                    urls[name, data] = stack.enter_context(ALL[name].start(data, tmp_path_factory.mktemp(name)))
+                    urls[name, data] = stack.enter_context(
+                        ALL[name].start(data, tmp_path_factory.mktemp(name))
+                    )
                 except Missing as missing:
                     absent(str(missing))
             return urls[name, data]

@@ -32,7 +32,10 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     ),
     "a malformed IRI": ((Term("<http://e/100%>"), P, O), "<http://e/100%> is no IRI"),
     "a malformed IRI as object": ((S, P, Term("<http://e/100%>")), "<http://e/100%> is no IRI"),
-    "a malformed IRI within": ((S, P, Term("<<( <http://e/s> <http://e/[> <http://e/o> )>>")), "is no IRI"),
+    "a malformed IRI within": (
+        (S, P, Term("<<( <http://e/s> <http://e/[> <http://e/o> )>>")),
+        "is no IRI",
+    ),
     "a relative IRI": ((S, P, Term("<a>")), "IRI <a> is relative"),
     "no IRI": ((S, P, Term("<>")), "IRI <> is relative"),
     "two terms": ((S, P, Term(f"{O} .\n{S} {P} {O}")), "unexpected"),
@@ -44,7 +47,10 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     "no character": ((S, P, Term('"\uffff"')), "is not canonical"),
     "a surrogate": ((S, P, Term('"\ud800"')), "holds a surrogate"),
     "a needless escape": ((S, P, Term(r'"\u0041"')), "is not canonical"),
-    "xsd:string": ((S, P, Term('"x"^^<http://www.w3.org/2001/XMLSchema#string>')), "is not canonical"),
+    "xsd:string": (
+        (S, P, Term('"x"^^<http://www.w3.org/2001/XMLSchema#string>')),
+        "is not canonical",
+    ),
     "a label that none can write": ((S, P, Term("_:a b")), "unexpected"),
     "a label with a dot at its end": ((S, P, Term("_:a.")), "unexpected"),
     "unbound": ((S, P, Term("")), "is not an RDF term"),
@@ -77,7 +83,12 @@ def test_objects_of_pyoxigraph_are_rdf_or_an_error_of_ours(case: str) -> None:
     except ConstructMessagesError:
         return
     # what is only not canonical, it takes
-    assert list(ox.parse(ox.serialize(quads, format=ox.RdfFormat.N_QUADS), format=ox.RdfFormat.N_QUADS)) == quads
+    assert (
+        list(
+            ox.parse(ox.serialize(quads, format=ox.RdfFormat.N_QUADS), format=ox.RdfFormat.N_QUADS)
+        )
+        == quads
+    )
 
 
 NO_MESSAGES: dict[str, tuple[Any, str]] = {
@@ -130,6 +141,8 @@ def test_many_terms(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("construct_messages.checking._MOST", 3)
     checker = Checker()
     for number in range(10):
-        checker.check(Message([Quad(iri(f"urn:{number}"), P, literal("x", datatype=f"urn:{number}"))]))
+        checker.check(
+            Message([Quad(iri(f"urn:{number}"), P, literal("x", datatype=f"urn:{number}"))])
+        )
     with pytest.raises(TermError, match="message 11"):
         checker.check(Message([Quad(literal("x"), P, O)]))

@@ -26,7 +26,9 @@ SHOWN = {"text", "py", "turtle", "sh", "toml", "nginx", "ini", "dockerfile", "ya
 
 def of(*languages: str) -> pytest.MarkDecorator:
     chosen = [block for block in BLOCKS if block.language in languages]
-    return pytest.mark.parametrize("block", chosen, ids=[f"{block.page}:{block.line}" for block in chosen])
+    return pytest.mark.parametrize(
+        "block", chosen, ids=[f"{block.page}:{block.line}" for block in chosen]
+    )
 
 
 @pytest.fixture
@@ -50,7 +52,9 @@ def shell(command: str, place: Path) -> str:
 @contextmanager
 def started(command: str, place: Path) -> Iterator[subprocess.Popen[str]]:
     """A command that runs until the block ends."""
-    with subprocess.Popen(command.split(), cwd=place, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command.split(), cwd=place, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
+    ) as process:
         try:
             yield process
         finally:
@@ -63,7 +67,11 @@ def test_every_language_is_tested() -> None:
 
 @pytest.mark.parametrize(
     "block",
-    [block for block in BLOCKS if block.language == "console" and block.page not in (SPARK, TUTORIAL)],
+    [
+        block
+        for block in BLOCKS
+        if block.language == "console" and block.page not in (SPARK, TUTORIAL)
+    ],
     ids=lambda block: f"{block.page}:{block.line}",
 )
 def test_console(block: Block, place: Path) -> None:
@@ -75,7 +83,10 @@ def test_console(block: Block, place: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", sorted({block.page for block in BLOCKS if block.language == "python" and block.page != TUTORIAL})
+    "page",
+    sorted(
+        {block.page for block in BLOCKS if block.language == "python" and block.page != TUTORIAL}
+    ),
 )
 def test_python(page: str, place: Path) -> None:
     """A page's Python blocks run one after the other, each a program where the page does not say that they are one.
@@ -86,7 +97,9 @@ def test_python(page: str, place: Path) -> None:
     programs: list[tuple[str, str]] = []  # each with what it prints
     for block, following in zip(of_page, [*of_page[1:], None], strict=True):
         if block.language == "python":
-            output = following.text if following is not None and following.language == "text" else ""
+            output = (
+                following.text if following is not None and following.language == "text" else ""
+            )
             if programs and continues(block):
                 program, before = programs.pop()
                 programs.append((program + block.text, before + output))
@@ -118,9 +131,17 @@ def test_the_first_log_of_the_readme(place: Path) -> None:
 
 def test_the_two_commands_of_the_readme(place: Path) -> None:
     """Only what comes behind the installation runs here; `.ci/run` runs both as they stand."""
-    run, test = (block.text.split(" && ") for block in BLOCKS if (block.page, block.language) == ("README.md", "sh"))
+    run, test = (
+        block.text.split(" && ")
+        for block in BLOCKS
+        if (block.page, block.language) == ("README.md", "sh")
+    )
     assert run[:2] == ["python3 -m venv .venv", ".venv/bin/pip install ."]
-    assert test == ["python3 -m venv .venv", ".venv/bin/pip install '.[test]'", ".venv/bin/pytest -n 3\n"]
+    assert test == [
+        "python3 -m venv .venv",
+        ".venv/bin/pip install '.[test]'",
+        ".venv/bin/pytest -n 3\n",
+    ]
     (main_job,) = run[2:]
     assert shell(main_job.replace(".venv/bin/", ""), place).count("# @message\n") == 5
     assert "README.md" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
@@ -128,9 +149,15 @@ def test_the_two_commands_of_the_readme(place: Path) -> None:
 
 def test_the_five_commands_of_the_live_stream(place: Path) -> None:
     """As they stand, but for the port; the last one until the file has what was published before and after a stop."""
-    commands = [block.text.strip() for block in BLOCKS if (block.page, block.language) == ("docs/streams.md", "sh")][:5]
+    commands = [
+        block.text.strip()
+        for block in BLOCKS
+        if (block.page, block.language) == ("docs/streams.md", "sh")
+    ][:5]
     port = free_port()
-    serve, make, publish, see, follow = (command.replace(":8080", f":{port}") for command in commands)
+    serve, make, publish, see, follow = (
+        command.replace(":8080", f":{port}") for command in commands
+    )
 
     def copied() -> int:
         log = place / "companies.trig"
@@ -160,18 +187,26 @@ def test_a_query_registered_as_the_page_says(place: Path) -> None:
     commands = of_page[number + 1]
     assert commands.language == "sh"
     port = free_port()
-    with started(f"construct-messages serve --streams streams.db --bind 127.0.0.1:{port}", place) as server:
+    with started(
+        f"construct-messages serve --streams streams.db --bind 127.0.0.1:{port}", place
+    ) as server:
         assert server.stderr is not None
         assert any("listening on" in line for line in server.stderr)
         for command in commands.text.splitlines():
-            quiet = command.replace("curl ", "curl --silent --show-error ").replace(":8080", f":{port}")
+            quiet = command.replace("curl ", "curl --silent --show-error ").replace(
+                ":8080", f":{port}"
+            )
             assert "error" not in shell(quiet, place)
         for name in ("hot", "hot-rooms"):
-            assert name in shell(f"curl --silent --fail http://127.0.0.1:{port}/streams/{name}", place)
+            assert name in shell(
+                f"curl --silent --fail http://127.0.0.1:{port}/streams/{name}", place
+            )
 
 
 def test_completions_are_installed_as_the_page_says(place: Path) -> None:
-    (block,) = (block for block in BLOCKS if block.language == "sh" and "--print-completion" in block.text)
+    (block,) = (
+        block for block in BLOCKS if block.language == "sh" and "--print-completion" in block.text
+    )
     assert shell(f"export HOME={place}\n{block.text}", place) == ""
     for file in (
         ".local/share/bash-completion/completions/construct-messages",
@@ -181,7 +216,11 @@ def test_completions_are_installed_as_the_page_says(place: Path) -> None:
         assert "construct-messages" in (place / file).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("query", sorted((ROOT / "queries").glob("*.rq")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "query", sorted((ROOT / "queries").glob("*.rq")), ids=lambda path: path.name
+)
 def test_the_queries_give_messages(query: Path, place: Path) -> None:
-    log = shell(f"construct-messages run queries/{query.name} --source queries/data/companies.ttl", place)
+    log = shell(
+        f"construct-messages run queries/{query.name} --source queries/data/companies.ttl", place
+    )
     assert log.startswith("# @message\n<http://dbpedia.org/resource/")

@@ -54,7 +54,9 @@ def sharing(part: list[tuple[Term, ...]], place: int) -> Solutions:
 
 
 @pytest.mark.parametrize(
-    "format", [N_TRIPLES, N_QUADS, TURTLE, TRIG, NDJSON_LD, YAML_LD, RDF_XML], ids=lambda format: format.name
+    "format",
+    [N_TRIPLES, N_QUADS, TURTLE, TRIG, NDJSON_LD, YAML_LD, RDF_XML],
+    ids=lambda format: format.name,
 )
 @given(
     template=templates(),
@@ -75,7 +77,9 @@ def test_fast_equals_slow(
     made: Callable[..., Solutions],
     place: int,
 ) -> None:
-    plain, special = (encoder_for(format, format.own or syntax, EncoderOptions(prefixes)) for _ in range(2))
+    plain, special = (
+        encoder_for(format, format.own or syntax, EncoderOptions(prefixes)) for _ in range(2)
+    )
     fast_encoder = special.for_template(template)
 
     def slow() -> bytes:
@@ -100,28 +104,45 @@ def test_fast_equals_slow(
 
 
 @given(
-    slots=st.lists(st.tuples(*[st.integers(0, 3).map(Variable) | st.just(Constant(Term("<urn:c>")))] * 3), max_size=4),
+    slots=st.lists(
+        st.tuples(*[st.integers(0, 3).map(Variable) | st.just(Constant(Term("<urn:c>")))] * 3),
+        max_size=4,
+    ),
     solutions=SOLUTIONS,
     place=st.integers(0, 3),
 )
-def test_shared_rows(slots: list[tuple[Slot, Slot, Slot]], solutions: list[tuple[Term, ...]], place: int) -> None:
+def test_shared_rows(
+    slots: list[tuple[Slot, Slot, Slot]], solutions: list[tuple[Term, ...]], place: int
+) -> None:
     """Templates that can be written a row at a time, as no two of their patterns give the same quad."""
-    patterns = [Pattern(s, Constant(Term(f"<urn:p{n}>")), o, g) for n, (s, o, g) in enumerate(slots)]
+    patterns = [
+        Pattern(s, Constant(Term(f"<urn:p{n}>")), o, g) for n, (s, o, g) in enumerate(slots)
+    ]
     template = Template(VARIABLES, tuple(patterns))
     plain, special = (encoder_for(N_QUADS, find_syntax("rdfm")) for _ in range(2))
-    slow = b"".join(plain.encode(Message(template.instantiate(solution, 0))) for solution in solutions)
+    slow = b"".join(
+        plain.encode(Message(template.instantiate(solution, 0))) for solution in solutions
+    )
     assert b"".join(special.for_template(template).encode(sharing(solutions, place), 0)) == slow
-    event("a term is missing" if any(not term or term[0] == '"' for each in solutions for term in each) else "all")
+    event(
+        "a term is missing"
+        if any(not term or term[0] == '"' for each in solutions for term in each)
+        else "all"
+    )
 
 
-@pytest.mark.parametrize("format", [N_QUADS, TRIG, NDJSON_LD, YAML_LD, RDF_XML], ids=lambda format: format.name)
+@pytest.mark.parametrize(
+    "format", [N_QUADS, TRIG, NDJSON_LD, YAML_LD, RDF_XML], ids=lambda format: format.name
+)
 @pytest.mark.parametrize("patterns", [99, 100, 101, 3000])
 def test_templates_of_many_patterns(patterns: int, format: Format) -> None:
     predicates = [Constant(Term(f"<urn:p{number % 70}>")) for number in range(patterns)]
     template = Template(("s", "o"), tuple(Pattern(Variable(0), p, Variable(1)) for p in predicates))
     solutions = [(Term("<urn:s>"), Term('"o"')), (Term("<urn:t>"), Term(""))]
     encoder = encoder_for(format, format.own or find_syntax("rdfm"))
-    slow = b"".join(encoder.encode(Message(template.instantiate(s, n))) for n, s in enumerate(solutions))
+    slow = b"".join(
+        encoder.encode(Message(template.instantiate(s, n))) for n, s in enumerate(solutions)
+    )
     assert bytes(encoder.for_template(template).encode(Solutions.of(solutions), 0)) == slow
     assert slow.count(b":p") >= 70
 
@@ -138,15 +159,30 @@ def test_the_property_meets_what_it_is_about(graphs: bool) -> None:
     def count(template: Template, solutions: list[tuple[Term, ...]]) -> None:
         nonlocal examples
         examples += 1
-        used = {slot.index for pattern in template.patterns for slot in pattern if isinstance(slot, Variable)}
+        used = {
+            slot.index
+            for pattern in template.patterns
+            for slot in pattern
+            if isinstance(slot, Variable)
+        }
         subjects = {p.subject.index for p in template.patterns if isinstance(p.subject, Variable)}
-        blanks = [slot for pattern in template.patterns for slot in set(pattern) if isinstance(slot, Blank)]
+        blanks = [
+            slot
+            for pattern in template.patterns
+            for slot in set(pattern)
+            if isinstance(slot, Blank)
+        ]
         counts["unbound"] += any(not solution[index] for solution in solutions for index in used)
-        counts["literal subject"] += any(solution[index][:1] == '"' for solution in solutions for index in subjects)
+        counts["literal subject"] += any(
+            solution[index][:1] == '"' for solution in solutions for index in subjects
+        )
         counts["shared blank"] += len(blanks) > len(set(blanks))
         counts["duplicate"] += any(
             len(template.instantiate(solution, 0))
-            < sum(len(Template(template.variables, (p,)).instantiate(solution, 0)) for p in template.patterns)
+            < sum(
+                len(Template(template.variables, (p,)).instantiate(solution, 0))
+                for p in template.patterns
+            )
             for solution in solutions
         )
 

@@ -65,7 +65,11 @@ DIFFERENT: dict[str, tuple[Edges, Edges]] = {
     "itself or the other": ([(0, 0), (1, 1)], [(0, 1), (1, 0)]),
     "many parts, one of them other": (
         [*(edge for first in range(0, 60, 6) for edge in cycle(6, first))],
-        [*(edge for first in range(0, 54, 6) for edge in cycle(6, first)), *cycle(3, 54), *cycle(3, 57)],
+        [
+            *(edge for first in range(0, 54, 6) for edge in cycle(6, first)),
+            *cycle(3, 54),
+            *cycle(3, 57),
+        ],
     ),
 }
 
@@ -78,7 +82,9 @@ def test_difference(case: str) -> None:
     assert not other.isomorphic(one)
 
 
-@pytest.mark.parametrize("edges", [plane(11), clique(120)], ids=["a projective plane", "a large clique"])
+@pytest.mark.parametrize(
+    "edges", [plane(11), clique(120)], ids=["a projective plane", "a large clique"]
+)
 def test_what_takes_too_long_is_an_error(edges: Edges) -> None:
     with bounded_cpu():
         with pytest.raises(LimitExceeded, match="more than 100000 steps") as error:
@@ -92,7 +98,9 @@ def test_messages_have_the_bound() -> None:
 
 
 @pytest.mark.parametrize(
-    "build", [lambda size: cycle(size), lambda size: [(n, n + 1) for n in range(size)]], ids=["cycle", "chain"]
+    "build",
+    [lambda size: cycle(size), lambda size: [(n, n + 1) for n in range(size)]],
+    ids=["cycle", "chain"],
 )
 def test_long_chains_take_linear_time(build: Callable[[int], Edges]) -> None:
     def seconds(size: int) -> float:
@@ -119,7 +127,9 @@ def test_agrees_with_pyoxigraph(one: Message, other: Message) -> None:
     assert one.isomorphic(other) == same
 
 
-@given(small, st.permutations(range(4)), st.randoms(), st.none() | st.tuples(st.integers(0, 5), quads))
+@given(
+    small, st.permutations(range(4)), st.randoms(), st.none() | st.tuples(st.integers(0, 5), quads)
+)
 def test_agrees_on_what_is_nearly_the_same(
     one: Message, order: list[int], chance: random.Random, change: tuple[int, Quad] | None
 ) -> None:

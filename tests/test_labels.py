@@ -46,15 +46,34 @@ def test_kinds_never_meet() -> None:
 @pytest.mark.parametrize("label", ["t0b0", "b0", "a label", "nodeID://b1", "é"])
 def test_what_is_unique_stays(label: str) -> None:
     labels = Labels()
-    for unique in (labels.of_template(7, 0), labels.in_message(1)[Term("_:a")], blank(label, labels.of_data)):
+    for unique in (
+        labels.of_template(7, 0),
+        labels.in_message(1)[Term("_:a")],
+        blank(label, labels.of_data),
+    ):
         assert Labels().in_log(unique) == unique
 
 
 @pytest.mark.parametrize(
     "label",
     [
-        *("b0", "t0b0", "x_t0b0", "m1b0", "genid-1", "node1hu3m2k5ax1", "B4f2c1d", "N4c0a6b5f9d8e4a7ab1c2d3e4f5a6b7c8"),
-        *("documentation_1", "t202611221601_1", "123456789012_t0b0", "9a1ee4b1a2c3_d0", "x_dq3k9f2m4v7cb_t0b0"),
+        *(
+            "b0",
+            "t0b0",
+            "x_t0b0",
+            "m1b0",
+            "genid-1",
+            "node1hu3m2k5ax1",
+            "B4f2c1d",
+            "N4c0a6b5f9d8e4a7ab1c2d3e4f5a6b7c8",
+        ),
+        *(
+            "documentation_1",
+            "t202611221601_1",
+            "123456789012_t0b0",
+            "9a1ee4b1a2c3_d0",
+            "x_dq3k9f2m4v7cb_t0b0",
+        ),
     ],
 )
 def test_what_others_made_is_not_taken_for_unique(label: str) -> None:
@@ -81,22 +100,38 @@ class Log(NamedTuple):
         return write(self.messages, self.kind)
 
     def read(self) -> Iterable[Message]:
-        return read_log(self.document, self.kind.format.media_types[0], messages=self.kind.syntax.label or None)
+        return read_log(
+            self.document, self.kind.format.media_types[0], messages=self.kind.syntax.label or None
+        )
 
     def tagged(self, name: str) -> list[Message]:
         """The messages with labels that differ where the nodes do."""
         if self.kind.keeps_labels:
-            return [m.map_blanks(lambda b: b if b == UNIQUE else Term(f"_:{name}{b[2:]}")) for m in self.messages]
-        return [each_its_own(message, f"{name}{number}x") for number, message in enumerate(self.messages)]
+            return [
+                m.map_blanks(lambda b: b if b == UNIQUE else Term(f"_:{name}{b[2:]}"))
+                for m in self.messages
+            ]
+        return [
+            each_its_own(message, f"{name}{number}x")
+            for number, message in enumerate(self.messages)
+        ]
 
 
 UNIQUE = Term("_:q3k9f2m4v7cb_t0b0")
-NAMES = [*(Term(f"_:{label}") for label in ("b", "t0b0", "t1b0", "m1b0", "m2b0", "f1b0", "db", "x_t0b0")), UNIQUE]
+NAMES = [
+    *(
+        Term(f"_:{label}")
+        for label in ("b", "t0b0", "t1b0", "m1b0", "m2b0", "f1b0", "db", "x_t0b0")
+    ),
+    UNIQUE,
+]
 TERMS = st.sampled_from([*NAMES, S])
 MESSAGES = st.lists(
     st.lists(st.tuples(TERMS, TERMS), max_size=3).map(
         # each predicate once, so that a quad is found again whatever its order and its labels
-        lambda ends: Message(Quad(s, iri(f"urn:p{number}"), o) for number, (s, o) in enumerate(ends))
+        lambda ends: Message(
+            Quad(s, iri(f"urn:p{number}"), o) for number, (s, o) in enumerate(ends)
+        )
     ),
     min_size=1,
     max_size=4,
@@ -155,7 +190,9 @@ WAYS = {way.__name__: way for way in (chained, concatenated, concatenated_twice_
 @given(LOGS, LOGS)
 @example(*[Log(Kind(NDJSON_LD, NDJSON_LD.own), [Message([Quad(NAMES[0], P, S)])])] * 2)  # type: ignore[arg-type]
 @example(*[Log(RDFM_LINES, [Message([Quad(NAMES[0], P, S)])] * 2)] * 2)
-def test_nodes_neither_meet_nor_part(way: Callable[[Log, Log], bytes], one: Log, other: Log) -> None:
+def test_nodes_neither_meet_nor_part(
+    way: Callable[[Log, Log], bytes], one: Log, other: Log
+) -> None:
     """Issue 13, 7: two logs joined share no node but those that they shared, and each its own as before."""
     wanted = [*one.tagged("one"), *other.tagged("other")]
     assert same_nodes(plain(way(one, other)), wanted)
@@ -213,7 +250,9 @@ def test_nodes_of_archives(some: list[Message], others: list[Message]) -> None:
         return packed.getvalue()
 
     found = plain(lines(chain(*(read_log(archive(messages)) for messages in (some, others)))))
-    wanted = [each_its_own(message, f"n{number}x") for number, message in enumerate([*some, *others])]
+    wanted = [
+        each_its_own(message, f"n{number}x") for number, message in enumerate([*some, *others])
+    ]
     assert same_nodes(found, wanted)
 
 
@@ -225,7 +264,9 @@ def test_nodes_of_queries(names: list[Term]) -> None:
     for name in names:
         store.add(ox.Quad(to_pyoxigraph(name), ox.NamedNode("urn:p"), ox.Literal("o")))  # type: ignore[arg-type]
         graph.add((to_rdflib(name), rdflib.URIRef("urn:p"), rdflib.Literal("o")))
-    logs = [construct_messages(query, source).serialize() for source in (store, store, graph, graph)]
+    logs = [
+        construct_messages(query, source).serialize() for source in (store, store, graph, graph)
+    ]
     found = plain(b"".join(chain(*logs)))
     assert len(found) == 4 * len(names)
     assert len(set().union(*map(blanks, found))) == 2 * len(
@@ -239,10 +280,14 @@ FOLDED = st.lists(st.sampled_from([*NAMES, iri("urn:g")]), min_size=1, max_size=
 @given(FOLDED, FOLDED)
 def test_nodes_of_folds(some: list[Term], others: list[Term]) -> None:
     """Issue 13, 7: the nodes of a fold meet neither those of another nor labels of any message."""
-    messages = [Message(Quad(S, P, S, graph) for graph in graphs) for graphs in (some, others, some)]
+    messages = [
+        Message(Quad(S, P, S, graph) for graph in graphs) for graphs in (some, others, some)
+    ]
     found = [fold(message) for message in messages]
     labels = Labels()
-    found += [fold(message, number=number, labels=labels) for number, message in enumerate(messages, 1)]
+    found += [
+        fold(message, number=number, labels=labels) for number, message in enumerate(messages, 1)
+    ]
     nodes = [blanks(message) - set(NAMES) for message in found]
     assert [len(one) for one in nodes] == [len(message) for message in messages] * 2
     assert len(set().union(*nodes)) == sum(map(len, nodes))
@@ -258,7 +303,9 @@ def test_labels_do_not_grow(log: Log) -> None:
     scoped = io.BytesIO()
     write_log(read_log(once, "nq", messages="rdfm"), scoped, "nq", messages="1.2-messages")
     again = lines(read_log(scoped.getvalue()))
-    assert len(again) <= len(once) + 3 * once.count(b"_:")  # of another kind, and with another number
+    assert len(again) <= len(once) + 3 * once.count(
+        b"_:"
+    )  # of another kind, and with another number
 
 
 @given(LOGS)
@@ -275,9 +322,14 @@ def test_a_prefix_of_ones_own_gives_the_same_log(log: Log) -> None:
 @pytest.mark.parametrize("label", ["b", "a0123456789abcdef0123456789abcdef"])
 def test_nodes_without_a_label(keep_labels: bool, label: str) -> None:
     """They are the same each time, and none that a label stands for."""
-    first, second = f"_:{label} <urn:p> [] .", f"[] <urn:p> (_:{label}) . _:{label} <urn:q> [ <urn:r> _:{label} ] ."
+    first, second = (
+        f"_:{label} <urn:p> [] .",
+        f"[] <urn:p> (_:{label}) . _:{label} <urn:q> [ <urn:r> _:{label} ] .",
+    )
     log = f"{first} # @message\n{second}".encode()
-    one, other = (list(read_log(log, "ttl", label_prefix="x", keep_labels=keep_labels)) for _ in range(2))
+    one, other = (
+        list(read_log(log, "ttl", label_prefix="x", keep_labels=keep_labels)) for _ in range(2)
+    )
     assert one == other
     named = Term(f"_:{label}" if keep_labels else f"_:x_d{label}")
     assert [blanks(message) - {named} for message in one] == [
@@ -300,7 +352,10 @@ def test_labels_of_logs_are_skolemized_whatever_they_begin_with() -> None:
     """Issue 13, 8: `_:t1` was taken for a node of a template."""
     (message,) = read_log(b"_:t1 <urn:p> _:t0b0 . _:d1 <urn:p> _:m1b0 .", "ttl")
     assert not blanks(message.skolemize(GENID))
-    assert len({term for quad in message.skolemize(GENID) for term in quad if term and GENID in term}) == 4
+    assert (
+        len({term for quad in message.skolemize(GENID) for term in quad if term and GENID in term})
+        == 4
+    )
 
 
 @given(LOGS, LOGS)
@@ -311,7 +366,12 @@ def test_labels_of_two_logs_are_never_the_same_iri(one: Log, other: Log) -> None
     assert not set().union(*map(blanks, found))
     back = [
         Message(
-            Quad(*(Term(f"_:{term[len(GENID) + 1 : -1]}") if term and GENID in term else term for term in quad))  # type: ignore[arg-type]
+            Quad(
+                *(
+                    Term(f"_:{term[len(GENID) + 1 : -1]}") if term and GENID in term else term
+                    for term in quad
+                )
+            )  # type: ignore[arg-type]
             for quad in message
         )
         for message in found

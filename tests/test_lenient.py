@@ -81,7 +81,10 @@ def as_rdflib(_: Path) -> object:
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("source", [as_path, as_store, as_directory])
 def test_sources(
-    source: Callable[[Path], object], asynchronous: bool, dirty: Path, caplog: pytest.LogCaptureFixture
+    source: Callable[[Path], object],
+    asynchronous: bool,
+    dirty: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Issue 13, 9: IRIs are passed with a warning and a count."""
 
@@ -111,13 +114,20 @@ def test_rdflib(dirty: Path, caplog: pytest.LogCaptureFixture) -> None:
         "<http://e/100%> <http://e/q> <http://e/[b]> .",
         '<http://e/s> <http://e/q> "1"^^<http://e/a#b#c> .',
     }
-    assert [record.getMessage() for record in caplog.records if "passed as found: 3" in record.getMessage()]
+    assert [
+        record.getMessage()
+        for record in caplog.records
+        if "passed as found: 3" in record.getMessage()
+    ]
 
 
 def command(*arguments: str) -> tuple[int, str, str]:
     """Exit status, standard output and standard error of the command line in a process of its own, logging as it is."""
     done = subprocess.run(
-        [sys.executable, "-m", "construct_messages", *arguments], capture_output=True, check=False, encoding="utf-8"
+        [sys.executable, "-m", "construct_messages", *arguments],
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -155,7 +165,9 @@ TABLE = [
     [("json", json_document, JSON), ("xml", xml_document, XML), ("tsv", tsv_document, TSV)],
     ids=["json", "xml", "tsv"],
 )
-def test_endpoints(results: str, document: Any, media_type: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_endpoints(
+    results: str, document: Any, media_type: str, caplog: pytest.LogCaptureFixture
+) -> None:
     server = FaultServer()
     try:
         server.play(*[response(document(("s", "o"), TABLE), media_type)] * 2)
@@ -167,7 +179,9 @@ def test_endpoints(results: str, document: Any, media_type: str, caplog: pytest.
     finally:
         server.close()
     assert {str(quad) for message in messages for quad in message} == LINES
-    assert [record.getMessage() for record in caplog.records if record.getMessage().startswith(COUNT)]
+    assert [
+        record.getMessage() for record in caplog.records if record.getMessage().startswith(COUNT)
+    ]
 
 
 # --- logs -------------------------------------------------------------------------------------------------------------
@@ -202,7 +216,10 @@ def read(request: pytest.FixtureRequest) -> Callable[..., list[Message]]:
 @pytest.mark.parametrize("syntax", [syntax.label for syntax in SYNTAXES])
 @pytest.mark.parametrize("format", CARRIED, ids=lambda format: format.name)
 def test_logs(
-    format: Format, syntax: str, read: Callable[..., list[Message]], caplog: pytest.LogCaptureFixture
+    format: Format,
+    syntax: str,
+    read: Callable[..., list[Message]],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Issue 13, 9: what is written leniently is read leniently, and the strict way refuses it at both ends."""
     label = syntax if format.own is None else None
@@ -219,7 +236,9 @@ def test_logs(
     assert messages == [Message(), PASSED, PASSED]
     (record,) = caplog.records
     iris = 4 if format == JELLY else 8  # where a term is said once for both messages
-    assert record.getMessage().startswith(f"passed as found: {iris} malformed IRIs and 2 malformed language tags; the ")
+    assert record.getMessage().startswith(
+        f"passed as found: {iris} malformed IRIs and 2 malformed language tags; the "
+    )
     # what was read leniently is written without another word
     again = io.BytesIO()
     write_log(messages, again, "nq")
@@ -268,7 +287,9 @@ def test_relative_iris_resolve_leniently() -> None:
 
 
 def test_an_archive() -> None:
-    log = archive(("1.ttl", b"<http://e/[> <urn:p> <urn:o> ."), ("2.nt", b"<urn:s> <urn:p> <urn:o> ."))
+    log = archive(
+        ("1.ttl", b"<http://e/[> <urn:p> <urn:o> ."), ("2.nt", b"<urn:s> <urn:p> <urn:o> .")
+    )
     with pytest.raises(LogError):
         list(read_log(log))
     assert len(list(reader := read_log(log, lenient=True))) == 2

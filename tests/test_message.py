@@ -41,12 +41,21 @@ def test_a_message_is_a_set_of_quads() -> None:
 def test_repr_shows_what_it_holds() -> None:
     assert repr(Message()) == "<Message, empty>"
     many = Message([Quad(S, P, Term(f'"{n}"')) for n in range(5)])
-    assert repr(many) == '<Message of 5 quads: <urn:s> <urn:p> "0" . <urn:s> <urn:p> "1" . <urn:s> <urn:p> "2" . …>'
+    assert (
+        repr(many)
+        == '<Message of 5 quads: <urn:s> <urn:p> "0" . <urn:s> <urn:p> "1" . <urn:s> <urn:p> "2" . …>'
+    )
 
 
 @given(templates(), SOLUTIONS, st.randoms())
-def test_isomorphic(template: Template, solutions: list[tuple[Term, ...]], chance: random.Random) -> None:
-    quads = [quad for number, solution in enumerate(solutions) for quad in template.instantiate(solution, number)]
+def test_isomorphic(
+    template: Template, solutions: list[tuple[Term, ...]], chance: random.Random
+) -> None:
+    quads = [
+        quad
+        for number, solution in enumerate(solutions)
+        for quad in template.instantiate(solution, number)
+    ]
     message = Message(quads)
     shuffled = list(message)
     chance.shuffle(shuffled)
@@ -67,7 +76,12 @@ def test_to_pyoxigraph(template: Template, solutions: list[tuple[Term, ...]]) ->
 
 
 def test_to_rdflib() -> None:
-    message = Message([Quad(S, P, parse_term('"01"^^<http://www.w3.org/2001/XMLSchema#integer>')), Quad(S, P, O, S)])
+    message = Message(
+        [
+            Quad(S, P, parse_term('"01"^^<http://www.w3.org/2001/XMLSchema#integer>')),
+            Quad(S, P, O, S),
+        ]
+    )
     dataset = message.to_rdflib()
     assert len(dataset.default_graph) == 1
     assert len(dataset.graph(rdflib.URIRef("urn:s"))) == 1
@@ -77,7 +91,9 @@ def test_to_rdflib() -> None:
 
 
 def test_skolemize_reaches_into_triple_terms() -> None:
-    message = Message([Quad(Term("_:da"), P, parse_term('<<( _:da <urn:p> "_:da" )>>'), Term("_:t0b0"))])
+    message = Message(
+        [Quad(Term("_:da"), P, parse_term('<<( _:da <urn:p> "_:da" )>>'), Term("_:t0b0"))]
+    )
     (quad,) = message.skolemize("https://example.org/genid/")
     a, t = "<https://example.org/genid/da>", "<https://example.org/genid/t0b0>"
     assert str(quad) == f'{a} <urn:p> <<( {a} <urn:p> "_:da" )>> {t} .'
@@ -86,12 +102,24 @@ def test_skolemize_reaches_into_triple_terms() -> None:
 # --- from other libraries ---------------------------------------------------------------------------------------------
 
 TERMS = st.sampled_from(
-    ["<urn:a>", "<http://example.org/é?q#f>", "_:b", "_:c", '"text"@en', '"a\\"\\n\\\\"', '"01"^^<urn:d>']
+    [
+        "<urn:a>",
+        "<http://example.org/é?q#f>",
+        "_:b",
+        "_:c",
+        '"text"@en',
+        '"a\\"\\n\\\\"',
+        '"01"^^<urn:d>',
+    ]
 )
 NODES = TERMS.filter(lambda term: not term.startswith('"'))
 QUADS = st.lists(
     st.builds(
-        Quad, NODES.map(Term), st.just(P), TERMS.map(Term), st.none() | st.sampled_from([iri("urn:g"), Term("_:g")])
+        Quad,
+        NODES.map(Term),
+        st.just(P),
+        TERMS.map(Term),
+        st.none() | st.sampled_from([iri("urn:g"), Term("_:g")]),
     ),
     max_size=8,
 )
@@ -131,7 +159,11 @@ def test_graphs_of_rdflib() -> None:
 # --- as terms in a row ------------------------------------------------------------------------------------------------
 
 
-@given(QUADS.flatmap(lambda quads: st.lists(st.sampled_from(quads), max_size=12) if quads else st.just(quads)))
+@given(
+    QUADS.flatmap(
+        lambda quads: st.lists(st.sampled_from(quads), max_size=12) if quads else st.just(quads)
+    )
+)
 def test_terms_in_a_row_are_quads(quads: list[Quad]) -> None:
     def in_a_row() -> Message:
         return of_terms([term for quad in quads for term in quad])

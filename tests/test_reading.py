@@ -25,7 +25,16 @@ import zstandard
 from construct_messages import LogError, UsageError, read_log
 from construct_messages.errors import ConstructMessagesError, IncompleteResult, LimitExceeded
 from tests.support.logs.archives import archive
-from tests.support.logs.sources import LOG, NUMBERS, SOURCES, achunks, anumbers, number, numbers, stream_reader
+from tests.support.logs.sources import (
+    LOG,
+    NUMBERS,
+    SOURCES,
+    achunks,
+    anumbers,
+    number,
+    numbers,
+    stream_reader,
+)
 from tests.support.waiting import eventually
 
 
@@ -42,7 +51,12 @@ def test_sources(kind: str, format: str | None, path: Path) -> None:
     source = SOURCES[kind](path)
     reader = read_log(source, format)
     assert numbers(reader) == NUMBERS
-    assert (reader.bytes_read, reader.message_count, reader.packing, reader.archive) == (len(LOG), 1000, "", False)
+    assert (reader.bytes_read, reader.message_count, reader.packing, reader.archive) == (
+        len(LOG),
+        1000,
+        "",
+        False,
+    )
     close(source, by_us=hasattr(source, "read"))
 
 
@@ -91,9 +105,13 @@ async def test_what_is_no_source(case: str, path: Path) -> None:
         source.close()
 
 
-@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="only Linux has a file that fails so")
+@pytest.mark.skipif(
+    not Path("/proc/self/mem").exists(), reason="only Linux has a file that fails so"
+)
 def test_a_file_that_cannot_be_read_on() -> None:
-    with pytest.raises(IncompleteResult, match="cannot read on in /proc/self/mem: Input/output error"):
+    with pytest.raises(
+        IncompleteResult, match="cannot read on in /proc/self/mem: Input/output error"
+    ):
         list(read_log("/proc/self/mem"))
 
 
@@ -130,12 +148,19 @@ def test_names(name: str, opened: bool, tmp_path: Path) -> None:
     assert reader.bytes_read == path.stat().st_size
 
 
-@pytest.mark.parametrize("name", ["log.tar", "log.tar.gz", "log.tgz", "log.tar.bz2", "log.txz", "log.TAR.zst", "log"])
+@pytest.mark.parametrize(
+    "name", ["log.tar", "log.tar.gz", "log.tgz", "log.tar.bz2", "log.txz", "log.TAR.zst", "log"]
+)
 @pytest.mark.parametrize("opened", [False, True], ids=["by name", "as a file"])
 async def test_archives(name: str, opened: bool, tmp_path: Path) -> None:
-    files = [(f"{number:010}.ttl", f'<http://example.org/s> a "{number}" .'.encode()) for number in range(100)]
+    files = [
+        (f"{number:010}.ttl", f'<http://example.org/s> a "{number}" .'.encode())
+        for number in range(100)
+    ]
     packers = {"gz": gzip.compress, "tgz": gzip.compress, "bz2": bz2.compress, "txz": lzma.compress}
-    pack = packers.get(name.rpartition(".")[2], NAMES["log.nq.zst"][0] if name.endswith("zst") else bytes)
+    pack = packers.get(
+        name.rpartition(".")[2], NAMES["log.nq.zst"][0] if name.endswith("zst") else bytes
+    )
     path = tmp_path / name
     path.write_bytes(pack(archive(*files)))
     with path.open("rb") as file:
@@ -195,8 +220,15 @@ def test_announcements(case: str) -> None:
 
 
 def test_what_the_reader_knows() -> None:
-    reader = read_log(b"PREFIX ex: <http://example.org/> # @message\nex:s ex:p ex:o .\n# @message\n")
-    assert (reader.format, reader.syntax, dict(reader.prefixes), reader.bytes_read) == (None, None, {}, 0)
+    reader = read_log(
+        b"PREFIX ex: <http://example.org/> # @message\nex:s ex:p ex:o .\n# @message\n"
+    )
+    assert (reader.format, reader.syntax, dict(reader.prefixes), reader.bytes_read) == (
+        None,
+        None,
+        {},
+        0,
+    )
     next(reader)
     assert reader.format is not None
     assert reader.syntax is not None
@@ -379,7 +411,9 @@ async def test_a_cancelled_reader_closes_its_file_when_the_thread_is_done(tmp_pa
     writer.write(LOG[:1000])
     await eventually(lambda: unread(writer) == 0)  # then the reader waits for more
     reading.cancel()
-    await asyncio.wait([reading], timeout=60)  # the thread goes on until the file is written to, or closed
+    await asyncio.wait(
+        [reading], timeout=60
+    )  # the thread goes on until the file is written to, or closed
     assert reading.cancelled()
     writer.close()
     await eventually(lambda: str(fifo) not in open_files())
@@ -397,6 +431,10 @@ def test_a_message_comes_as_soon_as_it_is_there() -> None:
 
 
 def test_the_docstring_names_every_argument() -> None:
-    arguments = read_log.__code__.co_varnames[: read_log.__code__.co_argcount + read_log.__code__.co_kwonlyargcount]
+    arguments = read_log.__code__.co_varnames[
+        : read_log.__code__.co_argcount + read_log.__code__.co_kwonlyargcount
+    ]
     assert read_log.__doc__ is not None
-    assert [name for name in arguments if not re.search(rf"^ +{name}: ", read_log.__doc__, re.MULTILINE)] == []
+    assert [
+        name for name in arguments if not re.search(rf"^ +{name}: ", read_log.__doc__, re.MULTILINE)
+    ] == []

@@ -42,7 +42,8 @@ def read_back(message: Message) -> dict[str, Term]:
     rows = store.query(READ)
     assert isinstance(rows, ox.QuerySolutions)
     found = [
-        (row["variable"].value, Term("") if row["value"] is None else from_pyoxigraph(row["value"])) for row in rows
+        (row["variable"].value, Term("") if row["value"] is None else from_pyoxigraph(row["value"]))
+        for row in rows
     ]
     assert len(found) == len(dict(found))
     return dict(found)

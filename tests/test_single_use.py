@@ -23,7 +23,10 @@ def stream() -> SingleUse:
     return construct_messages("CONSTRUCT WHERE { ?s ?p ?o }", store)
 
 
-MAKERS: Final[dict[str, Callable[[], SingleUse]]] = {"stream": stream, "reader": lambda: read_log(LOG)}
+MAKERS: Final[dict[str, Callable[[], SingleUse]]] = {
+    "stream": stream,
+    "reader": lambda: read_log(LOG),
+}
 
 
 async def through(messages: SingleUse) -> None:

@@ -25,7 +25,9 @@ def trig(text: str) -> Message:
     return to_message(ox.parse(PREFIXES + text, format=ox.RdfFormat.TRIG, base_iri=None))
 
 
-PARTS = 'a rdf:Triple ; rdf:subjectIRI "http://example.org/s" ; rdf:predicateIRI "http://example.org/p"'
+PARTS = (
+    'a rdf:Triple ; rdf:subjectIRI "http://example.org/s" ; rdf:predicateIRI "http://example.org/p"'
+)
 FOLDED = f':space rdf:containsTriple [ {PARTS} ; rdf:objectValue "o" ] .'
 LABELLED = f':space rdf:containsTriple _:t . _:t {PARTS} ; rdf:objectValue "o" .'
 
@@ -52,7 +54,11 @@ FOLDS = {
         ':space { :s :p "01"^^<http://www.w3.org/2001/XMLSchema#integer> , "chat"@fr , "x"@ar--rtl }',
         "".join(
             FOLDED.replace('"o"', text)
-            for text in ('"01"^^<http://www.w3.org/2001/XMLSchema#integer>', '"chat"@fr', '"x"@ar--rtl')
+            for text in (
+                '"01"^^<http://www.w3.org/2001/XMLSchema#integer>',
+                '"chat"@fr',
+                '"x"@ar--rtl',
+            )
         ),
     ),
     "blank nodes keep who they are across spaces": (
@@ -91,7 +97,10 @@ def test_fold(case: str) -> None:
 
 
 def test_five_triples_stand_where_the_quad_stood() -> None:
-    first, second = Quad(iri("urn:s"), iri("urn:p"), literal("o"), iri("urn:g")), Quad(*map(iri, ("a:a", "a:b", "a:c")))
+    first, second = (
+        Quad(iri("urn:s"), iri("urn:p"), literal("o"), iri("urn:g")),
+        Quad(*map(iri, ("a:a", "a:b", "a:c"))),
+    )
     folded = list(fold(Message([first, second])))
     assert len(folded) == 6
     assert folded[-1] == second
@@ -100,11 +109,17 @@ def test_five_triples_stand_where_the_quad_stood() -> None:
 
 # What no part of the vocabulary stands for, and what the default graph holds already
 UNFOLDABLE = {
-    "a triple term": (":g { :s :p <<( :s :p :o )>> }", r"<<\( .* has no fold: .* <http://example.org/g> \."),
+    "a triple term": (
+        ":g { :s :p <<( :s :p :o )>> }",
+        r"<<\( .* has no fold: .* <http://example.org/g> \.",
+    ),
     "a folded triple": (FOLDED, "already, _:"),
     "a folded triple beside a quad": (f"{FOLDED} :s {{ :s :p :o }}", "already"),
     # each matches the template as a SPARQL pattern, though unfolding would leave it
-    "an IRI for a triple": (f":s rdf:containsTriple :t . :t {PARTS} ; rdf:objectValue 1 .", "already, <http://ex"),
+    "an IRI for a triple": (
+        f":s rdf:containsTriple :t . :t {PARTS} ; rdf:objectValue 1 .",
+        "already, <http://ex",
+    ),
     "a folded triple in two spaces": (f"{LABELLED} :b rdf:containsTriple _:t .", "already, _:t"),
     "more said of it": (FOLDED.replace('"o"', '"o" ; :more 1'), "already"),
     "two objects": (FOLDED.replace('"o"', '"o" , "p"'), "already"),
@@ -121,7 +136,11 @@ def test_what_has_no_fold(case: str) -> None:
 
 def test_generalized_quads_have_no_fold() -> None:
     s, p = iri("urn:s"), iri("urn:p")
-    for quad in (Quad(s, Term("_:p"), s, s), Quad(literal("s"), p, s, s), Quad(s, literal("p"), s, s)):
+    for quad in (
+        Quad(s, Term("_:p"), s, s),
+        Quad(literal("s"), p, s, s),
+        Quad(s, literal("p"), s, s),
+    ):
         with pytest.raises(CannotFold, match="has no fold"):
             fold(Message([quad]))
 
@@ -130,18 +149,39 @@ def test_generalized_quads_have_no_fold() -> None:
 NO_FOLDS = {
     "no space": (f"[] {PARTS} ; rdf:objectValue 1 .", "is no folded triple"),
     "no type": (FOLDED.replace("a rdf:Triple ;", ""), "is no folded triple"),
-    "no subject": (FOLDED.replace('rdf:subjectIRI "http://example.org/s" ;', ""), "is no folded triple"),
-    "no predicate": (FOLDED.replace(' ; rdf:predicateIRI "http://example.org/p"', ""), "is no folded triple"),
+    "no subject": (
+        FOLDED.replace('rdf:subjectIRI "http://example.org/s" ;', ""),
+        "is no folded triple",
+    ),
+    "no predicate": (
+        FOLDED.replace(' ; rdf:predicateIRI "http://example.org/p"', ""),
+        "is no folded triple",
+    ),
     "no object": (FOLDED.replace(' ; rdf:objectValue "o"', ""), "is no folded triple"),
     "only contained": (":space rdf:containsTriple [] .", "is no folded triple"),
     "only a type": (":t a rdf:Triple .", "<http://example.org/t> is no folded triple"),
-    "two subjects": (FOLDED.replace("rdf:subjectIRI", "rdf:subjectNode [] ; rdf:subjectIRI"), "is no folded triple"),
-    "two subjects of a kind": (FOLDED.replace("rdf:subjectIRI", 'rdf:subjectIRI "a:b" ,'), "is no folded triple"),
-    "two predicates": (FOLDED.replace("rdf:predicateIRI", 'rdf:predicateIRI "a:b" ,'), "is no folded triple"),
-    "an object that is IRI and literal": (FOLDED.replace('"o"', '"o" ; rdf:objectIRI "a:b"'), "is no folded triple"),
+    "two subjects": (
+        FOLDED.replace("rdf:subjectIRI", "rdf:subjectNode [] ; rdf:subjectIRI"),
+        "is no folded triple",
+    ),
+    "two subjects of a kind": (
+        FOLDED.replace("rdf:subjectIRI", 'rdf:subjectIRI "a:b" ,'),
+        "is no folded triple",
+    ),
+    "two predicates": (
+        FOLDED.replace("rdf:predicateIRI", 'rdf:predicateIRI "a:b" ,'),
+        "is no folded triple",
+    ),
+    "an object that is IRI and literal": (
+        FOLDED.replace('"o"', '"o" ; rdf:objectIRI "a:b"'),
+        "is no folded triple",
+    ),
     "more said of it": (FOLDED.replace('"o"', '"o" ; :more 1'), "is no folded triple"),
     "said of in another place": (f"{LABELLED} :x :p _:t .", "_:t is no folded triple"),
-    "said of in a triple term": (f"{LABELLED} :x :p <<( :s :p <<( _:t :p :o )>> )>> .", "_:t is no folded triple"),
+    "said of in a triple term": (
+        f"{LABELLED} :x :p <<( :s :p <<( _:t :p :o )>> )>> .",
+        "_:t is no folded triple",
+    ),
     "its own space": (LABELLED.replace(":space", "_:t"), "_:t is no folded triple"),
     "its own subject": (
         LABELLED.replace('subjectIRI "http://example.org/s"', "subjectNode _:t"),
@@ -154,13 +194,24 @@ NO_FOLDS = {
     ),
     "a relative IRI": (FOLDED.replace("http://example.org/s", "s"), "is no folded triple"),
     "no IRI": (FOLDED.replace("http://example.org/s", "a:b c"), "is no folded triple"),
-    "an IRI with a language": (FOLDED.replace('example.org/s"', 'example.org/s"@en'), "is no folded triple"),
-    "an IRI as xsd:anyURI": (
-        FOLDED.replace('example.org/p"', 'example.org/p"^^<http://www.w3.org/2001/XMLSchema#anyURI>'),
+    "an IRI with a language": (
+        FOLDED.replace('example.org/s"', 'example.org/s"@en'),
         "is no folded triple",
     ),
-    "an IRI that is no string": (FOLDED.replace('"http://example.org/s"', ":s"), "is no folded triple"),
-    "an IRI for a blank node": (FOLDED.replace('subjectIRI "http://example.org/s"', "subjectNode :s"), "is no folded"),
+    "an IRI as xsd:anyURI": (
+        FOLDED.replace(
+            'example.org/p"', 'example.org/p"^^<http://www.w3.org/2001/XMLSchema#anyURI>'
+        ),
+        "is no folded triple",
+    ),
+    "an IRI that is no string": (
+        FOLDED.replace('"http://example.org/s"', ":s"),
+        "is no folded triple",
+    ),
+    "an IRI for a blank node": (
+        FOLDED.replace('subjectIRI "http://example.org/s"', "subjectNode :s"),
+        "is no folded",
+    ),
     "a node for a value": (FOLDED.replace('"o"', "[]"), "is no folded triple"),
 }
 
@@ -170,7 +221,9 @@ def test_what_is_no_fold_stays(case: str) -> None:
     text, words = NO_FOLDS[case]
     graph = trig(text)
     assert unfold(graph) == graph
-    assert unfold(Message([*graph, *trig(FOLDED)])) == Message([*graph, *trig(":space { :s :p 'o' }")])
+    assert unfold(Message([*graph, *trig(FOLDED)])) == Message(
+        [*graph, *trig(":space { :s :p 'o' }")]
+    )
     with pytest.raises(CannotFold, match=words) as error:
         unfold(graph, strict=True)
     assert error.value.hint
@@ -178,7 +231,9 @@ def test_what_is_no_fold_stays(case: str) -> None:
 
 def test_a_triple_whose_subject_is_another() -> None:
     """The outer one is a folded triple, the inner one is mentioned twice, and so is none."""
-    outer = LABELLED.replace("_:t", "_:u").replace('subjectIRI "http://example.org/s"', "subjectNode _:t")
+    outer = LABELLED.replace("_:t", "_:u").replace(
+        'subjectIRI "http://example.org/s"', "subjectNode _:t"
+    )
     graph = trig(LABELLED + outer)
     assert unfold(graph) == trig(f"{LABELLED} :space {{ _:t :p 'o' }}")
     with pytest.raises(CannotFold, match="_:t is no folded triple"):
@@ -211,7 +266,10 @@ def test_a_mention_in_a_named_graph_counts() -> None:
 
 
 def test_a_space_that_is_a_literal() -> None:
-    graph = Message(quad._replace(subject=literal("x")) if "contains" in str(quad) else quad for quad in trig(FOLDED))
+    graph = Message(
+        quad._replace(subject=literal("x")) if "contains" in str(quad) else quad
+        for quad in trig(FOLDED)
+    )
     assert unfold(graph) == graph
     with pytest.raises(CannotFold, match="is no folded triple"):
         unfold(graph, strict=True)
@@ -228,8 +286,13 @@ def test_new_labels_are_new_in_the_message_and_in_the_log() -> None:
     assert {quad.subject for quad in folded} >= {Term("_:x_f2bbb1"), Term("_:x_f2b0")}
     one = trig(":g { :s :p 1 , 2 }")
     labels = Labels("x")
-    for each in ([fold(one), fold(one)], [fold(one, number=number, labels=labels) for number in (1, 2)]):
-        nodes = [{term for quad in folded for term in quad if term and is_blank(term)} for folded in each]
+    for each in (
+        [fold(one), fold(one)],
+        [fold(one, number=number, labels=labels) for number in (1, 2)],
+    ):
+        nodes = [
+            {term for quad in folded for term in quad if term and is_blank(term)} for folded in each
+        ]
         assert [len(some) for some in nodes] == [2, 2]
         assert not nodes[0] & nodes[1]
 
@@ -254,14 +317,26 @@ def test_the_drafts_datasets() -> None:
 VOCABULARY = [
     iri(RDF + name)
     for name in (
-        *("type", "containsTriple", "subjectIRI", "subjectNode", "predicateIRI", "objectIRI", "objectNode"),
+        *(
+            "type",
+            "containsTriple",
+            "subjectIRI",
+            "subjectNode",
+            "predicateIRI",
+            "objectIRI",
+            "objectNode",
+        ),
         "objectValue",
     )
 ]
 nodes = st.sampled_from([Term("_:a"), Term("_:b"), Term("_:f1b0"), iri("urn:s"), iri("urn:t")])
 predicates = st.sampled_from([*VOCABULARY, iri("urn:p"), iri("urn:q")])
-literals = st.sampled_from([*map(literal, ("urn:s", "urn:p", "rel", "")), literal("urn:s", language="en")])
-objects = st.one_of(nodes, literals, st.just(iri(f"{RDF}Triple")), st.builds(triple, nodes, predicates, nodes))
+literals = st.sampled_from(
+    [*map(literal, ("urn:s", "urn:p", "rel", "")), literal("urn:s", language="en")]
+)
+objects = st.one_of(
+    nodes, literals, st.just(iri(f"{RDF}Triple")), st.builds(triple, nodes, predicates, nodes)
+)
 quads = st.builds(Quad, nodes, predicates, st.one_of(nodes, literals), nodes)
 triples = st.builds(Quad, nodes, predicates, objects, st.none())
 

@@ -20,14 +20,47 @@ from construct_messages import cli
 from construct_messages.formats.results import TSV
 from tests.support.commands import ENVIRONMENT, ROOT
 
-HEAVY = {"SPARQLWrapper", "aiohttp", "msgspec", "pyarrow", "pyld", "pyspark", "rdflib", "rich", "tenacity"}
+HEAVY = {
+    "SPARQLWrapper",
+    "aiohttp",
+    "msgspec",
+    "pyarrow",
+    "pyld",
+    "pyspark",
+    "rdflib",
+    "rich",
+    "tenacity",
+}
 """What no start of the command line needs."""
 NOT_FOR_FILES = HEAVY | {
-    *("asyncio", "concurrent.futures", "email", "http", "importlib.metadata", "json", "multiprocessing", "socket"),
+    *(
+        "asyncio",
+        "concurrent.futures",
+        "email",
+        "http",
+        "importlib.metadata",
+        "json",
+        "multiprocessing",
+        "socket",
+    ),
     *("sqlite3", "ssl", "subprocess", "tempfile", "urllib.request"),
-    *("datetime", "decimal", "hashlib", "logging", "random", "shutil", "string", "textwrap", "traceback"),
+    *(
+        "datetime",
+        "decimal",
+        "hashlib",
+        "logging",
+        "random",
+        "shutil",
+        "string",
+        "textwrap",
+        "traceback",
+    ),
     *("bz2", "gzip", "lzma", "tarfile", "zstandard"),
-    *("construct_messages.logs.jelly.options", "construct_messages.reading", "construct_messages.spark"),
+    *(
+        "construct_messages.logs.jelly.options",
+        "construct_messages.reading",
+        "construct_messages.spark",
+    ),
     "construct_messages.writing",
 }
 """What a query over a file of RDF does not need."""
@@ -67,11 +100,15 @@ def loaded(code: str, *arguments: object) -> set[str]:
 
 def test_the_package_alone_loads_nothing() -> None:
     modules = loaded("import construct_messages")
-    assert {name for name in modules if name.startswith("construct_messages")} == {"construct_messages"}
+    assert {name for name in modules if name.startswith("construct_messages")} == {
+        "construct_messages"
+    }
     assert modules & NOT_FOR_FILES == set()
 
 
-@pytest.mark.parametrize("code", [FROM_PYTHON, FROM_THE_COMMAND_LINE], ids=["Python", "command line"])
+@pytest.mark.parametrize(
+    "code", [FROM_PYTHON, FROM_THE_COMMAND_LINE], ids=["Python", "command line"]
+)
 def test_a_query_over_a_file_loads_what_it_needs(code: str, data: Path) -> None:
     modules = loaded(code, data)
     assert modules & NOT_FOR_FILES == set()
@@ -102,12 +139,23 @@ def test_a_query_over_an_endpoint_loads_what_it_needs() -> None:
         finally:
             server.shutdown()
             answering.join()
-    not_needed = {"aiohttp", "asyncio", "importlib.metadata", "msgspec", "rdflib", "sqlite3", "subprocess"}
+    not_needed = {
+        "aiohttp",
+        "asyncio",
+        "importlib.metadata",
+        "msgspec",
+        "rdflib",
+        "sqlite3",
+        "subprocess",
+    }
     assert modules & not_needed == set()
 
 
 def test_the_command_line_loads_what_the_command_needs() -> None:
-    commands = {f"construct_messages.cli.{name}" for name in ("convert", "examine", "feeds", "run", "spark", "watch")}
+    commands = {
+        f"construct_messages.cli.{name}"
+        for name in ("convert", "examine", "feeds", "run", "spark", "watch")
+    }
     one = loaded("import construct_messages.cli as cli; cli.build_parser('run')")
     assert one & commands == {"construct_messages.cli.run"}
     every = loaded(ALL_COMMANDS)
@@ -120,7 +168,9 @@ def test_each_command_is_found_by_its_name() -> None:
     for names in cli._COMMANDS.values():
         for name in names:
             (commands,) = (
-                action for action in cli.build_parser(name)._actions if isinstance(action, argparse._SubParsersAction)
+                action
+                for action in cli.build_parser(name)._actions
+                if isinstance(action, argparse._SubParsersAction)
             )
             assert tuple(commands.choices) == names
 
@@ -139,7 +189,9 @@ def test_ascii_alone_compiles_no_other_classes(data: Path) -> None:
 def test_names_of_the_package() -> None:
     assert construct_messages.__all__ == sorted(construct_messages._ROOMS)
     for name, room in construct_messages._ROOMS.items():
-        assert getattr(construct_messages, name) is getattr(import_module(f"construct_messages.{room}"), name)
+        assert getattr(construct_messages, name) is getattr(
+            import_module(f"construct_messages.{room}"), name
+        )
         assert name in dir(construct_messages)
     with pytest.raises(AttributeError, match="no attribute 'no_such_name'"):
         construct_messages.no_such_name  # noqa: B018 - looking it up is the test

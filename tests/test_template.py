@@ -27,7 +27,12 @@ from tests.support.strategies import SOLUTIONS, templates
 
 S, P, O, G = (Constant(Term(f"<urn:{name}>")) for name in "spog")  # noqa: E741 - the usual letter for an object
 X, Y = Variable(0), Variable(1)
-LITERAL, BLANK, IRI, NESTED = Term('"x"'), Term("_:dx"), Term("<urn:x>"), Term("<<( <urn:s> <urn:p> <urn:o> )>>")
+LITERAL, BLANK, IRI, NESTED = (
+    Term('"x"'),
+    Term("_:dx"),
+    Term("<urn:x>"),
+    Term("<<( <urn:s> <urn:p> <urn:o> )>>"),
+)
 
 # (name, patterns, solution, quads)
 CASES: list[tuple[str, tuple[Pattern, ...], tuple[str, ...], list[str]]] = [
@@ -76,9 +81,15 @@ CASES: list[tuple[str, tuple[Pattern, ...], tuple[str, ...], list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("patterns", "solution", "quads"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
-def test_instantiate(patterns: tuple[Pattern, ...], solution: tuple[Term, ...], quads: list[str]) -> None:
-    assert [str(quad) for quad in Template(("x", "y"), patterns, Labels("x")).instantiate(solution, 7)] == quads
+@pytest.mark.parametrize(
+    ("patterns", "solution", "quads"), [c[1:] for c in CASES], ids=[c[0] for c in CASES]
+)
+def test_instantiate(
+    patterns: tuple[Pattern, ...], solution: tuple[Term, ...], quads: list[str]
+) -> None:
+    assert [
+        str(quad) for quad in Template(("x", "y"), patterns, Labels("x")).instantiate(solution, 7)
+    ] == quads
 
 
 def _by_the_book(slot: Slot, solution: tuple[Term, ...], position: str) -> str | None:
@@ -91,10 +102,17 @@ def _by_the_book(slot: Slot, solution: tuple[Term, ...], position: str) -> str |
         case Blank(index):
             term = f"_:x_t3b{index}"
         case Nested():
-            parts = [_by_the_book(part, solution, name) for part, name in zip(slot, FORBIDDEN, strict=False)]
+            parts = [
+                _by_the_book(part, solution, name)
+                for part, name in zip(slot, FORBIDDEN, strict=False)
+            ]
             term = None if None in parts else f"<<( {' '.join(map(str, parts))} )>>"
     kind = (
-        None if term is None else "triple" if term[:3] == "<<(" else {"<": "iri", "_": "blank", '"': "literal"}[term[0]]
+        None
+        if term is None
+        else "triple"
+        if term[:3] == "<<("
+        else {"<": "iri", "_": "blank", '"': "literal"}[term[0]]
     )
     allowed = {
         "subject": {"iri", "blank"},
@@ -116,13 +134,20 @@ def test_instantiate_by_the_book(template: Template, solutions: list[tuple[Term,
             ]
             if None not in parts:
                 expected[tuple(part or None for part in parts)] = None
-        assert [tuple(quad) for quad in template.labelled(Labels("x")).instantiate(solution, 3)] == list(expected)
+        assert [
+            tuple(quad) for quad in template.labelled(Labels("x")).instantiate(solution, 3)
+        ] == list(expected)
 
 
 @given(templates(), SOLUTIONS, st.integers(0, 1000))
-def test_by_column_as_one_by_one(template: Template, solutions: list[tuple[Term, ...]], first: int) -> None:
+def test_by_column_as_one_by_one(
+    template: Template, solutions: list[tuple[Term, ...]], first: int
+) -> None:
     columns = [list(column) for column in zip(*solutions, strict=True)]
-    expected = [tuple(template.instantiate(solution, number)) for number, solution in enumerate(solutions, first)]
+    expected = [
+        tuple(template.instantiate(solution, number))
+        for number, solution in enumerate(solutions, first)
+    ]
     assert list(template.instantiate_all(columns, first)) == expected
 
 
@@ -134,11 +159,16 @@ def test_by_column_of_constants() -> None:
 
 
 @given(templates(), SOLUTIONS)
-def test_what_may_not_coincide_does_not(template: Template, solutions: list[tuple[Term, ...]]) -> None:
+def test_what_may_not_coincide_does_not(
+    template: Template, solutions: list[tuple[Term, ...]]
+) -> None:
     for solution in solutions:
         for i, a in enumerate(template.patterns):
             for b in template.patterns[:i]:
-                quads = [Template(template.variables, (p,), template.labels).instantiate(solution, 0) for p in (a, b)]
+                quads = [
+                    Template(template.variables, (p,), template.labels).instantiate(solution, 0)
+                    for p in (a, b)
+                ]
                 if quads[0] and quads[0] == quads[1]:
                     assert may_coincide(a, b)
                     assert may_coincide(b, a)
@@ -148,21 +178,27 @@ def test_what_may_not_coincide_does_not(template: Template, solutions: list[tupl
 def test_coinciding_patterns_are_those_that_may(template: Template) -> None:
     patterns = (*template.patterns, *template.patterns[:1])
     pairs = combinations(range(len(patterns)), 2)
-    assert sorted(coinciding(patterns)) == [(i, j) for i, j in pairs if may_coincide(patterns[i], patterns[j])]
+    assert sorted(coinciding(patterns)) == [
+        (i, j) for i, j in pairs if may_coincide(patterns[i], patterns[j])
+    ]
 
 
 @pytest.mark.parametrize("slots", ["subjects", "predicates", "objects", "blanks and variables"])
 def test_patterns_that_differ_are_not_compared(slots: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Issue 14: of a thousand patterns Spark compared half a million pairs."""
     compared = []
-    monkeypatch.setattr("construct_messages.template.may_coincide", lambda *pair: compared.append(pair))
+    monkeypatch.setattr(
+        "construct_messages.template.may_coincide", lambda *pair: compared.append(pair)
+    )
     s, p, o = Variable(0), Constant(Term("<urn:p>")), Variable(1)
     others = [Constant(Term(f"<urn:{number}>")) for number in range(500)]
     patterns = {
         "subjects": [Pattern(other, p, o) for other in others],
         "predicates": [Pattern(s, other, o) for other in others],
         "objects": [Pattern(s, p, other) for other in others],
-        "blanks and variables": [Pattern(one, p, Variable(n)) for n in range(500) for one in (Blank(n),)]
+        "blanks and variables": [
+            Pattern(one, p, Variable(n)) for n in range(500) for one in (Blank(n),)
+        ]
         + [Pattern(Variable(n), p, Blank(n)) for n in range(500)],
     }[slots]
     assert not any(coinciding(patterns))
@@ -170,7 +206,9 @@ def test_patterns_that_differ_are_not_compared(slots: str, monkeypatch: pytest.M
 
 
 @given(templates(), SOLUTIONS)
-def test_blanks_of_two_solutions_never_meet(template: Template, solutions: list[tuple[Term, ...]]) -> None:
+def test_blanks_of_two_solutions_never_meet(
+    template: Template, solutions: list[tuple[Term, ...]]
+) -> None:
     seen: set[str] = set()
     for number, solution in enumerate(solutions):
         labels = {label for quad in template.instantiate(solution, number) for term in quad if term

@@ -120,7 +120,9 @@ def test_jelly_says_whether_there_are_named_graphs(write: Write) -> None:
     assert written(read_log(turtle, "ttl")) == triples
     assert written(read_log(turtle, "trig")) == quads
     assert written(read_log(turtle, "ttl"), graphs=True) == quads
-    assert written(read_log(archive(("0.ttl", turtle)))) == quads  # the next file may be of another format
+    assert (
+        written(read_log(archive(("0.ttl", turtle)))) == quads
+    )  # the next file may be of another format
 
 
 def test_a_query(write: Write) -> None:
@@ -128,7 +130,11 @@ def test_a_query(write: Write) -> None:
     query = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o } LIMIT 7"
     data = str(ROOT / "queries" / "data" / "companies.ttl")
     one, other = io.BytesIO(), io.BytesIO()
-    assert write(construct_messages(query, data), one) == construct_messages(query, data).write(other) == 7
+    assert (
+        write(construct_messages(query, data), one)
+        == construct_messages(query, data).write(other)
+        == 7
+    )
     assert one.getvalue() == other.getvalue()
 
 
@@ -141,7 +147,9 @@ def failing(error: BaseException) -> Iterator[Message]:
 
 
 @pytest.mark.parametrize("error", [ValueError("no"), KeyboardInterrupt()], ids=repr)
-def test_a_stream_that_fails_leaves_no_file(error: BaseException, write: Write, tmp_path: Path) -> None:
+def test_a_stream_that_fails_leaves_no_file(
+    error: BaseException, write: Write, tmp_path: Path
+) -> None:
     with pytest.raises(type(error)):
         write(failing(error), tmp_path / "log.nq.gz")
     assert os.listdir(tmp_path) == []
@@ -159,15 +167,39 @@ def test_a_log_that_fails_leaves_the_old_file(write: Write, tmp_path: Path) -> N
 
 TARGETS: dict[str, tuple[Callable[[Path], Any], dict[str, Any], str]] = {
     "an archive": (lambda path: path / "log.tar.gz", {}, "archives are read, not written"),
-    "another archive": (lambda path: str(path / "log.tgz"), {"format": "ttl"}, "archives are read, not written"),
-    "13.12-an unknown extension": (lambda path: path / "log.rdf", {}, r"\.rdf is the extension of no log"),
-    "13.12-an unknown packing": (lambda path: path / "log.nq.zip", {}, r"\.zip is the extension of no log"),
+    "another archive": (
+        lambda path: str(path / "log.tgz"),
+        {"format": "ttl"},
+        "archives are read, not written",
+    ),
+    "13.12-an unknown extension": (
+        lambda path: path / "log.rdf",
+        {},
+        r"\.rdf is the extension of no log",
+    ),
+    "13.12-an unknown packing": (
+        lambda path: path / "log.nq.zip",
+        {},
+        r"\.zip is the extension of no log",
+    ),
     "a folder": (lambda path: path, {}, "is a directory"),
     "no folder": (lambda path: path / "absent" / "log.nq", {}, "cannot write"),
     "a text file": (lambda _: io.StringIO(), {}, "open for text"),
-    "an unknown format": (lambda path: path / "log.nq", {"format": "docx"}, "unknown format 'docx'"),
-    "an unknown syntax": (lambda path: path / "log.nq", {"messages": "2"}, "unknown message syntax '2'"),
-    "a syntax without meaning": (lambda path: path / "log.jelly", {"messages": "rdfm"}, "by itself"),
+    "an unknown format": (
+        lambda path: path / "log.nq",
+        {"format": "docx"},
+        "unknown format 'docx'",
+    ),
+    "an unknown syntax": (
+        lambda path: path / "log.nq",
+        {"messages": "2"},
+        "unknown message syntax '2'",
+    ),
+    "a syntax without meaning": (
+        lambda path: path / "log.jelly",
+        {"messages": "rdfm"},
+        "by itself",
+    ),
 }
 
 
@@ -184,10 +216,16 @@ def test_an_unknown_extension_with_a_format(write: Write, tmp_path: Path) -> Non
     assert list(read_log(tmp_path / "log.rdf", "rdfxml")) == MESSAGES
 
 
-@pytest.mark.parametrize(("name", "format"), [("log.ttl", "Turtle"), ("log.rdf", "N-Quads"), ("log", "N-Quads")])
+@pytest.mark.parametrize(
+    ("name", "format"), [("log.ttl", "Turtle"), ("log.rdf", "N-Quads"), ("log", "N-Quads")]
+)
 def test_the_name_of_an_open_file(name: str, format: str, write: Write, tmp_path: Path) -> None:
     with (tmp_path / name).open("wb") as file:
-        write([Message([Quad(SUBJECT, PREDICATE, SUBJECT)])] * 2, file, prefixes={"e": "http://example.org/"})
+        write(
+            [Message([Quad(SUBJECT, PREDICATE, SUBJECT)])] * 2,
+            file,
+            prefixes={"e": "http://example.org/"},
+        )
     assert ((tmp_path / name).read_bytes().count(b"e:s e:p") == 2) is (format == "Turtle")
 
 
@@ -266,4 +304,6 @@ async def test_the_loop_runs_while_a_file_takes_its_time() -> None:
 def test_packed_content(tmp_path: Path) -> None:
     write_log(MESSAGES, tmp_path / "log.nq.gz")
     write_log(MESSAGES, tmp_path / "log.nq")
-    assert gzip.decompress((tmp_path / "log.nq.gz").read_bytes()) == (tmp_path / "log.nq").read_bytes()
+    assert (
+        gzip.decompress((tmp_path / "log.nq.gz").read_bytes()) == (tmp_path / "log.nq").read_bytes()
+    )

@@ -27,7 +27,11 @@ MILLISECOND = 1000
 PREFIX = "PREFIX : <http://example.org/>\n"
 QUERIES = {
     "a filter": ("?s :high ?v", "?s ?v", "?s :value ?v . FILTER(?v > 950)"),
-    "a join": ("?s :near ?t", "?s ?t", "?s :sensor ?x ; :value ?v . ?t :sensor ?x ; :value 999 . FILTER(?v > 900)"),
+    "a join": (
+        "?s :near ?t",
+        "?s ?t",
+        "?s :sensor ?x ; :value ?v . ?t :sensor ?x ; :value 999 . FILTER(?v > 900)",
+    ),
     "50 averages": (
         "?x :average ?a",
         "?x ?a",
@@ -107,7 +111,9 @@ def peer(query: str, sent: Sequence[Element], folder: Path) -> Run | None:
     log = b"".join(b"# @message\n" + element.nquads + b"\n" for element in sent)
     (folder / "log.nq").write_bytes(log)
     modules = os.environ.get("CONSTRUCT_MESSAGES_NODE", "")
-    path = os.pathsep.join(filter(None, (os.environ.get("NODE_PATH", ""), modules and f"{modules}/node_modules")))
+    path = os.pathsep.join(
+        filter(None, (os.environ.get("NODE_PATH", ""), modules and f"{modules}/node_modules"))
+    )
     command = ["node", str(PEER), str(folder / "query.rq"), str(folder / "log.nq")]
     done = harness.run(command, env=os.environ | {"NODE_PATH": path})
     if done.code:
@@ -122,8 +128,16 @@ def figures(count: int, for_peer: int, folder: Path) -> Iterator[Figure]:
     for what, (construct, select, pattern) in QUERIES.items():
         for operator in ("RSTREAM", "ISTREAM"):
             ours = run(continuous_query(construct, pattern, operator), sent)
-            theirs = peer(of_peer(select, pattern), sent[:for_peer], folder) if operator == "RSTREAM" else None
-            ratio = None if theirs is None else (theirs.seconds / theirs.messages) / (ours.seconds / ours.messages)
+            theirs = (
+                peer(of_peer(select, pattern), sent[:for_peer], folder)
+                if operator == "RSTREAM"
+                else None
+            )
+            ratio = (
+                None
+                if theirs is None
+                else (theirs.seconds / theirs.messages) / (ours.seconds / ours.messages)
+            )
             yield figure(f"{what}, {operator}", ours, ratio)
             if theirs is not None:
                 peers = f"{theirs.messages / theirs.seconds:,.0f}/s: {what}, rsp-js, {len(theirs.firings)} firings"
@@ -146,4 +160,6 @@ def main() -> None:
     options = parser.parse_args()
     with TemporaryDirectory() as place:
         found = list(figures(options.messages, options.peer, Path(place)))
-    report("continuous", "windows of 1,000 messages of five quads, a step of 100; CPU seconds", found)
+    report(
+        "continuous", "windows of 1,000 messages of five quads, a step of 100; CPU seconds", found
+    )

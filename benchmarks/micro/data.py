@@ -13,7 +13,11 @@ from pathlib import Path
 
 import pyoxigraph as ox
 
-DBR, DBO, DBP = "http://dbpedia.org/resource/", "http://dbpedia.org/ontology/", "http://dbpedia.org/property/"
+DBR, DBO, DBP = (
+    "http://dbpedia.org/resource/",
+    "http://dbpedia.org/ontology/",
+    "http://dbpedia.org/property/",
+)
 RDF_TYPE = ox.NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 LABEL = ox.NamedNode("http://www.w3.org/2000/01/rdf-schema#label")
 LANGUAGES = {"en": "Country", "de": "Land", "fr": "Pays", "el": "Χώρα", "ja": "国", "ru": "Страна"}
@@ -65,11 +69,21 @@ def generate(companies: int, seed: int = 42) -> Iterator[ox.Quad]:
         for language, word in LANGUAGES.items():
             yield ox.Quad(country, LABEL, ox.Literal(f"{word} №{number}", language=language))
         if number % 10:
-            yield ox.Quad(country, ox.NamedNode(f"{DBP}populationCensus"), ox.Literal(chance.randrange(10**4, 10**9)))
+            yield ox.Quad(
+                country,
+                ox.NamedNode(f"{DBP}populationCensus"),
+                ox.Literal(chance.randrange(10**4, 10**9)),
+            )
         else:
-            yield ox.Quad(country, ox.NamedNode(f"{DBO}populationTotal"), ox.Literal(chance.randrange(10**4, 10**9)))
+            yield ox.Quad(
+                country,
+                ox.NamedNode(f"{DBO}populationTotal"),
+                ox.Literal(chance.randrange(10**4, 10**9)),
+            )
     for number in range(companies):
-        company = ox.NamedNode(f"{DBR}{chance.choice(('Société', 'Company', 'Gesellschaft'))}_{number:07}")
+        company = ox.NamedNode(
+            f"{DBR}{chance.choice(('Société', 'Company', 'Gesellschaft'))}_{number:07}"
+        )
         predicate = ox.NamedNode(DBO + chance.choice(("location", "locationCountry")))
         yield ox.Quad(company, predicate, chance.choice(countries))
         if number % 50 == 0:

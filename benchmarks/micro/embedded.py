@@ -86,12 +86,21 @@ def _measure(name: str, query: str, store: ox.Store, rounds: int) -> list[Figure
             busy_tsv, busy_log = alternate(rounds, [tsv, log], before_each=remove_logs)
         with one_core():
             alone_tsv, alone_log = alternate(rounds, [tsv, log], before_each=remove_logs)
-        cpu_tsv, *cpu = alternate(rounds, [tsv, *map(writer, FORMATS)], time.process_time, remove_logs)
+        cpu_tsv, *cpu = alternate(
+            rounds, [tsv, *map(writer, FORMATS)], time.process_time, remove_logs
+        )
     return [
         Figure(f"{name}: SELECT → TSV, {size} solutions", idle_tsv),
-        Figure(f"{name}: N-Quads log on disk, against that", idle_log, idle_log / idle_tsv, "≤ 1.25"),
+        Figure(
+            f"{name}: N-Quads log on disk, against that", idle_log, idle_log / idle_tsv, "≤ 1.25"
+        ),
         Figure(f"{name}, the other cores busy: SELECT → TSV", busy_tsv),
-        Figure(f"{name}, the other cores busy: N-Quads log, against that", busy_log, busy_log / busy_tsv, "≤ 1.7"),
+        Figure(
+            f"{name}, the other cores busy: N-Quads log, against that",
+            busy_log,
+            busy_log / busy_tsv,
+            "≤ 1.7",
+        ),
         Figure(f"{name}, on one core: SELECT → TSV", alone_tsv),
         Figure(f"{name}, on one core: N-Quads log, against that", alone_log, alone_log / alone_tsv),
         Figure(f"{name}, CPU: SELECT → TSV", cpu_tsv),

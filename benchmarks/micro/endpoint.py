@@ -31,7 +31,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         data.store(arguments.companies, Path(folder) / "store")
         with oxigraph_server(Path(folder) / "store") as url:
-            figures = [figure for results in MEDIA_TYPES for figure in _measure(results, url, arguments.rounds)]
+            figures = [
+                figure
+                for results in MEDIA_TYPES
+                for figure in _measure(results, url, arguments.rounds)
+            ]
     report("endpoint", f"Oxigraph server over HTTP, {arguments.companies} companies", figures)
 
 
@@ -66,6 +70,16 @@ def _measure(results: str, url: str, rounds: int) -> list[Figure]:
     )
     return [
         Figure(f"{results.upper()} downloaded directly, {len(slow)} solutions", direct),
-        Figure(f"{results.upper()} → N-Quads log, asyncio", through_async, through_async / direct, GOALS[results]),
-        Figure(f"{results.upper()} → N-Quads log, SPARQLWrapper", through_sync, through_sync / direct, GOALS[results]),
+        Figure(
+            f"{results.upper()} → N-Quads log, asyncio",
+            through_async,
+            through_async / direct,
+            GOALS[results],
+        ),
+        Figure(
+            f"{results.upper()} → N-Quads log, SPARQLWrapper",
+            through_sync,
+            through_sync / direct,
+            GOALS[results],
+        ),
     ]

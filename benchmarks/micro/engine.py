@@ -19,7 +19,8 @@ def oxigraph_server(store: Path) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     server = subprocess.Popen(
-        [program, "serve-read-only", "--location", str(store), "--bind", f"127.0.0.1:{port}"], stderr=subprocess.DEVNULL
+        [program, "serve-read-only", "--location", str(store), "--bind", f"127.0.0.1:{port}"],
+        stderr=subprocess.DEVNULL,
     )
     try:
         for _ in range(200):

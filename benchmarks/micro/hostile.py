@@ -38,11 +38,16 @@ _VARIABLES: Final = b'<head><variable name="s"/><variable name="o"/></head><resu
 _SECONDS: Final = 60.0
 
 HOSTILE: Final[dict[str, tuple[Callable[[int], bytes], str]]] = {
-    "bindings in the head": (lambda size: b'{"head":{"link":[' + b'{"bindings":[]},' * (size // 16), JSON),
+    "bindings in the head": (
+        lambda size: b'{"head":{"link":[' + b'{"bindings":[]},' * (size // 16),
+        JSON,
+    ),
     "empty solutions": (lambda size: _HEAD + b"{}," * (size // 3), JSON),
     "a literal of braces and commas": (
         lambda size: (
-            _HEAD + b'{"s":{"type":"uri","value":"urn:s"},"o":{"type":"literal","value":"' + b"{},{}," * (size // 6)
+            _HEAD
+            + b'{"s":{"type":"uri","value":"urn:s"},"o":{"type":"literal","value":"'
+            + b"{},{}," * (size // 6)
         ),
         JSON,
     ),
@@ -55,7 +60,12 @@ HOSTILE: Final[dict[str, tuple[Callable[[int], bytes], str]]] = {
         JSON,
     ),
     "nested elements": (
-        lambda size: _SPARQL + _VARIABLES + b"<result><binding name='s'>" + b"<triple><subject>" * (size // 17),
+        lambda size: (
+            _SPARQL
+            + _VARIABLES
+            + b"<result><binding name='s'>"
+            + b"<triple><subject>" * (size // 17)
+        ),
         XML,
     ),
     "empty elements": (lambda size: _SPARQL + _VARIABLES + b"<result/>" * (size // 9), XML),
@@ -64,7 +74,9 @@ HOSTILE: Final[dict[str, tuple[Callable[[int], bytes], str]]] = {
 
 def main() -> None:
     """Runs the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--megabytes", type=int, default=24, help="of an answer; default: 24")
     size = parser.parse_args().megabytes << 20
     upstream = FaultServer()
@@ -101,7 +113,9 @@ def _waits(url: str, work: Callable[[], object]) -> tuple[float, None, str]:
 
 
 def _ask(url: str) -> None:
-    target = f"{url}?{urlencode({'query': QUERY})}" if urlsplit(url).path.endswith("/sparql") else url
+    target = (
+        f"{url}?{urlencode({'query': QUERY})}" if urlsplit(url).path.endswith("/sparql") else url
+    )
     # a hostile answer is an error, in the middle or before
     with suppress(OSError, HTTPException):
         request = urllib.request.Request(target, headers={"Accept": RDFM})

@@ -26,7 +26,16 @@ from construct_messages.logs import EncoderOptions, decoder_for, encoder_for
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import Constant, Pattern, Template, Variable
-from construct_messages.terms import RDF, XSD, Term, iri, is_blank, is_literal, literal, literal_parts
+from construct_messages.terms import (
+    RDF,
+    XSD,
+    Term,
+    iri,
+    is_blank,
+    is_literal,
+    literal,
+    literal_parts,
+)
 
 CHUNK = 1 << 16
 BATCH = 1000
@@ -85,7 +94,10 @@ def observation(number: int) -> tuple[Term, ...]:
     return (
         iri(f"{EX}observation/{number:07}"),
         iri(f"{EX}sensor/{number * 31 % 500}"),
-        literal(f"2026-01-{1 + number % 28:02}T{number % 24:02}:{number * 7 % 60:02}:00Z", datatype=XSD + "dateTime"),
+        literal(
+            f"2026-01-{1 + number % 28:02}T{number % 24:02}:{number * 7 % 60:02}:00Z",
+            datatype=XSD + "dateTime",
+        ),
         literal(f"{number * 7919 % 6000 / 100 - 20:.2f}", datatype=XSD + "decimal"),
         literal(f"Température à Liège, № {number}", language="fr"),
         iri(f"{EX}day/{number // 1000}"),
@@ -100,17 +112,34 @@ def main() -> None:
     arguments = parser.parse_args()
     few, many = arguments.messages, 2 * arguments.messages
     figures = [
-        *measure(f"{few} × 10 triples", COMPANY, [company(n) for n in range(few)], arguments.rounds),
-        *measure(f"{many} × 5 quads", OBSERVATION, [observation(n) for n in range(many)], arguments.rounds),
+        *measure(
+            f"{few} × 10 triples", COMPANY, [company(n) for n in range(few)], arguments.rounds
+        ),
+        *measure(
+            f"{many} × 5 quads",
+            OBSERVATION,
+            [observation(n) for n in range(many)],
+            arguments.rounds,
+        ),
     ]
     report("jelly", "Jelly logs, against pyjelly's generic API", figures)
 
 
-def measure(what: str, template: Template, solutions: Sequence[tuple[Term, ...]], rounds: int) -> list[Figure]:
+def measure(
+    what: str, template: Template, solutions: Sequence[tuple[Term, ...]], rounds: int
+) -> list[Figure]:
     """Runs all in turn, after a check that the logs hold what they should."""
-    syntax, graphs = JELLY.syntax(RDFM), any(pattern.graph is not None for pattern in template.patterns)
-    messages = [Message(template.instantiate(solution, number)) for number, solution in enumerate(solutions)]
-    batches = [(start, Solutions.of(solutions[start : start + BATCH])) for start in range(0, len(solutions), BATCH)]
+    syntax, graphs = (
+        JELLY.syntax(RDFM),
+        any(pattern.graph is not None for pattern in template.patterns),
+    )
+    messages = [
+        Message(template.instantiate(solution, number)) for number, solution in enumerate(solutions)
+    ]
+    batches = [
+        (start, Solutions.of(solutions[start : start + BATCH]))
+        for start in range(0, len(solutions), BATCH)
+    ]
     sinks = [sink(message, graphs) for message in messages]
 
     def write() -> bytes:
@@ -139,7 +168,11 @@ def measure(what: str, template: Template, solutions: Sequence[tuple[Term, ...]]
     def peer_read() -> int:
         return sum(map(len, parse_jelly_grouped(io.BytesIO(log))))
 
-    if log != write_by_template() or list(decoder_for(JELLY).feed(log)) != messages or read() != peer_read():
+    if (
+        log != write_by_template()
+        or list(decoder_for(JELLY).feed(log)) != messages
+        or read() != peer_read()
+    ):
         raise SystemExit(f"{what}: the logs differ")
     gc.collect()
     gc.freeze()  # what all have ready in memory is no garbage of whoever allocates next
@@ -153,8 +186,15 @@ def measure(what: str, template: Template, solutions: Sequence[tuple[Term, ...]]
     size = f"{len(log) / len(peer_write()):.3f} of its size"
     return [
         Figure(f"{what}: pyjelly writes {rate / peer_writes:.0f} k/s", peer_writes),
-        Figure(f"{what}: written, {rate / writes:.0f} k/s, {size}", writes, peer_writes / writes, "≥ 2"),
-        Figure(f"{what}: by template, {rate / by_template:.0f} k/s", by_template, peer_writes / by_template, "≥ 4"),
+        Figure(
+            f"{what}: written, {rate / writes:.0f} k/s, {size}", writes, peer_writes / writes, "≥ 2"
+        ),
+        Figure(
+            f"{what}: by template, {rate / by_template:.0f} k/s",
+            by_template,
+            peer_writes / by_template,
+            "≥ 4",
+        ),
         Figure(f"{what}: pyjelly reads {rate / peer_reads:.0f} k/s", peer_reads),
         Figure(f"{what}: read, {rate / reads:.0f} k/s", reads, peer_reads / reads, "≥ 1.5"),
     ]

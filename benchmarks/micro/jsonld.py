@@ -81,7 +81,10 @@ def solutions(query: ConstructQuery, companies: int) -> list[Solutions]:
     """The solutions of the query over generated data, in batches."""
     found = data.store(companies).query(query.select)
     assert isinstance(found, ox.QuerySolutions)
-    terms = [tuple(UNBOUND if term is None else from_pyoxigraph(term, "d") for term in solution) for solution in found]
+    terms = [
+        tuple(UNBOUND if term is None else from_pyoxigraph(term, "d") for term in solution)
+        for solution in found
+    ]
     return [Solutions.of(terms[start : start + BATCH]) for start in range(0, len(terms), BATCH)]
 
 
@@ -92,9 +95,16 @@ def writers(
 
     def write(*, specialised: bool) -> bytes:
         encoder, template = encoder_for(*type, EncoderOptions(query.prefixes)), query.template
-        by = encoder.for_template(template) if specialised else PlainTemplateEncoder(encoder.encode, template)
+        by = (
+            encoder.for_template(template)
+            if specialised
+            else PlainTemplateEncoder(encoder.encode, template)
+        )
         return b"".join(
-            [encoder.start(), *(bytes(by.encode(batch, BATCH * place)) for place, batch in enumerate(batches))]
+            [
+                encoder.start(),
+                *(bytes(by.encode(batch, BATCH * place)) for place, batch in enumerate(batches)),
+            ]
         )
 
     return partial(write, specialised=True), partial(write, specialised=False)
@@ -103,11 +113,17 @@ def writers(
 def read(log: bytes) -> list[Message]:
     """The messages of a log, chunk by chunk."""
     decoder = decoder_for(NDJSON_LD)
-    found = [message for start in range(0, len(log), CHUNK) for message in decoder.feed(log[start : start + CHUNK])]
+    found = [
+        message
+        for start in range(0, len(log), CHUNK)
+        for message in decoder.feed(log[start : start + CHUNK])
+    ]
     return [*found, *decoder.close()]
 
 
 def by_pyld(context: object, line: str) -> dict[str, list[object]]:
     """What PyLD makes of a line, by graph."""
-    dataset: dict[str, list[object]] = jsonld.to_rdf({"@context": context, "@graph": json.loads(line)})
+    dataset: dict[str, list[object]] = jsonld.to_rdf(
+        {"@context": context, "@graph": json.loads(line)}
+    )
     return dataset

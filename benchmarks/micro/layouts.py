@@ -13,7 +13,16 @@ from benchmarks.harness import Figure, alternate, report
 from benchmarks.micro import data
 from benchmarks.micro.jsonld import solutions, writers
 from construct_messages import ConstructQuery
-from construct_messages.formats import NDJSON_LD, RDF_XML, RDFM, TRIG, TURTLE, YAML_LD, Format, LogType
+from construct_messages.formats import (
+    NDJSON_LD,
+    RDF_XML,
+    RDFM,
+    TRIG,
+    TURTLE,
+    YAML_LD,
+    Format,
+    LogType,
+)
 from construct_messages.solutions import Solutions
 
 FORMATS = (TURTLE, TRIG, NDJSON_LD, YAML_LD, RDF_XML)
@@ -26,7 +35,11 @@ def main() -> None:
     parser.add_argument("--companies", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
-    report("layouts", f"Logs of {arguments.companies} companies", measure(arguments.companies, arguments.rounds))
+    report(
+        "layouts",
+        f"Logs of {arguments.companies} companies",
+        measure(arguments.companies, arguments.rounds),
+    )
 
 
 def measure(companies: int, rounds: int) -> list[Figure]:

@@ -44,7 +44,11 @@ def main() -> None:
         log = Path(folder) / "log.nq"
         log.write_text("".join(generate(arguments.messages)), encoding="utf-8")
         figures = measure(log, arguments.messages, arguments.rounds)
-    report("lines", f"N-Quads logs of {arguments.messages} messages, {5 * arguments.messages} quads", figures)
+    report(
+        "lines",
+        f"N-Quads logs of {arguments.messages} messages, {5 * arguments.messages} quads",
+        figures,
+    )
 
 
 def generate(messages: int, seed: int = 42) -> Iterator[str]:
@@ -65,7 +69,11 @@ def generate(messages: int, seed: int = 42) -> Iterator[str]:
             f"<http://example.org/observation/{number:07}>",
             f"<http://example.org/day/{number // 1000}>",
         )
-        sensor = f"<http://example.org/sensor/{chance.randrange(500)}>" if number % 10 else f"_:sensor{number}"
+        sensor = (
+            f"<http://example.org/sensor/{chance.randrange(500)}>"
+            if number % 10
+            else f"_:sensor{number}"
+        )
         when = f"2026-01-{chance.randrange(1, 29):02}T{chance.randrange(24):02}:{chance.randrange(60):02}:00Z"
         yield f"{observation} <{rdf}type> <{sosa}Observation> {graph} .\n"
         yield f"{observation} <{sosa}madeBySensor> {sensor} {graph} .\n"
@@ -78,12 +86,17 @@ def generate(messages: int, seed: int = 42) -> Iterator[str]:
 def measure(log: Path, messages: int, rounds: int) -> list[Figure]:
     """Runs all four in turn, checks what each counted, and compares the medians."""
     figures = []
-    sides = {"n3": ["node", str(PEER)], "ours": [sys.executable, "-m", "benchmarks", "micro", "lines", "--run"]}
+    sides = {
+        "n3": ["node", str(PEER)],
+        "ours": [sys.executable, "-m", "benchmarks", "micro", "lines", "--run"],
+    }
     seconds: dict[tuple[str, str], list[float]] = {}
     runs = [(what, side) for what in ("read", "write") for side in sides]
     for _ in range(rounds):
         for what, side in [*runs, ("look", "ours")]:
-            seconds.setdefault((what, side), []).append(_fresh([*sides[side], what, str(log)], messages))
+            seconds.setdefault((what, side), []).append(
+                _fresh([*sides[side], what, str(log)], messages)
+            )
     for what in ("read", "write"):
         peer, ours = (statistics.median(seconds[what, side]) for side in sides)
         rate = 5 * messages / ours

@@ -54,12 +54,22 @@ def main() -> None:
     parser.add_argument("--leavers", type=int, default=10_000)
     arguments = parser.parse_args()
     table = Table(title=f"{arguments.clients} clients for {arguments.seconds:g} s")
-    for column in ("", "answers", "messages", "errors", "median", "99 %", "server's memory, start → peak"):
+    for column in (
+        "",
+        "answers",
+        "messages",
+        "errors",
+        "median",
+        "99 %",
+        "server's memory, start → peak",
+    ):
         table.add_column(column, justify="left" if not column else "right")
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "store"
         data.store(20_000, store)
-        failed = asyncio.run(_run(store, arguments.clients, arguments.seconds, arguments.leavers, table))
+        failed = asyncio.run(
+            _run(store, arguments.clients, arguments.seconds, arguments.leavers, table)
+        )
     Console(width=140).print(table)
     raise SystemExit(1 if failed else 0)
 
@@ -69,14 +79,18 @@ async def _run(store: Path, clients: int, seconds: float, leavers: int, table: T
         f"{data.SPECIFICATION} LIMIT {random.randint(1, _SOLUTIONS)} OFFSET {random.randint(0, 5000)}"
         for _ in range(_QUERIES)
     ]
-    expected = {query: b"".join(construct_messages(query, str(store)).serialize("nq")) for query in queries}
+    expected = {
+        query: b"".join(construct_messages(query, str(store)).serialize("nq")) for query in queries
+    }
     slow = data.SPECIFICATION
     with server(str(store), queue_seconds=60, queue_length=2 * clients) as embedded:
         failed = await _crowd("embedded store", embedded, expected, clients, seconds, table, slow)
     async with dripping(_DRIPPED, at_once=20, pause=0.05) as upstream:
         log = "".join(f'# @message\n<urn:s{number}> <urn:p> "x" .\n' for number in range(_DRIPPED))
         with server(upstream.url, concurrency=clients, queue_seconds=60) as remote:
-            failed |= await _crowd("slow upstream", remote, {_QUERY: log.encode()}, clients, seconds, table)
+            failed |= await _crowd(
+                "slow upstream", remote, {_QUERY: log.encode()}, clients, seconds, table
+            )
             failed |= await _leavers(remote, upstream, leavers, table)
     return failed
 
@@ -97,9 +111,15 @@ async def _crowd(
     tally = Tally()
     until = time.monotonic() + seconds
     timeout = aiohttp.ClientTimeout(total=120)
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=timeout) as session:
-        slow_reader = None if slow is None else asyncio.create_task(_read_slowly(session, proxy.url, slow))
-        await asyncio.gather(*(_ask_in_turn(session, proxy.url, expected, until, tally) for _ in range(clients)))
+    async with aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0), timeout=timeout
+    ) as session:
+        slow_reader = (
+            None if slow is None else asyncio.create_task(_read_slowly(session, proxy.url, slow))
+        )
+        await asyncio.gather(
+            *(_ask_in_turn(session, proxy.url, expected, until, tally) for _ in range(clients))
+        )
         if slow_reader is not None:
             slow_reader.cancel()
             state = (await asyncio.gather(slow_reader, return_exceptions=True))[0]
@@ -169,13 +189,22 @@ async def _leavers(proxy: Server, upstream: Drip, count: int, table: Table) -> b
         await asyncio.sleep(0.1)
         in_flight = await _metric(proxy, "construct_messages_in_flight")
     table.add_section()
-    table.add_row(f"{count} clients that leave, in {seconds:.0f} s: {upstream.asked - asked} reached the upstream")
+    table.add_row(
+        f"{count} clients that leave, in {seconds:.0f} s: {upstream.asked - asked} reached the upstream"
+    )
     table.add_row(f"  still running upstream: {upstream.running}; in flight: {in_flight:g}")
     table.add_row(f"  descriptors of the server: {before} before, {proxy.descriptors} after")
     return upstream.running > 0 or in_flight > 0 or proxy.descriptors > before
 
 
 async def _metric(proxy: Server, name: str) -> float:
-    async with aiohttp.ClientSession() as session, session.get(proxy.url.replace("/sparql", "/metrics")) as response:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(proxy.url.replace("/sparql", "/metrics")) as response,
+    ):
         lines = (await response.text()).splitlines()
-    return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f'{name}{{endpoint="/sparql"'))
+    return sum(
+        float(line.rpartition(" ")[2])
+        for line in lines
+        if line.startswith(f'{name}{{endpoint="/sparql"')
+    )

@@ -30,13 +30,25 @@ _REPORTED = 500  # inputs between two reports
 def main() -> None:
     """Runs one format after the other, and prints a table; fails where there is a finding."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--inputs", type=int, default=100_000, help="inputs for each format (default %(default)s)")
+    parser.add_argument(
+        "--inputs", type=int, default=100_000, help="inputs for each format (default %(default)s)"
+    )
     parser.add_argument("--seed", type=int, default=1, help="(default %(default)s)")
-    parser.add_argument("formats", nargs="*", metavar="FORMAT", help="file extensions (default all)")
+    parser.add_argument(
+        "formats", nargs="*", metavar="FORMAT", help="file extensions (default all)"
+    )
     arguments = parser.parse_args()
     extensions = arguments.formats or [format.extension for format in FORMATS]
     table = Table(title=f"seed {arguments.seed}")
-    for column in ("format", "inputs", "read to the end", "messages", "inputs/s", "peak memory", "findings"):
+    for column in (
+        "format",
+        "inputs",
+        "read to the end",
+        "messages",
+        "inputs/s",
+        "peak memory",
+        "findings",
+    ):
         table.add_column(column, justify="left" if column == "format" else "right")
     findings = 0
     for extension in extensions:
@@ -75,7 +87,9 @@ def _run(extension: str, count: int, seed: int) -> tuple[Counter[str], dict[str,
         else:
             kinds["hangs"] = f"{extension}: hangs behind input {counts['inputs']} of seed {seed}"
     except EOFError:
-        kinds["dies"] = f"{extension}: the process dies behind input {counts['inputs']} of seed {seed}"
+        kinds["dies"] = (
+            f"{extension}: the process dies behind input {counts['inputs']} of seed {seed}"
+        )
     process.kill()
     process.join()
     return counts, kinds

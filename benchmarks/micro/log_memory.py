@@ -30,20 +30,35 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--messages", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--how", choices=WAYS, help=argparse.SUPPRESS)
-    parser.add_argument("formats", nargs="*", metavar="FORMAT", help="file extensions (default all)")
+    parser.add_argument(
+        "formats", nargs="*", metavar="FORMAT", help="file extensions (default all)"
+    )
     arguments = parser.parse_args()
     formats = [f for f in FORMATS if not arguments.formats or f.extension in arguments.formats]
     if arguments.messages:
         _run(formats[0], arguments.how, arguments.messages)
         return
     figures = [figure for format in formats for how in WAYS for figure in _measure(format, how)]
-    report("log_memory", "seconds, and peak resident memory of the process (the ratio is of memory)", figures)
+    report(
+        "log_memory",
+        "seconds, and peak resident memory of the process (the ratio is of memory)",
+        figures,
+    )
 
 
 def _measure(format: Format, how: str) -> list[Figure]:
     figures, peaks = [], []
     for size in SIZES:
-        command = [sys.executable, "-m", "benchmarks", "micro", "log_memory", format.extension, "--how", how]
+        command = [
+            sys.executable,
+            "-m",
+            "benchmarks",
+            "micro",
+            "log_memory",
+            format.extension,
+            "--how",
+            how,
+        ]
         done = completed([*command, "--messages", str(size)])
         run = json.loads(done.stdout)
         if run["messages"] != size:
@@ -51,7 +66,12 @@ def _measure(format: Format, how: str) -> list[Figure]:
         peaks.append(done.peak_bytes)
         ratio, goal = (peaks[-1] / peaks[0], "≤ 1.2") if len(peaks) > 1 else (None, "")
         figures.append(
-            Figure(f"{format.name}, {how}, {size}: {peaks[-1] / 2**20:.0f} MiB", run["seconds"], ratio, goal)
+            Figure(
+                f"{format.name}, {how}, {size}: {peaks[-1] / 2**20:.0f} MiB",
+                run["seconds"],
+                ratio,
+                goal,
+            )
         )
     return figures
 
@@ -68,8 +88,14 @@ def messages(count: int) -> Iterator[Message]:
             yield Message()
             continue
         subject = iri(f"http://example.org/s{number % 5000}/{number}")
-        object = literal(str(number), datatype=f"{XSD}integer") if number % 3 else literal(f"№ {number}", language="en")
-        yield Message([Quad(subject, p, object), Quad(subject, q, iri(f"http://example.org/{number}"))])
+        object = (
+            literal(str(number), datatype=f"{XSD}integer")
+            if number % 3
+            else literal(f"№ {number}", language="en")
+        )
+        yield Message(
+            [Quad(subject, p, object), Quad(subject, q, iri(f"http://example.org/{number}"))]
+        )
 
 
 def _log(format: Format, logged: Iterable[Message]) -> Iterator[bytes]:

@@ -48,20 +48,36 @@ def main() -> None:
                 *_measure("endpoint (JSON), N-Quads log", url, "log"),
                 *_measure("endpoint (JSON), Message objects", url, "messages"),
             ]
-    report("memory", "seconds, and peak resident memory of the process (the ratio is of memory)", figures)
+    report(
+        "memory",
+        "seconds, and peak resident memory of the process (the ratio is of memory)",
+        figures,
+    )
 
 
 def _measure(what: str, source: str, how: str) -> list[Figure]:
     figures, peaks = [], []
     for size in SIZES:
-        command = [sys.executable, "-m", "benchmarks", "micro", "memory", "--source", source, "--how", how]
+        command = [
+            sys.executable,
+            "-m",
+            "benchmarks",
+            "micro",
+            "memory",
+            "--source",
+            source,
+            "--how",
+            how,
+        ]
         done = completed([*command, "--solutions", str(size)])
         run = json.loads(done.stdout)
         if run["messages"] != size:
             raise SystemExit(f"{what}: {run['messages']} messages instead of {size}")
         peaks.append(done.peak_bytes)
         ratio, goal = (peaks[-1] / peaks[0], "≤ 1.2") if len(peaks) > 1 else (None, "")
-        figures.append(Figure(f"{what}, {size}: {peaks[-1] / 2**20:.0f} MiB", run["seconds"], ratio, goal))
+        figures.append(
+            Figure(f"{what}, {size}: {peaks[-1] / 2**20:.0f} MiB", run["seconds"], ratio, goal)
+        )
     return figures
 
 

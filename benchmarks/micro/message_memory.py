@@ -29,15 +29,23 @@ for message in read_log(sys.argv[1]):
 def main() -> None:
     """Measures each format and shape."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quads", type=int, default=400_000, help="of the message (default 400,000: 10 to 30 MB)")
-    parser.add_argument("formats", nargs="*", metavar="FORMAT", help="file extensions (default all)")
+    parser.add_argument(
+        "--quads", type=int, default=400_000, help="of the message (default 400,000: 10 to 30 MB)"
+    )
+    parser.add_argument(
+        "formats", nargs="*", metavar="FORMAT", help="file extensions (default all)"
+    )
     parser.add_argument("--write", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--shape", choices=SHAPES, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.write:
         write_log([large(arguments.shape, arguments.quads)], arguments.write)
         return
-    formats = [format for format in FORMATS if not arguments.formats or format.extension in arguments.formats]
+    formats = [
+        format
+        for format in FORMATS
+        if not arguments.formats or format.extension in arguments.formats
+    ]
     with TemporaryDirectory() as folder:
         figures = [
             figure
@@ -46,7 +54,9 @@ def main() -> None:
             for figure in _measure(format, shape, arguments.quads, Path(folder))
         ]
     report(
-        "message_memory", "seconds, and peak memory beyond that of a small message (the ratio is to the log)", figures
+        "message_memory",
+        "seconds, and peak memory beyond that of a small message (the ratio is to the log)",
+        figures,
     )
 
 
@@ -86,9 +96,13 @@ def _measure(format: Format, shape: str, quads: int, folder: Path) -> list[Figur
         what = f"{format.name}, {shape}, {how}: {size / 2**20:.0f} MiB"
         if most.ending != "ok":  # a term that a parser does not take
             reason = most.stderr.strip().splitlines()
-            print(f"{what}: {next((line for line in reversed(reason) if 'too long' in line or 'longer' in line), '')}")
+            print(
+                f"{what}: {next((line for line in reversed(reason) if 'too long' in line or 'longer' in line), '')}"
+            )
             continue
         beyond = most.peak_bytes - least.peak_bytes
-        figures.append(Figure(f"{what}, {beyond / 2**20:.0f} MiB of memory", most.seconds, beyond / size))
+        figures.append(
+            Figure(f"{what}, {beyond / 2**20:.0f} MiB of memory", most.seconds, beyond / size)
+        )
     log.unlink()
     return figures

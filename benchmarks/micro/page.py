@@ -73,9 +73,9 @@ return usedSize;
 def message(number: int) -> str:
     """A message of five triples, with its delimiter."""
     thing = f"<http://example.org/thing/{number}>"
-    return "".join(f'{thing} <http://example.org/p{each}> "value {number} {each}"@en .\n' for each in range(5)) + (
-        "MESSAGE\n"
-    )
+    return "".join(
+        f'{thing} <http://example.org/p{each}> "value {number} {each}"@en .\n' for each in range(5)
+    ) + ("MESSAGE\n")
 
 
 class Flow:
@@ -103,7 +103,9 @@ class Flow:
     async def aclose(self) -> None: ...
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Type": "application/n-quads; version=1.2-messages"})
+        response = web.StreamResponse(
+            headers={"Content-Type": "application/n-quads; version=1.2-messages"}
+        )
         await response.prepare(request)
         await response.write((ANNOUNCEMENT + message(1)).encode())
         self.first_sent = time.time()
@@ -149,7 +151,9 @@ async def burst(browser: Browser, url: str, flow: Flow, count: int) -> dict[str,
     return seen | {"seconds": time.perf_counter() - begun}
 
 
-async def steady(browser: Browser, url: str, flow: Flow, seconds: int) -> tuple[dict[str, Any], list[int]]:
+async def steady(
+    browser: Browser, url: str, flow: Flow, seconds: int
+) -> tuple[dict[str, Any], list[int]]:
     """1,000 messages a second, and the bytes of the heap every ten seconds of them."""
     flow.count, flow.rate = 1000 * seconds, 1000.0
     await browser.open(url)
@@ -180,12 +184,19 @@ async def measure(seconds: int) -> list[Figure]:
         Figure("10,000 messages → the last card", many["seconds"]),
         Figure("the same, longest frame", many["longest"] / 1000, goal="≤ 0.1 s"),
         Figure("1,000 messages a second, longest frame", flowing["longest"] / 1000, goal="≤ 0.1 s"),
-        Figure("the same: heap at its end, against that after a sixth", float(seconds), heaps[-1] / heaps[0], "flat"),
+        Figure(
+            "the same: heap at its end, against that after a sixth",
+            float(seconds),
+            heaps[-1] / heaps[0],
+            "flat",
+        ),
     ]
 
 
 def main() -> None:
     """`python -m benchmarks micro page`."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seconds", type=int, default=60, help="of the steady flow")
     report("page", "The page in Chromium", asyncio.run(measure(parser.parse_args().seconds)))

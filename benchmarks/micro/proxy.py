@@ -34,12 +34,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--companies", type=int, default=130_000)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--without-memory", action="store_true", help="leave out the runs over a million solutions")
+    parser.add_argument(
+        "--without-memory", action="store_true", help="leave out the runs over a million solutions"
+    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         data.store(arguments.companies, Path(folder) / "store")
         with oxigraph_server(Path(folder) / "store") as url:
-            figures = [figure for results in MEDIA_TYPES for figure in _measure(results, url, arguments.rounds)]
+            figures = [
+                figure
+                for results in MEDIA_TYPES
+                for figure in _measure(results, url, arguments.rounds)
+            ]
         if not arguments.without_memory:
             data.store(max(SIZES), Path(folder) / "large")
             with oxigraph_server(Path(folder) / "large") as url:
@@ -62,12 +68,20 @@ def _measure(results: str, url: str, rounds: int) -> list[Figure]:
 
         down, up = alternate(rounds, [direct, through])
         first = [asyncio.run(_first(url, select, MEDIA_TYPES[results])) for _ in range(4 * rounds)]
-        message = [asyncio.run(_first(proxy.url, data.SPECIFICATION, RDFM)) for _ in range(4 * rounds)]
+        message = [
+            asyncio.run(_first(proxy.url, data.SPECIFICATION, RDFM)) for _ in range(4 * rounds)
+        ]
     wait = statistics.median(message) - statistics.median(first)
     return [
         Figure(f"{results.upper()} downloaded directly, {solutions} solutions", down),
-        Figure(f"{results.upper()} → N-Quads log through the server", up, up / down, GOALS[results]),
-        Figure(f"{results.upper()}: first message behind the engine's first byte", wait, goal="≤ 0.020 s"),
+        Figure(
+            f"{results.upper()} → N-Quads log through the server", up, up / down, GOALS[results]
+        ),
+        Figure(
+            f"{results.upper()}: first message behind the engine's first byte",
+            wait,
+            goal="≤ 0.020 s",
+        ),
     ]
 
 

@@ -41,7 +41,9 @@ class Server:
 
 
 @contextmanager
-def listening(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def listening(
+    command: Sequence[str], environment: Mapping[str, str]
+) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """A server that a command starts: its URL, once it listens, and its process."""
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
         try:
@@ -60,7 +62,19 @@ def listening(command: Sequence[str], environment: Mapping[str, str]) -> Iterato
 @contextmanager
 def server(source: str, **settings: object) -> Iterator[Server]:
     """`construct-messages serve` over one source, on a free port of loopback; `settings` are those of the endpoint."""
-    command = [sys.executable, "-m", "construct_messages", "serve", "--source", source, "--bind", "127.0.0.1:0"]
-    variables = {f"CONSTRUCT_MESSAGES_SERVER_ENDPOINT__{name.upper()}": str(value) for name, value in settings.items()}
+    command = [
+        sys.executable,
+        "-m",
+        "construct_messages",
+        "serve",
+        "--source",
+        source,
+        "--bind",
+        "127.0.0.1:0",
+    ]
+    variables = {
+        f"CONSTRUCT_MESSAGES_SERVER_ENDPOINT__{name.upper()}": str(value)
+        for name, value in settings.items()
+    }
     with listening(command, os.environ | variables) as (url, process):
         yield Server(f"{url}/sparql", process)

@@ -30,7 +30,13 @@ from construct_messages.spark.session import local_session
 SIZES = (2_000_000, 5_000_000, 10_000_000, 20_000_000)
 _TIMES = 3
 # from text, for as many triples at most
-_GOALS = ((20_000, "≤ 9 s"), (4_999_999, ""), (9_999_999, "≥ 1.2"), (19_999_999, "≥ 2"), (sys.maxsize, "≥ 3"))
+_GOALS = (
+    (20_000, "≤ 9 s"),
+    (4_999_999, ""),
+    (9_999_999, "≥ 1.2"),
+    (19_999_999, "≥ 2"),
+    (sys.maxsize, "≥ 3"),
+)
 _MASTER, _MEMORY = "local[2]", "1200m"
 _SPARK = ("--master", _MASTER, "--conf", f"spark.driver.memory={_MEMORY}")
 
@@ -40,7 +46,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--triples", type=int, nargs="+", default=SIZES)
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--session", type=Path, nargs=3, metavar=("DUMP", "TABLE", "QUERY"), help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--session", type=Path, nargs=3, metavar=("DUMP", "TABLE", "QUERY"), help=argparse.SUPPRESS
+    )
     arguments = parser.parse_args()
     if arguments.session:
         print(json.dumps(_session(*arguments.session)))
@@ -49,19 +57,42 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         for triples in arguments.triples:
             figures += _measure(triples, Path(name), arguments.rounds)
-    report("spark", "from a dump to an N-Quads log, cold processes; the ratio is Oxigraph's time to Spark's", figures)
+    report(
+        "spark",
+        "from a dump to an N-Quads log, cold processes; the ratio is Oxigraph's time to Spark's",
+        figures,
+    )
 
 
 def _measure(triples: int, folder: Path, rounds: int) -> list[Figure]:
     dump, query, table = folder / "dump.nt", folder / "query.rq", folder / "table"
     write_dump(dump, triples)
     query.write_text(QUERY)
-    size, logs = f"{triples / 1e6:g}M", {name: folder / name for name in ("oxigraph.nq", "text", "parquet")}
+    size, logs = (
+        f"{triples / 1e6:g}M",
+        {name: folder / name for name in ("oxigraph.nq", "text", "parquet")},
+    )
     spark = ("spark", "run", str(query), *_SPARK)
     commands = {
-        "oxigraph.nq": ("run", str(query), "--source", str(dump), "--output", str(logs["oxigraph.nq"])),
+        "oxigraph.nq": (
+            "run",
+            str(query),
+            "--source",
+            str(dump),
+            "--output",
+            str(logs["oxigraph.nq"]),
+        ),
         "text": (*spark, "--quads", str(dump), "--output", str(logs["text"])),
-        "load": ("spark", "load", str(dump), *_SPARK, "--output", str(table), "--mode", "overwrite"),
+        "load": (
+            "spark",
+            "load",
+            str(dump),
+            *_SPARK,
+            "--output",
+            str(table),
+            "--mode",
+            "overwrite",
+        ),
         "parquet": (*spark, "--quads", str(table), "--output", str(logs["parquet"])),
     }
     runs: dict[str, list[Run]] = {name: [] for name in commands}
@@ -89,7 +120,9 @@ def _measure(triples: int, folder: Path, rounds: int) -> list[Figure]:
     kept: dict[str, list[float]] = json.loads(session.stdout.splitlines()[-1])
 
     def again(what: str, name: str) -> Figure:
-        return Figure(f"{size}, again in one session, {what}", kept[name][-1], oxigraph / kept[name][-1])
+        return Figure(
+            f"{size}, again in one session, {what}", kept[name][-1], oxigraph / kept[name][-1]
+        )
 
     parsed = kept["parse"]
     rates = [f"{triples / seconds / 1e6:.2f}M triples/s" for seconds in (parsed[0], parsed[-1])]
@@ -100,7 +133,12 @@ def _measure(triples: int, folder: Path, rounds: int) -> list[Figure]:
         figure("Spark, from Parquet", "parquet", from_table),
         again("from text", "text"),
         again("from Parquet", "parquet"),
-        Figure(f"{size}, text checked and cut, {rates[1]} (at first {rates[0]})", parsed[-1], None, "≥ 3M/s"),
+        Figure(
+            f"{size}, text checked and cut, {rates[1]} (at first {rates[0]})",
+            parsed[-1],
+            None,
+            "≥ 3M/s",
+        ),
     ]
 
 

@@ -37,7 +37,9 @@ def write_dump(path: Path, triples: int, seed: int = 42) -> None:
     with path.open("w", encoding="utf-8") as dump:
         for number in range(_PLACES):
             place = f"<{_RESOURCE}Place_{number}>"
-            dump.write(f'{place} {_TYPE} <{_ONTOLOGY}Place> .\n{place} {_LABEL} "Place {number}"@en .\n')
+            dump.write(
+                f'{place} {_TYPE} <{_ONTOLOGY}Place> .\n{place} {_LABEL} "Place {number}"@en .\n'
+            )
             dump.write(f'{place} {_LABEL} "Straße Nr. {number}"@de .\n')
         for number in range(int(triples / _A_COMPANY)):
             company = f"<{_RESOURCE}Company_{number:08}>"

@@ -24,7 +24,8 @@ from construct_messages.terms import RDF
 _LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 _TYPE = f"<{RDF}type>"
 _COMPANY, _PLACE, _STAFF, _FOUNDED = (
-    f"<http://dbpedia.org/ontology/{name}>" for name in ("Company", "location", "numberOfEmployees", "foundingDate")
+    f"<http://dbpedia.org/ontology/{name}>"
+    for name in ("Company", "location", "numberOfEmployees", "foundingDate")
 )
 
 
@@ -43,10 +44,17 @@ def main() -> None:
         dump, log = Path(name) / "dump.nt", Path(name) / "log"
         for triples in arguments.triples:
             write_dump(dump, triples)
-            for what, options in {"each line checked": ("--checked",), "nothing checked": ()}.items():
-                run = _run(("--dump", str(dump), str(log), *options), "benchmarks", "micro", "spark_floor")
+            for what, options in {
+                "each line checked": ("--checked",),
+                "nothing checked": (),
+            }.items():
+                run = _run(
+                    ("--dump", str(dump), str(log), *options), "benchmarks", "micro", "spark_floor"
+                )
                 messages, _ = _contents(log)
-                figures.append(Figure(f"{triples / 1e6:g}M, {messages:,} messages, {what}", run.seconds))
+                figures.append(
+                    Figure(f"{triples / 1e6:g}M, {messages:,} messages, {what}", run.seconds)
+                )
     report("spark_floor", "the query of benchmarks.spark by hand, cold processes", figures)
 
 
@@ -61,13 +69,18 @@ def _query(dump: str, log: str, *, checked: bool) -> None:
         .selectExpr("parts[0] AS s", "parts[1] AS p", "left(parts[2], length(parts[2]) - 2) AS o")
         .filter(f"p IN ({', '.join(map(literal, (_TYPE, _LABEL, _PLACE, _STAFF, _FOUNDED)))})")
         .filter(f"p <> {literal(_LABEL)} OR endswith(o, '@en')")
-        .filter(f"p <> {literal(_STAFF)} OR CAST(regexp_extract(o, '[0-9]+', 0) AS BIGINT) >= 75000")
+        .filter(
+            f"p <> {literal(_STAFF)} OR CAST(regexp_extract(o, '[0-9]+', 0) AS BIGINT) >= 75000"
+        )
         .repartition("s")
         # so that Spark does not read the text for the companies and again for the places; see `gathering.py`
         .observe("read", *map(F.max, "spo"))
     )
     objects = {"t": _TYPE, "name": _LABEL, "place": _PLACE, "staff": _STAFF, "founded": _FOUNDED}
-    collected = [f"collect_list(CASE WHEN p = {literal(p)} THEN o END) AS {name}" for name, p in objects.items()]
+    collected = [
+        f"collect_list(CASE WHEN p = {literal(p)} THEN o END) AS {name}"
+        for name, p in objects.items()
+    ]
     quads.createOrReplaceTempView("quads")
     companies = spark.sql(f"SELECT s, {', '.join(collected)} FROM quads GROUP BY xxhash64(s), s")
     companies = companies.filter(f"array_contains(t, {literal(_COMPANY)}) AND size(staff) > 0")
@@ -83,6 +96,8 @@ def _query(dump: str, log: str, *, checked: bool) -> None:
         f"concat(s, ' {_FOUNDED} ', one_founded, ' .')",
         f"concat(one_place, ' {_LABEL} ', place_name, ' .')",
     ]
-    rows = companies.join(places, "one_place").selectExpr(f"concat_ws('\\n', {', '.join(statements)})")
+    rows = companies.join(places, "one_place").selectExpr(
+        f"concat_ws('\\n', {', '.join(statements)})"
+    )
     rows.write.mode("overwrite").text(log)
     spark.stop()

@@ -78,7 +78,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--triples", type=int, nargs="+", default=SIZES)
     parser.add_argument("--queries", nargs="+", choices=QUERIES, default=tuple(QUERIES))
-    parser.add_argument("--limit", type=float, default=_LIMIT, metavar="SECONDS", help="for one answer of an engine")
+    parser.add_argument(
+        "--limit", type=float, default=_LIMIT, metavar="SECONDS", help="for one answer of an engine"
+    )
     parser.add_argument("--engine", nargs=2, metavar=("NAME", "DUMP"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.engine:
@@ -101,23 +103,46 @@ def _measured(triples: int, queries: Sequence[str], limit: float, late: set[str]
     with tempfile.TemporaryDirectory() as folder:
         dump = Path(folder) / "dump.nt"
         write_papers(dump, triples)
-        for engine, asked in (("oxigraph", [name for name in queries if name not in late]), ("spark", queries)):
+        for engine, asked in (
+            ("oxigraph", [name for name in queries if name not in late]),
+            ("spark", queries),
+        ):
             for answer in _answers(engine, dump, asked, limit):
                 answers[engine, answer.query] = answer
-                taken = ", ".join(f"{seconds:.2f} s" for seconds in answer.seconds) or answer.failure
-                print(f"{triples:,} triples, {engine}, {answer.query}: {taken}", file=sys.stderr, flush=True)
+                taken = (
+                    ", ".join(f"{seconds:.2f} s" for seconds in answer.seconds) or answer.failure
+                )
+                print(
+                    f"{triples:,} triples, {engine}, {answer.query}: {taken}",
+                    file=sys.stderr,
+                    flush=True,
+                )
     for name in queries:
         one = answers.get(("oxigraph", name), Answer("oxigraph", name, failure="not asked again"))
         other = answers["spark", name]
         if not one.failure and not other.failure and one.messages != other.messages:
-            raise SystemExit(f"{triples:,} triples, {name}: the numbers of messages differ: {one}, {other}")
+            raise SystemExit(
+                f"{triples:,} triples, {name}: the numbers of messages differ: {one}, {other}"
+            )
         yield Row(triples, name, answers["oxigraph", _LOAD].seconds[0], one, other)
-    print(f"{triples:,} triples, loaded by Spark: {answers['spark', _LOAD].seconds[0]:.1f} s", file=sys.stderr)
+    print(
+        f"{triples:,} triples, loaded by Spark: {answers['spark', _LOAD].seconds[0]:.1f} s",
+        file=sys.stderr,
+    )
 
 
 def _answers(engine: str, dump: Path, queries: Sequence[str], limit: float) -> Iterator[Answer]:
     """What one engine answers, in a process of its own, as it comes."""
-    command = [sys.executable, "-m", "benchmarks", "micro", "spark_joins", "--engine", engine, str(dump)]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks",
+        "micro",
+        "spark_joins",
+        "--engine",
+        engine,
+        str(dump),
+    ]
     command += ["--limit", str(limit), "--queries", *queries]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -130,8 +155,20 @@ def _answers(engine: str, dump: Path, queries: Sequence[str], limit: float) -> I
 def _print(triples: int, rows: Sequence[Row], limit: float) -> None:
     """A line for each query; what was stopped counts as the limit in ratios to it."""
     load = rows[0].oxigraph_load
-    table = Table(title=f"{triples:,} triples; Oxigraph's load: {load:.1f} s; ratios to load and query, and to query")
-    for head in ("", "messages", "Oxigraph", "Spark plans", "1st", "2nd", "3rd", "1st : load + query", "2nd : query"):
+    table = Table(
+        title=f"{triples:,} triples; Oxigraph's load: {load:.1f} s; ratios to load and query, and to query"
+    )
+    for head in (
+        "",
+        "messages",
+        "Oxigraph",
+        "Spark plans",
+        "1st",
+        "2nd",
+        "3rd",
+        "1st : load + query",
+        "2nd : query",
+    ):
         table.add_column(head, justify="right" if head else "left")
     for row in rows:
         one, other = row.oxigraph, row.spark
@@ -140,7 +177,10 @@ def _print(triples: int, rows: Sequence[Row], limit: float) -> None:
         ratios = ["", ""]
         if other.seconds:
             most = "" if one.seconds else "< "
-            ratios = [f"{most}{other.seconds[0] / (load + base):.2f} ×", f"{most}{other.seconds[1] / base:.2f} ×"]
+            ratios = [
+                f"{most}{other.seconds[0] / (load + base):.2f} ×",
+                f"{most}{other.seconds[1] / base:.2f} ×",
+            ]
         table.add_row(
             row.query,
             "" if other.messages is None else f"{other.messages:,}",
@@ -163,7 +203,9 @@ def _oxigraph(dump: Path, queries: Sequence[str], limit: float) -> Iterator[Answ
     for name in queries:
         # a fork has the store, and can be stopped
         receiver, sender = forks.Pipe(duplex=False)
-        process = forks.Process(target=_send, args=(sender, name, store, dump.with_name("oxigraph.nq")))
+        process = forks.Process(
+            target=_send, args=(sender, name, store, dump.with_name("oxigraph.nq"))
+        )
         process.start()
         if receiver.poll(limit):
             yield Answer(*receiver.recv())
@@ -211,4 +253,7 @@ def _spark(dump: Path, queries: Sequence[str], limit: float) -> Iterator[Answer]
     spark.stop()
 
 
-_ENGINES: dict[str, Callable[[Path, Sequence[str], float], Iterator[Answer]]] = {"oxigraph": _oxigraph, "spark": _spark}
+_ENGINES: dict[str, Callable[[Path, Sequence[str], float], Iterator[Answer]]] = {
+    "oxigraph": _oxigraph,
+    "spark": _spark,
+}

@@ -68,7 +68,9 @@ def measure(spark: SparkSession, log: Path, messages: int, rounds: int) -> list[
             for format in ("nq", "trig")
         },
     }
-    seconds = alternate(rounds, [lambda: spark.read.text(str(log)).selectExpr("sum(length(value))").collect()])
+    seconds = alternate(
+        rounds, [lambda: spark.read.text(str(log)).selectExpr("sum(length(value))").collect()]
+    )
     figures = [Figure("Spark, lines as text", seconds[0])]
     for what, pair in runs.items():
         one, many = alternate(rounds, pair)

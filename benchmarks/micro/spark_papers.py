@@ -112,7 +112,9 @@ QUERIES: Final = {name: PREFIXES + text for name, text in _WHERE.items()}
 def write_papers(path: Path, triples: int, seed: int = 42) -> None:
     """Writes a dump of about so many triples. One person in fifty has the name of another."""
     with path.open("w", encoding="utf-8") as dump:
-        dump.writelines(f"{line} .\n" for line in _Papers(random.Random(seed)).lines(int(triples / _A_PAPER)))
+        dump.writelines(
+            f"{line} .\n" for line in _Papers(random.Random(seed)).lines(int(triples / _A_PAPER))
+        )
 
 
 class _Papers:
@@ -132,13 +134,18 @@ class _Papers:
             yield f"<{_HOST}{name}> {kind} {document}"
         yield from _described("hub", f"<{_FOAF}Person>", [(f"{_FOAF}name", f'"{_HUB}"')])
         years = _LAST - _FIRST
-        of_year = [papers * 2 * year // (years * (years - 1)) for year in range(years)]  # more each year
+        of_year = [
+            papers * 2 * year // (years * (years - 1)) for year in range(years)
+        ]  # more each year
         first = 0
         for year, number in enumerate(of_year, _FIRST):
             volumes = max(1, number // 40)
             for volume in range(1, volumes + 1):
                 for name in ("Journal", "Proceedings"):
-                    about = [(f"{_DC}title", f'"{name} {volume} ({year})"'), (f"{_DCTERMS}issued", _integer(year))]
+                    about = [
+                        (f"{_DC}title", f'"{name} {volume} ({year})"'),
+                        (f"{_DCTERMS}issued", _integer(year)),
+                    ]
                     yield from _described(f"{name}{volume}_{year}", f"<{_HOST}{name}>", about)
             for paper in range(first, first + number):
                 yield from self._paper(paper, year, self._chance.randint(1, volumes))
@@ -164,7 +171,9 @@ class _Papers:
         if chance.random() < 0.8:
             about.append((f"{_FOAF}homepage", f"<http://example.com/home/{paper}>"))
         if chance.random() < 0.02:
-            about.append((f"{_HOST}abstract", f'"What is known of matter {paper}, and what is not."'))
+            about.append(
+                (f"{_HOST}abstract", f'"What is known of matter {paper}, and what is not."')
+            )
         authors = {"hub"} if paper % 400 == 0 else set()
         for _ in range(chance.choice((1, 1, 2, 2, 3))):
             if not self._written or chance.random() < 0.4:
@@ -189,9 +198,13 @@ class _Papers:
 
     def _bag(self) -> Iterator[str]:
         """The papers that one cites, as a container of them."""
-        cited = sorted({self._chance.choice(self._cited) for _ in range(self._chance.randint(1, 12))})
+        cited = sorted(
+            {self._chance.choice(self._cited) for _ in range(self._chance.randint(1, 12))}
+        )
         self._cited += cited
-        members = [(f"{_RDF}_{index}", f"<{_HOST}paper{paper}>") for index, paper in enumerate(cited, 1)]
+        members = [
+            (f"{_RDF}_{index}", f"<{_HOST}paper{paper}>") for index, paper in enumerate(cited, 1)
+        ]
         yield from _described(f"bag{self._bags}", f"<{_RDF}Bag>", members)
         self._bags += 1
 

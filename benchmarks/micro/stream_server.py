@@ -40,7 +40,10 @@ def text(number: int) -> str:
 def serving(folder: Path) -> Iterator[Server]:
     """A server with an empty stream, `a`."""
     command = [sys.executable, "-m", "construct_messages", "serve", "--bind", "127.0.0.1:0"]
-    with listening([*command, "--streams", str(folder / "streams.db")], os.environ) as (url, process):
+    with listening([*command, "--streams", str(folder / "streams.db")], os.environ) as (
+        url,
+        process,
+    ):
         urlopen(Request(f"{url}/streams/a", method="PUT")).close()
         yield Server(f"{url}/streams/a", process)
 
@@ -70,7 +73,9 @@ class Deliveries:
     def deliver(self, follower: int, number: int) -> None:
         """Notes a message, which must be the next one of the follower."""
         if number != self.received[follower]:
-            raise SystemExit(f"follower {follower} got message {number} and not {self.received[follower]}")
+            raise SystemExit(
+                f"follower {follower} got message {number} and not {self.received[follower]}"
+            )
         self.received[follower] += 1
         self.waits.append(time.perf_counter() - self.sent[number])
 
@@ -78,7 +83,9 @@ class Deliveries:
 _NUMBER = re.compile(rb"data: <http://example.org/thing/(\d+)> <http://example.org/property/0>")
 
 
-async def by_events(session: aiohttp.ClientSession, url: str, follower: int, deliveries: Deliveries) -> None:
+async def by_events(
+    session: aiohttp.ClientSession, url: str, follower: int, deliveries: Deliveries
+) -> None:
     """Follows by server-sent events."""
     async with session.get(f"{url}/events?after=0") as response:
         held = b""
@@ -89,20 +96,26 @@ async def by_events(session: aiohttp.ClientSession, url: str, follower: int, del
                     deliveries.deliver(follower, int(found[1]))
 
 
-async def by_socket(session: aiohttp.ClientSession, url: str, follower: int, deliveries: Deliveries) -> None:
+async def by_socket(
+    session: aiohttp.ClientSession, url: str, follower: int, deliveries: Deliveries
+) -> None:
     """Follows by WebSocket."""
     async with session.ws_connect(f"{url}/socket?after=0") as socket:
         async for frame in socket:
             deliveries.deliver(follower, int(frame.data.partition("/thing/")[2].partition(">")[0]))
 
 
-async def publish(session: aiohttp.ClientSession, url: str, total: int, rate: float, deliveries: Deliveries) -> None:
+async def publish(
+    session: aiohttp.ClientSession, url: str, total: int, rate: float, deliveries: Deliveries
+) -> None:
     """Publishes messages, one at a time, at a rate."""
     started = time.perf_counter()
     for number in range(total):
         await asyncio.sleep(started + number / rate - time.perf_counter())
         deliveries.sent.append(time.perf_counter())
-        async with session.post(f"{url}/input", data=text(number), headers={"Content-Type": LOG[:19]}) as response:
+        async with session.post(
+            f"{url}/input", data=text(number), headers={"Content-Type": LOG[:19]}
+        ) as response:
             if response.status != 201:
                 raise SystemExit(await response.text())
 
@@ -111,9 +124,13 @@ async def followed(server: Server, followers: int, rate: float, seconds: float) 
     """The figures of followers."""
     deliveries, total = Deliveries(followers), int(rate * seconds)
     timeout = aiohttp.ClientTimeout(total=None)
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=timeout) as session:
+    async with aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0), timeout=timeout
+    ) as session:
         following = [
-            asyncio.create_task((by_events, by_socket)[number % 2](session, server.url, number, deliveries))
+            asyncio.create_task(
+                (by_events, by_socket)[number % 2](session, server.url, number, deliveries)
+            )
             for number in range(followers)
         ]
         warm = asyncio.create_task(publish(session, server.url, total, rate, deliveries))
@@ -151,15 +168,22 @@ def long_log(server: Server, total: int, batch: int = 10_000) -> Iterator[Figure
     """The figures of a long log."""
     started, early = time.perf_counter(), server.resident_mib
     for start in range(0, total, batch):
-        body = "".join(f"# @message\n{text(number)}" for number in range(start, min(start + batch, total)))
+        body = "".join(
+            f"# @message\n{text(number)}" for number in range(start, min(start + batch, total))
+        )
         request = Request(f"{server.url}/input", body.encode(), {"Content-Type": LOG})
         urlopen(request).close()
         if start <= total // 10:
             early = server.resident_mib
     seconds = time.perf_counter() - started
     memory = f"server {early:.0f} → {server.resident_mib:.0f} MiB"
-    yield Figure(f"{total / seconds:,.0f}/s: posted as logs of {batch:,}, {memory}", seconds, goal="30,000/s")
-    for what, read, goal in (("one log", pulled, "300,000/s"), ("pages of an event stream", paged, "10,000/s")):
+    yield Figure(
+        f"{total / seconds:,.0f}/s: posted as logs of {batch:,}, {memory}", seconds, goal="30,000/s"
+    )
+    for what, read, goal in (
+        ("one log", pulled, "300,000/s"),
+        ("pages of an event stream", paged, "10,000/s"),
+    ):
         started = time.perf_counter()
         found = read(server.url)
         seconds = time.perf_counter() - started
@@ -177,11 +201,19 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=100.0, help="messages a second")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--messages", type=int, default=1_000_000)
-    parser.add_argument("--folder", type=Path, help="on the disk that is to be measured; by default a temporary one")
+    parser.add_argument(
+        "--folder", type=Path, help="on the disk that is to be measured; by default a temporary one"
+    )
     options = parser.parse_args()
     with TemporaryDirectory(dir=options.folder) as place, serving(Path(place)) as server:
         if options.part == "followers":
-            figures = asyncio.run(followed(server, options.followers, options.rate, options.seconds))
+            figures = asyncio.run(
+                followed(server, options.followers, options.rate, options.seconds)
+            )
             report("stream_followers", "followers of a live stream", figures)
         else:
-            report("stream_million", "a long log in a live stream", [*long_log(server, options.messages)])
+            report(
+                "stream_million",
+                "a long log in a live stream",
+                [*long_log(server, options.messages)],
+            )

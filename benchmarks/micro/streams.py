@@ -29,7 +29,9 @@ def messages(count: int) -> list[Message]:
     return [
         Message(
             Quad(
-                iri(f"http://example.org/thing/{number}"), iri(f"http://example.org/property/{each}"), literal("x" * 40)
+                iri(f"http://example.org/thing/{number}"),
+                iri(f"http://example.org/property/{each}"),
+                literal("x" * 40),
             )
             for each in range(5)
         )
@@ -62,7 +64,8 @@ def alone(folder: Path, rows: Sequence[bytes], commit: int) -> float:
     for start in range(0, len(rows), commit):
         connection.execute("BEGIN")
         connection.executemany(
-            "INSERT INTO element (nquads) VALUES (?)", [(row,) for row in rows[start : start + commit]]
+            "INSERT INTO element (nquads) VALUES (?)",
+            [(row,) for row in rows[start : start + commit]],
         )
         connection.execute("COMMIT")
     seconds = time.perf_counter() - started
@@ -81,7 +84,9 @@ def get(url: str, accept: str = "application/n-quads") -> bytes:
 
 def pulled(stream: str) -> int:
     """How many elements come as one log, which is read as it comes."""
-    request = Request(f"{stream}/output?after=0", headers={"Accept": "application/n-quads; messages=rdfm"})
+    request = Request(
+        f"{stream}/output?after=0", headers={"Accept": "application/n-quads; messages=rdfm"}
+    )
     found, held = 0, b""
     with urlopen(request) as response:
         while piece := response.read(1 << 20):
@@ -105,7 +110,16 @@ def paged_in_json_ld(stream: str) -> int:
 
 def over_http(store: Path, count: int) -> Iterator[Figure]:
     """All elements from a server."""
-    command = [sys.executable, "-m", "construct_messages", "serve", "--streams", str(store), "--bind", "127.0.0.1:0"]
+    command = [
+        sys.executable,
+        "-m",
+        "construct_messages",
+        "serve",
+        "--streams",
+        str(store),
+        "--bind",
+        "127.0.0.1:0",
+    ]
     with listening(command, os.environ) as (url, process):
         server = Server(url, process)
         for what, read, goal in (
@@ -118,14 +132,20 @@ def over_http(store: Path, count: int) -> Iterator[Figure]:
             seconds = time.perf_counter() - started
             if found != count:
                 raise SystemExit(f"{found} elements of {count} came over HTTP")
-            yield Figure(f"{count / seconds:,.0f}/s: {what}, server at {server.peak_mib:.0f} MiB", seconds, goal=goal)
+            yield Figure(
+                f"{count / seconds:,.0f}/s: {what}, server at {server.peak_mib:.0f} MiB",
+                seconds,
+                goal=goal,
+            )
 
 
 def main() -> None:
     """`python -m benchmarks micro streams`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--messages", type=int, default=100_000)
-    parser.add_argument("--folder", type=Path, help="on the disk that is to be measured; by default a temporary one")
+    parser.add_argument(
+        "--folder", type=Path, help="on the disk that is to be measured; by default a temporary one"
+    )
     options = parser.parse_args()
     sent = messages(options.messages)
     rows = [to_text(message).encode() for message in sent]
@@ -133,7 +153,9 @@ def main() -> None:
     with TemporaryDirectory(dir=options.folder) as place:
         folder = Path(place)
         in_thousands = alone(folder, rows, 1000)
-        figures.append(Figure(f"{len(rows) / in_thousands:,.0f}/s: SQLite alone, 1,000 a commit", in_thousands))
+        figures.append(
+            Figure(f"{len(rows) / in_thousands:,.0f}/s: SQLite alone, 1,000 a commit", in_thousands)
+        )
         with open_store(folder / "streams.db") as store:
             store.create("a")
             for publishers in (1, 10, 100, 1000):
@@ -142,10 +164,11 @@ def main() -> None:
                 waits = asyncio.run(publish(store, publishers, some))
                 seconds = time.perf_counter() - started
                 what = f"{len(some) / seconds:,.0f}/s: {publishers:,} publishers"
-                what += (
-                    f", median {waits[len(waits) // 2] * 1e3:.1f} ms, 99 % {waits[len(waits) * 99 // 100] * 1e3:.1f} ms"
+                middle, late = waits[len(waits) // 2], waits[len(waits) * 99 // 100]
+                what += f", median {middle * 1e3:.1f} ms, 99 % {late * 1e3:.1f} ms"
+                figures.append(
+                    Figure(what, seconds, goal="15,000/s, 30 ms" if publishers == 100 else "")
                 )
-                figures.append(Figure(what, seconds, goal="15,000/s, 30 ms" if publishers == 100 else ""))
             before = store.state("a").last
             started = time.perf_counter()
             for start in range(0, len(sent), 10_000):
@@ -160,7 +183,9 @@ def main() -> None:
             seconds = time.perf_counter() - started
             if replayed != rows:
                 raise SystemExit("what was read is not what was appended")
-            figures.append(Figure(f"{len(rows) / seconds:,.0f}/s: replay", seconds, goal="300,000/s"))
+            figures.append(
+                Figure(f"{len(rows) / seconds:,.0f}/s: replay", seconds, goal="300,000/s")
+            )
             count = store.state("a").last
         figures.extend(over_http(folder / "streams.db", count))
     report("streams", "live streams: durable messages of five quads", figures)

@@ -47,10 +47,17 @@ def figures(count: int) -> Iterator[Figure]:
     for what, pattern in QUERIES.items():
         query = f"CONSTRUCT {{ ?s <urn:a> ?a ; <urn:b> ?b }} WHERE {{ {pattern} }}"
         fast, slow = alternate(
-            ROUNDS, [partial(together, query, lines), partial(singly, query, few)], clock=time.process_time
+            ROUNDS,
+            [partial(together, query, lines), partial(singly, query, few)],
+            clock=time.process_time,
         )
         ratio = slow / len(few) / (fast / count)
-        yield Figure(f"{count / fast:,.0f}/s: {what}", fast, ratio, "80,000/s" if pattern.startswith("?s <") else "")
+        yield Figure(
+            f"{count / fast:,.0f}/s: {what}",
+            fast,
+            ratio,
+            "80,000/s" if pattern.startswith("?s <") else "",
+        )
         yield Figure(f"{len(few) / slow:,.0f}/s: {what}, one by one", slow)
 
 

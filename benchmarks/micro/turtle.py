@@ -27,7 +27,11 @@ def main() -> None:
     parser.add_argument("--companies", type=int, default=60_000)
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
-    figures = [figure for format in (TURTLE, TRIG) for figure in measure(format, arguments.companies, arguments.rounds)]
+    figures = [
+        figure
+        for format in (TURTLE, TRIG)
+        for figure in measure(format, arguments.companies, arguments.rounds)
+    ]
     report("turtle", f"Turtle and TriG logs, {arguments.companies} companies", figures)
 
 
@@ -50,16 +54,25 @@ def measure(format: Format, companies: int, rounds: int) -> list[Figure]:
         return messages + len(list(decoder.close())), quads
 
     def by_pyoxigraph() -> int:
-        return sum(1 for _ in ox.parse(document, format=ox.RdfFormat.from_extension(format.extensions[0])))
+        return sum(
+            1 for _ in ox.parse(document, format=ox.RdfFormat.from_extension(format.extensions[0]))
+        )
 
     messages, quads = read()
     if (messages, quads) != (count, by_pyoxigraph()):
         raise SystemExit("what is read is not what was written")
-    plain, fast, reading, parsing = alternate(rounds, [one_by_one, by_template, read, by_pyoxigraph])
+    plain, fast, reading, parsing = alternate(
+        rounds, [one_by_one, by_template, read, by_pyoxigraph]
+    )
     name = f"{format.name}, {messages} messages, {quads} quads"
     return [
         Figure(f"{name}: written message by message", plain),
-        Figure(f"{format.name}: written for the template, against message by message", fast, plain / fast, "≥ 2"),
+        Figure(
+            f"{format.name}: written for the template, against message by message",
+            fast,
+            plain / fast,
+            "≥ 2",
+        ),
         Figure(f"{format.name}: pyoxigraph reads the statements as one document", parsing),
         Figure(f"{format.name}: the log read, against that", reading, reading / parsing),
     ]

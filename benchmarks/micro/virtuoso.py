@@ -67,7 +67,9 @@ def main() -> None:
         check_log(log.chunks, wanted.messages, wanted.quads)
     said = "no word of it" if cap is None else f"X-SPARQL-MaxRows: {cap}"
     lost = f"HTTP {status}, {said}"
-    Console(width=120).print(f"Virtuoso's own CONSTRUCT: {native} of {wanted.triples} triples, with {lost}")
+    Console(width=120).print(
+        f"Virtuoso's own CONSTRUCT: {native} of {wanted.triples} triples, with {lost}"
+    )
     report(
         "virtuoso",
         f"All {wanted.messages} messages of a Virtuoso with a cap of {CAP}, in pages",
@@ -84,14 +86,20 @@ def main() -> None:
 
 def _wanted(companies: int) -> Wanted:
     messages = list(construct_messages(data.SPECIFICATION, data.store(companies)))
-    return Wanted(len(messages), sum(map(len, messages)), len({quad for message in messages for quad in message}))
+    return Wanted(
+        len(messages),
+        sum(map(len, messages)),
+        len({quad for message in messages for quad in message}),
+    )
 
 
 async def _construct(url: str) -> tuple[int, int, str | None]:
     """How many triples the endpoint's own CONSTRUCT gives, with which status, and what it says of a cap."""
     async with (
         aiohttp.ClientSession() as session,
-        session.post(url, data={"query": data.SPECIFICATION}, headers={"Accept": "application/n-triples"}) as response,
+        session.post(
+            url, data={"query": data.SPECIFICATION}, headers={"Accept": "application/n-triples"}
+        ) as response,
     ):
         body = await response.read()
         triples = {quad.triple for quad in ox.parse(body, ox.RdfFormat.N_TRIPLES)}
@@ -99,7 +107,9 @@ async def _construct(url: str) -> tuple[int, int, str | None]:
 
 
 async def _by_package(url: str) -> AsyncGenerator[bytes]:
-    stream = construct_messages(data.SPECIFICATION, url, profile="virtuoso", page_size=CAP, timeout=SECONDS)
+    stream = construct_messages(
+        data.SPECIFICATION, url, profile="virtuoso", page_size=CAP, timeout=SECONDS
+    )
     async with aclosing(stream.aserialize("nq")) as chunks:
         async for chunk in chunks:
             yield chunk
@@ -109,7 +119,9 @@ async def _by_server(url: str) -> AsyncGenerator[bytes]:
     accept = {"Accept": "application/n-quads; messages=rdfm"}
     async with (
         serving(url, profile="virtuoso", page_size=CAP, allow_private=True) as server,
-        aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=SECONDS), raise_for_status=True) as session,
+        aiohttp.ClientSession(
+            timeout=aiohttp.ClientTimeout(total=SECONDS), raise_for_status=True
+        ) as session,
         session.post(server.sparql, data={"query": data.SPECIFICATION}, headers=accept) as response,
     ):
         async for chunk in response.content.iter_any():

@@ -57,7 +57,10 @@ def change(store: ox.Store, count: int, round: int) -> int:
 async def select(store: ox.Store) -> int:
     """Reads the solutions alone; tells how many."""
     count = 0
-    async with construct_messages(_QUERY, store) as messages, aclosing(messages.abatches()) as batches:
+    async with (
+        construct_messages(_QUERY, store) as messages,
+        aclosing(messages.abatches()) as batches,
+    ):
         async for batch in batches:
             count += len(batch)
     return count

@@ -55,15 +55,26 @@ def main() -> None:
         SystemExit: more is written than the goal allows.
     """
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--solutions", type=int, nargs="+", default=[5_000, 10_000, 20_000, 40_000, 80_000])
+    parser.add_argument(
+        "--solutions", type=int, nargs="+", default=[5_000, 10_000, 20_000, 40_000, 80_000]
+    )
     options = parser.parse_args()
     figures, most = [], 0.0
     for count in options.solutions:
         with TemporaryDirectory() as folder:
             seconds, appending, whole = asyncio.run(measure(count, Path(folder)))
         most = max(most, whole)
-        figures.append(Figure(f"{count:,} solutions: appending, bytes written ÷ log", seconds, appending))
-        figures.append(Figure(f"{count:,} solutions: the same with the evaluation", seconds, whole, f"≤ {_MOST:.0f} ×"))
+        figures.append(
+            Figure(f"{count:,} solutions: appending, bytes written ÷ log", seconds, appending)
+        )
+        figures.append(
+            Figure(
+                f"{count:,} solutions: the same with the evaluation",
+                seconds,
+                whole,
+                f"≤ {_MOST:.0f} ×",
+            )
+        )
     report("watch_log", "bytes written to append to the log of a watch", figures)
     if most > _MOST:
         raise SystemExit(f"{most:.1f} bytes are written for each of the log")

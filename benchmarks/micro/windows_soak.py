@@ -101,7 +101,14 @@ def in_process(messages: int, every: int, text: int) -> Iterator[Line]:
         if number % every == 0:
             now, now_cpu = time.perf_counter(), time.process_time()
             p99 = sorted(evaluations)[len(evaluations) * 99 // 100] * 1e3 if evaluations else None
-            yield Line(number, every / (now - begun), (now_cpu - cpu) / every * 1e3, p99, given, resident(os.getpid()))
+            yield Line(
+                number,
+                every / (now - begun),
+                (now_cpu - cpu) / every * 1e3,
+                p99,
+                given,
+                resident(os.getpid()),
+            )
             evaluations, given, begun, cpu = [], 0, time.perf_counter(), time.process_time()
 
 
@@ -124,15 +131,22 @@ async def at_server(messages: int, every: int, text: int, folder: Path) -> None:
             async with session.put(f"{server}/streams/in", json=kept):
                 pass
             out = await register(
-                QUERY, f"{server}/streams", name="out", parameters={"from": "first", "time": "generated"}
+                QUERY,
+                f"{server}/streams",
+                name="out",
+                parameters={"from": "first", "time": "generated"},
             )
             (evaluator,) = children(process)
             given, begun, cpu = 0, time.perf_counter(), cpu_seconds(evaluator)
             for first in range(1, messages + 1, _BATCH):
                 numbers = range(first, first + _BATCH)
-                body = b"".join(b"# @message\n" + nquads(number, text) + b"\n" for number in numbers)
+                body = b"".join(
+                    b"# @message\n" + nquads(number, text) + b"\n" for number in numbers
+                )
                 async with session.post(
-                    f"{server}/streams/in/input", data=body, headers={"Content-Type": "application/n-quads"}
+                    f"{server}/streams/in/input",
+                    data=body,
+                    headers={"Content-Type": "application/n-quads"},
                 ):
                     pass
                 sent = first + _BATCH - 1
@@ -141,7 +155,9 @@ async def at_server(messages: int, every: int, text: int, folder: Path) -> None:
                 behind = 0 if sent % every == 0 else _MOST_BEHIND
                 while (said := await description(session, out))["lag"] > behind:
                     if said["status"] != "running":
-                        sys.exit(f"after {said['taken']:,} messages, {said['status']}: {said['error']}")
+                        sys.exit(
+                            f"after {said['taken']:,} messages, {said['status']}: {said['error']}"
+                        )
                     await asyncio.sleep(0.1)
                 if behind == 0:
                     now, now_cpu = time.perf_counter(), cpu_seconds(evaluator)
@@ -171,9 +187,19 @@ async def description(session: aiohttp.ClientSession, stream: str) -> dict[str, 
 @contextmanager
 def serving(folder: Path) -> Iterator[tuple[str, int]]:
     """A server of streams: its address, and its process."""
-    command = [sys.executable, "-m", "construct_messages", "serve", "--streams", str(folder / "streams.db")]
+    command = [
+        sys.executable,
+        "-m",
+        "construct_messages",
+        "serve",
+        "--streams",
+        str(folder / "streams.db"),
+    ]
     log = folder / "log"
-    with log.open("wb") as stderr, Popen([*command, "--bind", "127.0.0.1:0"], stderr=stderr) as process:
+    with (
+        log.open("wb") as stderr,
+        Popen([*command, "--bind", "127.0.0.1:0"], stderr=stderr) as process,
+    ):
         try:
             while not (address := re.search(r"listening on\W+(http://[\d.:]+)", log.read_text())):
                 time.sleep(0.1)
@@ -192,8 +218,16 @@ def main() -> None:
     """`python -m benchmarks micro windows_soak`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--messages", type=int, default=10_000_000)
-    parser.add_argument("--every", type=int, default=1_000_000, metavar="MESSAGES", help="print a line after so many")
-    parser.add_argument("--text", type=int, default=1200, metavar="CHARACTERS", help="of each message")
+    parser.add_argument(
+        "--every",
+        type=int,
+        default=1_000_000,
+        metavar="MESSAGES",
+        help="print a line after so many",
+    )
+    parser.add_argument(
+        "--text", type=int, default=1200, metavar="CHARACTERS", help="of each message"
+    )
     parser.add_argument("--server", action="store_true", help="through a server")
     options = parser.parse_args()
     print("    messages      rate   CPU/1,000  99 % of evaluations  given out   memory", flush=True)

@@ -37,7 +37,10 @@ def run(arguments: argparse.Namespace) -> None:
     profile = PROFILES[arguments.profile]
     if arguments.sizes:
         profile = replace(profile, sizes=tuple(arguments.sizes))
-    output = arguments.output or _RESULTS / f"suite-{'endpoint' if arguments.endpoint else arguments.profile}.json"
+    output = (
+        arguments.output
+        or _RESULTS / f"suite-{'endpoint' if arguments.endpoint else arguments.profile}.json"
+    )
     output.parent.mkdir(parents=True, exist_ok=True)
     competitors = _chosen("competitor", {each.name: each for each in COMPETITORS}, arguments.only)
     asked = _chosen("query", {query.name: query for query in queries()}, arguments.queries)
@@ -51,8 +54,14 @@ def run(arguments: argparse.Namespace) -> None:
         place = place_of(arguments.real)
         generated_ones = [generated(size, arguments.seed) for size in sorted(profile.sizes)]
         _told(session, [*generated_ones, *(real(place) if place else ())])
-    counts = {status: sum(row.status == status for row in results.rows) for status in {r.status for r in results.rows}}
-    print(f"{output}: {len(results.rows)} rows, " + ", ".join(f"{n} {status}" for status, n in sorted(counts.items())))
+    counts = {
+        status: sum(row.status == status for row in results.rows)
+        for status in {r.status for r in results.rows}
+    }
+    print(
+        f"{output}: {len(results.rows)} rows, "
+        + ", ".join(f"{n} {status}" for status, n in sorted(counts.items()))
+    )
     if arguments.check and (found := list(findings(results.rows))):
         raise SystemExit("\n".join(["not as it should be:", *found]))
 
@@ -63,13 +72,17 @@ def findings(rows: Iterable[Row]) -> Iterator[str]:
         cannot = (row.reason or "").startswith("cannot: ")  # what its method has no way to ask for
         failed = row.status in ("failed", "timeout") and not cannot
         capped = row.engine == "virtuoso-dbpedia"  # whose terms are not always those of the data
-        if failed or (row.group == "ours" and not capped and row.groups and row.groups.right != row.delivered):
+        if failed or (
+            row.group == "ours" and not capped and row.groups and row.groups.right != row.delivered
+        ):
             yield _line(row)
 
 
 def _live(session: Session, arguments: argparse.Namespace) -> None:
     if not arguments.contact:
-        raise SystemExit("say by --contact whom the endpoint's operators can ask: a mail or web address")
+        raise SystemExit(
+            "say by --contact whom the endpoint's operators can ask: a mail or web address"
+        )
     few = arguments.queries or QUERIES
     handed_on = polite(arguments.endpoint, arguments.contact, arguments.every)
     with tempfile.TemporaryDirectory() as place, handed_on as url:
@@ -81,7 +94,12 @@ def _live(session: Session, arguments: argparse.Namespace) -> None:
 def _told(session: Session, datasets: Sequence[Dataset]) -> None:
     """Runs, and tells meanwhile how far it is, and what was not as it should be."""
     session.results.limits |= {str(dataset.size): session.profile.limit for dataset in datasets}
-    columns = (BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    columns = (
+        BarColumn(20),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
     with Progress(*columns, console=Console(stderr=True)) as progress:
         total = sum(len(session.planned(dataset)) for dataset in datasets)
         rows = progress.add_task("", total=total, completed=len(session.results.rows))
@@ -95,7 +113,9 @@ def _told(session: Session, datasets: Sequence[Dataset]) -> None:
         try:
             session.run(datasets)
         except KeyboardInterrupt:
-            raise SystemExit(f"interrupted: the same command goes on behind {len(session.results.rows)} rows") from None
+            raise SystemExit(
+                f"interrupted: the same command goes on behind {len(session.results.rows)} rows"
+            ) from None
 
 
 def data(arguments: argparse.Namespace) -> None:
@@ -113,7 +133,9 @@ def data(arguments: argparse.Namespace) -> None:
             counts = reference.counts(query.text)
             print(f"  {query.name:16}{counts[0]:10,} solutions{counts[1]:10,} messages")
             if known and known.get(query.name) != counts:
-                wrong.append(f"{size:,} triples, {query.name}: {counts} instead of {known.get(query.name)}")
+                wrong.append(
+                    f"{size:,} triples, {query.name}: {counts} instead of {known.get(query.name)}"
+                )
     if wrong:
         raise SystemExit("\n".join(["not as expected:", *wrong]))
 

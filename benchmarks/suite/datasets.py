@@ -117,12 +117,20 @@ class _Generator:
         slots = [kind for kind, share in KINDS.items() for _ in range(share)]
         chance.shuffle(slots)
         self._slots = slots
-        self._places = {kind: [at for at, slot in enumerate(slots) if slot == kind] for kind in KINDS}
+        self._places = {
+            kind: [at for at, slot in enumerate(slots) if slot == kind] for kind in KINDS
+        }
         self._heads = [self._head(chance) for _ in range(1009)]
-        self._tails = [f"_({chance.choice(CLARIFIED)})" if chance.random() < PARENTHESES else "" for _ in range(1013)]
+        self._tails = [
+            f"_({chance.choice(CLARIFIED)})" if chance.random() < PARENTHESES else ""
+            for _ in range(1013)
+        ]
         self._words = [f"{chance.choice(WORDS)} {chance.choice(WORDS)}" for _ in range(2003)]
         self._text = " ".join(chance.choice(WORDS).lower() for _ in range(20_000))
-        names = [*INFOBOX_NAMES, *(f"{name}{number}" for number in range(1, 12) for name in INFOBOX_NAMES)][:523]
+        names = [
+            *INFOBOX_NAMES,
+            *(f"{name}{number}" for number in range(1, 12) for name in INFOBOX_NAMES),
+        ][:523]
         self._properties = [f"<{PROPERTY}{name}>" for name in names]
         self._details: dict[str, Callable[[str, str, int], list[str]]] = {
             "person": self._person,
@@ -140,7 +148,9 @@ class _Generator:
     def _head(self, chance: Random) -> str:
         # a name has two parts or one of them
         share = 1 - math.sqrt(1 - NOT_ASCII)
-        return "_".join(chance.choice(ACCENTED if chance.random() < share else WORDS) for _ in range(2))
+        return "_".join(
+            chance.choice(ACCENTED if chance.random() < share else WORDS) for _ in range(2)
+        )
 
     def entities(self) -> Iterator[list[str]]:
         """The lines of each entity."""
@@ -172,12 +182,18 @@ class _Generator:
         lines = [f'{s} {LABEL} "{label}"@en .\n']
         for language in LANGUAGES[:languages]:
             word = SCRIPTS.get(language)
-            lines.append(f'{s} {LABEL} "{label if word is None else f"{word} {label}"}"@{language} .\n')
+            lines.append(
+                f'{s} {LABEL} "{label if word is None else f"{word} {label}"}"@{language} .\n'
+            )
         lines.append(f'{s} <{ONTOLOGY}abstract> "{self._abstract()}"@en .\n')
         lines += [
-            f'{s} <{ONTOLOGY}abstract> "{self._abstract()}"@{language} .\n' for language in LANGUAGES[: languages // 5]
+            f'{s} <{ONTOLOGY}abstract> "{self._abstract()}"@{language} .\n'
+            for language in LANGUAGES[: languages // 5]
         ]
-        categories = {int(self._categories * random() ** HUBS) for _ in range(1 + int(random() * CATEGORIES * 2))}
+        categories = {
+            int(self._categories * random() ** HUBS)
+            for _ in range(1 + int(random() * CATEGORIES * 2))
+        }
         lines += [
             f"{s} <http://purl.org/dc/terms/subject> <{RESOURCE}Category:{self._words[each % 2003].replace(' ', '_')}"
             f"_{each}> .\n"
@@ -208,7 +224,11 @@ class _Generator:
             return []
         lines = []
         for _ in range(min(277, int(math.exp(self._normal(*INFOBOX))))):
-            p, which, number = self._properties[int(523 * random() ** HUBS)], random(), int(random() * 2000)
+            p, which, number = (
+                self._properties[int(523 * random() ** HUBS)],
+                random(),
+                int(random() * 2000),
+            )
             if which < 0.36:
                 o = f'"{self._words[number]}"@en'
             elif which < 0.64:
@@ -264,7 +284,9 @@ class _Generator:
         if random() < 0.5:
             lines.append(f"{s} <{ONTOLOGY}birthPlace> {self._any_country()} .\n")
         if random() < 0.4:
-            lines.append(f'{s} <{ONTOLOGY}deathDate> "{self._date(int(random() * 40_000))}"^^<{XSD}date> .\n')
+            lines.append(
+                f'{s} <{ONTOLOGY}deathDate> "{self._date(int(random() * 40_000))}"^^<{XSD}date> .\n'
+            )
             lines.append(f"{s} <{ONTOLOGY}deathPlace> {self._link('place')} .\n")
         if random() < 0.15:
             lines.append(f"{s} <{ONTOLOGY}almaMater> {self._link('organisation')} .\n")
@@ -273,7 +295,11 @@ class _Generator:
         if random() < 0.25:
             # DBpedia calls these nodes `X__CareerStation__1`; here every second career has blank nodes
             for station in range(1 + int(random() * 5)):
-                node = f"_:c{number}x{station}" if number % 2 else f"<{RESOURCE}{name}__CareerStation__{station + 1}>"
+                node = (
+                    f"_:c{number}x{station}"
+                    if number % 2
+                    else f"<{RESOURCE}{name}__CareerStation__{station + 1}>"
+                )
                 lines += (
                     f"{s} <{ONTOLOGY}careerStation> {node} .\n",
                     f"{node} {RDF_TYPE} <{ONTOLOGY}CareerStation> .\n",
@@ -291,7 +317,9 @@ class _Generator:
         ]
         if random() < 0.7:
             people = int(10 ** (1 + 5 * random()))
-            lines.append(f'{s} <{ONTOLOGY}populationTotal> "{people}"^^<{XSD}nonNegativeInteger> .\n')
+            lines.append(
+                f'{s} <{ONTOLOGY}populationTotal> "{people}"^^<{XSD}nonNegativeInteger> .\n'
+            )
         if random() < 0.6:
             lines.append(f"{s} <{ONTOLOGY}isPartOf> {self._link('place')} .\n")
         if random() < 0.2:
@@ -305,7 +333,9 @@ class _Generator:
             f'{s} <{ONTOLOGY}releaseDate> "{self._date(int(random() * 40_000))}"^^<{XSD}date> .\n',
             f"{s} <{ONTOLOGY}language> <{RESOURCE}Language_{int(40 * random() ** HUBS)}> .\n",
         ]
-        lines += [f"{s} <{ONTOLOGY}starring> {self._link('person')} .\n" for _ in range(int(random() * 7))]
+        lines += [
+            f"{s} <{ONTOLOGY}starring> {self._link('person')} .\n" for _ in range(int(random() * 7))
+        ]
         if random() < 0.1:
             lines.append(f"{s} <{ONTOLOGY}previousWork> {self._link('work')} .\n")
         return lines
@@ -323,12 +353,20 @@ class _Generator:
             lines.append(
                 f'{s} <{ONTOLOGY}numberOfEmployees> "{int(10 ** (1 + 4 * random()))}"^^<{XSD}nonNegativeInteger> .\n'
             )
-        lines += [f"{s} <{ONTOLOGY}keyPerson> {self._link('person')} .\n" for _ in range(int(random() * 3))]
-        lines += [f"{s} <{ONTOLOGY}subsidiary> {self._link('organisation')} .\n" for _ in range(int(random() * 2))]
+        lines += [
+            f"{s} <{ONTOLOGY}keyPerson> {self._link('person')} .\n"
+            for _ in range(int(random() * 3))
+        ]
+        lines += [
+            f"{s} <{ONTOLOGY}subsidiary> {self._link('organisation')} .\n"
+            for _ in range(int(random() * 2))
+        ]
         if random() < 0.5:
             lines.append(f"{s} <{ONTOLOGY}industry> {self._link('other')} .\n")
         if random() < 0.5:
-            lines.append(f"{s} <http://xmlns.com/foaf/0.1/homepage> <http://www.example.com/{_number}> .\n")
+            lines.append(
+                f"{s} <http://xmlns.com/foaf/0.1/homepage> <http://www.example.com/{_number}> .\n"
+            )
         return lines
 
     def _species(self, s: str, _name: str, number: int) -> list[str]:

@@ -50,7 +50,11 @@ def polite(endpoint: str, contact: str, every: float = 1.0, requests: int = 2_00
         nonlocal sent, last
         with turn:
             if sent >= requests:
-                return 429, {"Content-Type": "text/plain"}, f"all {requests} requests of this run are used".encode()
+                return (
+                    429,
+                    {"Content-Type": "text/plain"},
+                    f"all {requests} requests of this run are used".encode(),
+                )
             time.sleep(max(0.0, last + every - time.monotonic()))
             sent, last = sent + 1, time.monotonic()
         try:
@@ -73,7 +77,9 @@ def polite(endpoint: str, contact: str, every: float = 1.0, requests: int = 2_00
         def _hand_on(self, body: bytes | None) -> None:
             _, mark, asked_for = self.path.partition("?")
             headers = {name: self.headers[name] for name in _HANDED_ON if name in self.headers}
-            request = urllib.request.Request(f"{endpoint}{mark}{asked_for}", body, headers | {"User-Agent": agent})
+            request = urllib.request.Request(
+                f"{endpoint}{mark}{asked_for}", body, headers | {"User-Agent": agent}
+            )
             status, answered, content = asked(request)
             self.send_response(status)
             for name, value in {**answered, "Content-Length": str(len(content))}.items():
@@ -97,7 +103,9 @@ def _kept(headers: Any) -> dict[str, str]:
     return {name: headers[name] for name in names if name in headers}
 
 
-def live(url: str, queries: list[Query], place: Path, subjects: int = SUBJECTS) -> tuple[Dataset, list[Query]]:
+def live(
+    url: str, queries: list[Query], place: Path, subjects: int = SUBJECTS
+) -> tuple[Dataset, list[Query]]:
     """The data of an endpoint, as a few queries see them, and these queries, narrowed to a few subjects.
 
     Args:
@@ -133,7 +141,9 @@ def _solutions(url: str, query: str) -> list[Solution]:
         with urllib.request.urlopen(request, timeout=_SECONDS) as response:
             bindings = json.load(response)["results"]["bindings"]
     except urllib.error.HTTPError as error:
-        raise SystemExit(f"{error}: {error.read()[:300].decode(errors='replace')}\nof {query}") from error
+        raise SystemExit(
+            f"{error}: {error.read()[:300].decode(errors='replace')}\nof {query}"
+        ) from error
     return [{name: str(_term(value)) for name, value in binding.items()} for binding in bindings]
 
 

@@ -55,8 +55,18 @@ def real(place: str, folder: Path = FOLDER) -> list[Dataset]:
         folder: where the N-Triples files, and what is fetched, are written.
     """
     return [
-        Dataset("dbpedia-sample", 4_819, lambda: _made("dbpedia-sample", _SAMPLE, place, folder), _IN_SAMPLE),
-        Dataset("dbpedia-links", 669_847, lambda: _made("dbpedia-links", _LINKS, place, folder), ("links",)),
+        Dataset(
+            "dbpedia-sample",
+            4_819,
+            lambda: _made("dbpedia-sample", _SAMPLE, place, folder),
+            _IN_SAMPLE,
+        ),
+        Dataset(
+            "dbpedia-links",
+            669_847,
+            lambda: _made("dbpedia-links", _LINKS, place, folder),
+            ("links",),
+        ),
     ]
 
 
@@ -96,10 +106,14 @@ def checked(file: str, checksum: str, place: str, folder: Path) -> Path:
     else:
         path = Path(place) / file
         if not path.is_file():
-            raise SystemExit(f"{path} is not there: name the folder or mirror with {file} by --real or {VARIABLE}")
+            raise SystemExit(
+                f"{path} is not there: name the folder or mirror with {file} by --real or {VARIABLE}"
+            )
     found = hashlib.sha256(path.read_bytes()).hexdigest()
     if found != checksum:
-        raise SystemExit(f"{path} is not the file that it should be: SHA-256 {found} instead of {checksum}")
+        raise SystemExit(
+            f"{path} is not the file that it should be: SHA-256 {found} instead of {checksum}"
+        )
     return path
 
 

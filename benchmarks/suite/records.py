@@ -195,7 +195,9 @@ def as_csv(rows: Iterable[Row]) -> str:
     writer.writerow([*plain, *groups])
     for row in rows:
         of_groups = ["" if row.groups is None else getattr(row.groups, name) for name in groups]
-        writer.writerow(["" if (value := getattr(row, name)) is None else value for name in plain] + of_groups)
+        writer.writerow(
+            ["" if (value := getattr(row, name)) is None else value for name in plain] + of_groups
+        )
     return out.getvalue()
 
 

@@ -57,7 +57,9 @@ def relay(endpoint: str) -> Iterator[Relay]:
     """
     there = urlsplit(endpoint)
     command = [sys.executable, "-m", __name__, str(there.hostname), str(there.port or 80)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -120,7 +122,10 @@ async def _serve(host: str, port: int) -> None:
         try:
             from_endpoint, to_endpoint = await asyncio.open_connection(host, port)
             try:
-                ways = [asyncio.create_task(up(reader, to_endpoint)), asyncio.create_task(down(from_endpoint, writer))]
+                ways = [
+                    asyncio.create_task(up(reader, to_endpoint)),
+                    asyncio.create_task(down(from_endpoint, writer)),
+                ]
                 # a competitor that leaves is no reason for the endpoint to go on
                 await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
                 for way in ways:

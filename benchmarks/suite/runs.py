@@ -57,7 +57,9 @@ class Profile:
 
     def asks(self, competitor: Competitor, query: Query, size: int) -> bool:
         """Whether the profile has a row of that size."""
-        if size < competitor.smallest or (size >= 10_000_000 and competitor.name not in self.largest):
+        if size < competitor.smallest or (
+            size >= 10_000_000 and competitor.name not in self.largest
+        ):
             return False
         return not self.few or size < self.few_from or query.name in self.few
 
@@ -79,7 +81,9 @@ PROFILES = {
     ),
     # what makes it long is a million triples: programs that load them take 80 s together for a query, others 15 s
     "million": Profile(sizes=(10_000, 100_000, 1_000_000), runs=1, limit=30, capped_from=1_000_000),
-    "full": Profile(sizes=(10_000, 100_000, 1_000_000, 10_000_000), runs=3, limit=120, capped_from=1_000_000),
+    "full": Profile(
+        sizes=(10_000, 100_000, 1_000_000, 10_000_000), runs=3, limit=120, capped_from=1_000_000
+    ),
 }
 
 
@@ -119,13 +123,19 @@ class Session:
                 continue
             if dataset.endpoint is not None:
                 plan += [
-                    (query, replace(each, engine="endpoint")) for each in self.competitors if each.engine != "file"
+                    (query, replace(each, engine="endpoint"))
+                    for each in self.competitors
+                    if each.engine != "file"
                 ]
                 continue
             asked = [each for each in self.competitors if profile.asks(each, query, size)]
             plan += [(query, each) for each in asked]
             if query.name in profile.capped and size >= profile.capped_from and size < 10_000_000:
-                plan += [(query, replace(each, engine="virtuoso-dbpedia")) for each in asked if each.engine != "file"]
+                plan += [
+                    (query, replace(each, engine="virtuoso-dbpedia"))
+                    for each in asked
+                    if each.engine != "file"
+                ]
         return plan
 
     def _dataset(self, dataset: Dataset) -> None:
@@ -144,11 +154,17 @@ class Session:
             if dataset.endpoint is not None:
                 endpoints.add("endpoint", dataset.endpoint)
             for query in dict.fromkeys(query for query, _ in plan):
-                rows = [(each, self._empty(dataset, query, each)) for other, each in plan if other == query]
+                rows = [
+                    (each, self._empty(dataset, query, each))
+                    for other, each in plan
+                    if other == query
+                ]
                 for _ in range(self.profile.runs):
                     for number, (each, row) in enumerate(rows):
                         if row.status == "ok":
-                            measured = self._measured(row, each, query, data, endpoints, truth, Path(place))
+                            measured = self._measured(
+                                row, each, query, data, endpoints, truth, Path(place)
+                            )
                             rows[number] = each, measured
                 for _, row in rows:
                     self.results.rows.append(_medians(row))
@@ -163,11 +179,21 @@ class Session:
         )  # fmt: skip
         if competitor.version() is None:
             return replace(row, status="absent", reason=f"not installed: {competitor.install}")
-        smaller = [each for each in self.results.rows if each.key == (*row.key[:3], each.size, row.engine)]
-        smaller = sorted((each for each in smaller if each.size < row.size), key=lambda each: each.size)
+        smaller = [
+            each for each in self.results.rows if each.key == (*row.key[:3], each.size, row.engine)
+        ]
+        smaller = sorted(
+            (each for each in smaller if each.size < row.size), key=lambda each: each.size
+        )
         for before in smaller:
-            if before.status in ("timeout", "skipped") or (before.reason or "").startswith("memory"):
-                return replace(row, status="skipped", reason=f"not tried: {before.status} at {before.size:,} triples")
+            if before.status in ("timeout", "skipped") or (before.reason or "").startswith(
+                "memory"
+            ):
+                return replace(
+                    row,
+                    status="skipped",
+                    reason=f"not tried: {before.status} at {before.size:,} triples",
+                )
         points = [(each.size, each.seconds) for each in smaller if each.seconds is not None]
         if points and (foreseen := _foreseen(points, row.size)) > _HOPELESS * self.profile.limit:
             size, seconds = points[-1]
@@ -196,7 +222,11 @@ class Session:
                     return replace(row, status="absent", reason=str(missing))
                 except NotStarted as error:
                     what = competitor.engine if through is None else "its server"
-                    return replace(row, status="failed", reason=f"{what} did not start: {_last_line(str(error))}")
+                    return replace(
+                        row,
+                        status="failed",
+                        reason=f"{what} did not start: {_last_line(str(error))}",
+                    )
                 through.traffic()  # forgets what was before
             url = None if through is None else through.url if service is None else service.url
             job = Job(data, url, query.text, query.path, Path(workdir), competitor.engine)
@@ -213,22 +243,44 @@ class Session:
             )
         if through is not None:
             passed = through.traffic()
-            row = replace(row, requests=passed.requests, bytes_received=passed.received, bytes_sent=passed.sent)
+            row = replace(
+                row,
+                requests=passed.requests,
+                bytes_received=passed.received,
+                bytes_sent=passed.sent,
+            )
         match done.ending:
             case "timeout":
                 return replace(row, status="timeout", reason=f"more than {self.profile.limit:g} s")
             case "memory":
-                return replace(row, status="failed", reason=f"memory: more than {done.peak_bytes / 2**30:.1f} GiB")
+                return replace(
+                    row,
+                    status="failed",
+                    reason=f"memory: more than {done.peak_bytes / 2**30:.1f} GiB",
+                )
             case "failed":
-                return replace(row, status="failed", reason=_last_line(done.stderr) or f"exit status {done.code}")
+                return replace(
+                    row,
+                    status="failed",
+                    reason=_last_line(done.stderr) or f"exit status {done.code}",
+                )
         if row.groups is None:
             wanted, found = truth.of(query), bag(competitor.groups(output.read_bytes()))
             groups = verdict(wanted, found)
-            row = replace(row, groups=groups, delivered=found.total(), counts_match=found.total() == groups.expected)
+            row = replace(
+                row,
+                groups=groups,
+                delivered=found.total(),
+                counts_match=found.total() == groups.expected,
+            )
         first = done.first_seconds
         if first is None and row.delivered:
-            first = done.seconds  # there is no second result, whose beginning would have shown the first one's end
-        return replace(row, runs=(*row.runs, Measured(done.seconds, first, done.cpu_seconds, done.peak_bytes)))
+            first = (
+                done.seconds
+            )  # there is no second result, whose beginning would have shown the first one's end
+        return replace(
+            row, runs=(*row.runs, Measured(done.seconds, first, done.cpu_seconds, done.peak_bytes))
+        )
 
 
 class _Endpoints:
@@ -298,7 +350,9 @@ class _Truth:
                 self._reference = self._reference or Reference(self._dataset.path())
                 groups = self._reference.groups(query.text)
                 if self._known_counts.get(query.name, (0, len(groups)))[1] != len(groups):
-                    raise SystemExit(f"{query.name} over {self._dataset.size:,} triples: not as expected.json says")
+                    raise SystemExit(
+                        f"{query.name} over {self._dataset.size:,} triples: not as expected.json says"
+                    )
             self._known[query.name] = bag(groups)
         return self._known[query.name]
 
@@ -333,7 +387,9 @@ def _last_line(text: str) -> str:
 # --- the file of results ---
 
 
-def opened(output: Path, profile: str, seed: int, competitors: Sequence[Competitor], *, fresh: bool) -> Results:
+def opened(
+    output: Path, profile: str, seed: int, competitors: Sequence[Competitor], *, fresh: bool
+) -> Results:
     """The results in a file, to go on with, or new ones.
 
     Raises:
@@ -349,7 +405,9 @@ def opened(output: Path, profile: str, seed: int, competitors: Sequence[Competit
     for what in ("commit", "profile", "seed"):
         before, now = getattr(old, what), getattr(new, what)
         if before != now:
-            raise SystemExit(f"{output} has results of {what} {before}, not {now}: --fresh replaces them")
+            raise SystemExit(
+                f"{output} has results of {what} {before}, not {now}: --fresh replaces them"
+            )
     old.versions |= versions
     return old
 

@@ -26,10 +26,21 @@ _THING, _DUL, _SCHEMA = (
     "http://schema.org/",
 )
 _AGENT = (_THING, f"{ONTOLOGY}Agent", f"{_DUL}Agent")
-_PERSON = (*_AGENT, f"{ONTOLOGY}Person", f"{_DUL}NaturalPerson", f"{_SCHEMA}Person", "http://xmlns.com/foaf/0.1/Person")
+_PERSON = (
+    *_AGENT,
+    f"{ONTOLOGY}Person",
+    f"{_DUL}NaturalPerson",
+    f"{_SCHEMA}Person",
+    "http://xmlns.com/foaf/0.1/Person",
+)
 _PLACE = (_THING, f"{ONTOLOGY}Place", f"{ONTOLOGY}Location", f"{_SCHEMA}Place")
 _SETTLED = (*_PLACE, f"{ONTOLOGY}PopulatedPlace", f"{ONTOLOGY}Settlement")
-_ORGANISATION = (*_AGENT, f"{ONTOLOGY}Organisation", f"{_DUL}SocialPerson", f"{_SCHEMA}Organization")
+_ORGANISATION = (
+    *_AGENT,
+    f"{ONTOLOGY}Organisation",
+    f"{_DUL}SocialPerson",
+    f"{_SCHEMA}Organization",
+)
 _WORK = (_THING, f"{ONTOLOGY}Work", f"{_SCHEMA}CreativeWork")
 COUNTRY_TYPES = (*_PLACE, f"{ONTOLOGY}PopulatedPlace", f"{ONTOLOGY}Country", f"{_SCHEMA}Country")
 # Subclasses of a kind, the first the most frequent; sizes of classes fall with about the rank to the power of −0.7 in
@@ -76,8 +87,14 @@ SCRIPTS = {
 HUBS = 3
 
 CATEGORIES = 6.7  # of an entity, mean (article_categories)
-ABSTRACT = (6.48, 0.85)  # of the length's logarithm: median 648, mean 891 characters (long_abstracts); at most 3,600
-INFOBOX = (2.9, 0.9)  # of the number's logarithm: median 18, at most 277, for 72 of 98 entities (infobox_properties)
+ABSTRACT = (
+    6.48,
+    0.85,
+)  # of the length's logarithm: median 648, mean 891 characters (long_abstracts); at most 3,600
+INFOBOX = (
+    2.9,
+    0.9,
+)  # of the number's logarithm: median 18, at most 277, for 72 of 98 entities (infobox_properties)
 INFOBOX_SHARE = 0.73
 IMAGES_SHARE = 0.79
 # Links to other data sets. Of 4.58 million, 437,797 and 230,992 have one (wordnet_links, dnb-extended-links): twice and
@@ -93,8 +110,32 @@ WORDS = (
     "Garden", "Port", "New", "Old", "Green", "Silver", "Golden", "Long", "High", "East", "West", "Battle", "Song",
     "House", "Field", "Forest", "Crown", "Iron", "Valley", "Spring", "Summer", "Winter", "Night", "Light", "Black",
 )  # fmt: skip
-ACCENTED = ("Île", "São", "Köln", "Łódź", "Ærø", "Жар", "Ñuñoa", "Åland", "Öland", "Čáslav", "東", "Ωmega")
-CLARIFIED = ("film", "album", "band", "singer", "footballer", "novel", "politician", "town", "ship", "company")
+ACCENTED = (
+    "Île",
+    "São",
+    "Köln",
+    "Łódź",
+    "Ærø",
+    "Жар",
+    "Ñuñoa",
+    "Åland",
+    "Öland",
+    "Čáslav",
+    "東",
+    "Ωmega",
+)
+CLARIFIED = (
+    "film",
+    "album",
+    "band",
+    "singer",
+    "footballer",
+    "novel",
+    "politician",
+    "town",
+    "ship",
+    "company",
+)
 INFOBOX_NAMES = (
     "name", "caption", "website", "title", "years", "location", "type", "image", "date", "nationality", "birthPlace",
     "alt", "genre", "party", "after", "before", "country", "area", "population", "leaderTitle", "leaderName", "length",

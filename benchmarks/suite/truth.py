@@ -37,7 +37,11 @@ class Reference:
         assert isinstance(found, ox.QuerySolutions)
         names = [variable.value for variable in found.variables]
         for solution in found:
-            yield {name: str(term) for name, term in zip(names, solution, strict=True) if term is not None}
+            yield {
+                name: str(term)
+                for name, term in zip(names, solution, strict=True)
+                if term is not None
+            }
 
     def groups(self, query: str) -> list[Group]:
         """The result of each solution."""

@@ -7,7 +7,15 @@ their names are imported for type checkers only, are not checked.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterable,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from functools import wraps
 from inspect import iscoroutinefunction
 from types import NoneType, SimpleNamespace, UnionType
@@ -127,7 +135,11 @@ def _checks(function: Callable[..., object]) -> dict[str, _Check]:
     found = {}
     for name in function.__annotations__:
         annotation = _annotation(function, name)
-        if name != "return" and annotation is not None and (check := _check(annotation)) is not None:
+        if (
+            name != "return"
+            and annotation is not None
+            and (check := _check(annotation)) is not None
+        ):
             found[name] = check
     return found or {"": lambda _: True}
 
@@ -147,7 +159,11 @@ def _name(annotation: Any) -> str:
     >>> _name(Mapping[str, str] | None), _name(str)
     ('Mapping[str, str] | None', 'str')
     """
-    name = annotation.__name__ if isinstance(annotation, type) and not get_args(annotation) else str(annotation)
+    name = (
+        annotation.__name__
+        if isinstance(annotation, type) and not get_args(annotation)
+        else str(annotation)
+    )
     return _MODULE.sub("", name)
 
 
@@ -188,12 +204,16 @@ def _check(annotation: Any) -> _Check | None:
 
 def _any_of(checks: Sequence[_Check | None]) -> _Check | None:
     known = [check for check in checks if check is not None]
-    return (lambda value: any(check(value) for check in known)) if len(known) == len(checks) else None
+    return (
+        (lambda value: any(check(value) for check in known)) if len(known) == len(checks) else None
+    )
 
 
 def _collection(of: _Check | None = None) -> _Check:
     return lambda value: (
-        isinstance(value, Collection) and not isinstance(value, bytes | Mapping) and (of is None or all(map(of, value)))
+        isinstance(value, Collection)
+        and not isinstance(value, bytes | Mapping)
+        and (of is None or all(map(of, value)))
     )
 
 

@@ -6,7 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from construct_messages.assembly.grouping import ByAppearance, EachSolution, Group, Grouping, Sorted, digest
+from construct_messages.assembly.grouping import (
+    ByAppearance,
+    EachSolution,
+    Group,
+    Grouping,
+    Sorted,
+    digest,
+)
 from construct_messages.errors import LimitExceeded, SourceError
 from construct_messages.formats import Format, Syntax
 from construct_messages.logs import EncoderOptions, FormatOptions, TemplateEncoder, encoder_for
@@ -57,7 +64,9 @@ class Assembly:
         solutions: how many came so far.
     """
 
-    def __init__(self, template: Template, options: Options, stable_blank_nodes: bool, *, paged: bool = False) -> None:
+    def __init__(
+        self, template: Template, options: Options, stable_blank_nodes: bool, *, paged: bool = False
+    ) -> None:
         self._template, self._options = template, options
         self._grouping: Grouping = EachSolution()
         if options.keys:
@@ -72,7 +81,11 @@ class Assembly:
     @property
     def left(self) -> int | None:
         """The number of messages that may still come; None: no limit."""
-        return None if self._options.max_messages is None else self._options.max_messages - self.message_count
+        return (
+            None
+            if self._options.max_messages is None
+            else self._options.max_messages - self.message_count
+        )
 
     @property
     def message_bytes(self) -> int | None:
@@ -140,7 +153,9 @@ class Assembly:
             if self._options.distinct and not self._is_new(group):
                 continue
             message = Message(
-                quad for number, solution in group for quad in self._template.instantiate(solution, number)
+                quad
+                for number, solution in group
+                for quad in self._template.instantiate(solution, number)
             )
             if self._options.skip_empty and not len(message):
                 continue
@@ -155,7 +170,9 @@ class Assembly:
     def _skolemized(self, message: Message, prefix: str) -> Message:
         """With IRIs for the blank nodes of the data; those of the template are fresh in each solution, and stay."""
         labels = self._template.labels
-        return message.map_blanks(lambda node: node if labels.in_template(node) else iri(prefix + node[2:]))
+        return message.map_blanks(
+            lambda node: node if labels.in_template(node) else iri(prefix + node[2:])
+        )
 
     def _is_new(self, group: Group) -> bool:
         """Whether no earlier message had the same quads, the template's blank nodes compared by their slot."""
@@ -163,7 +180,9 @@ class Assembly:
         fresh: list[str] = []
         for _, solution in group:
             quads = self._template.instantiate(solution, 0)
-            own = {str(quad) for quad in quads if self._template.has_blanks and self._is_fresh(quad)}
+            own = {
+                str(quad) for quad in quads if self._template.has_blanks and self._is_fresh(quad)
+            }
             ground |= {str(quad) for quad in quads} - own
             if own:
                 fresh.append(digest("\n".join(sorted(own))).hex())
@@ -172,7 +191,8 @@ class Assembly:
             return False
         if len(self._seen) == self._options.distinct_limit:
             raise LimitExceeded(
-                f"more than {self._options.distinct_limit} different messages", hint="raise distinct_limit"
+                f"more than {self._options.distinct_limit} different messages",
+                hint="raise distinct_limit",
             )
         self._seen.add(key)
         return True
@@ -210,7 +230,8 @@ class _Identity:
         message = "blank nodes came in two responses of a source whose labels change: one node may have become several"
         if self._strict:
             hint = (
-                'give the profile of an engine whose labels are stable ("oxigraph", "virtuoso"), or read without pages'
+                'give the profile of an engine whose labels are stable ("oxigraph", '
+                '"virtuoso"), or read without pages'
             )
             raise SourceError(message, hint=hint)
         import logging  # which most programs do without
@@ -250,7 +271,9 @@ class Writing:
     ) -> None:
         self._assembly = assembly
         self._message_bytes = assembly.message_bytes
-        encoding = EncoderOptions(prefixes, template.names_graphs, template.has_triple_terms, options)
+        encoding = EncoderOptions(
+            prefixes, template.names_graphs, template.has_triple_terms, options
+        )
         self._encoder = encoder_for(format, syntax, encoding)
         self._batches = self._encoder.for_template(template) if assembly.is_plain else None
         # held back until the source has answered: an error must not come after a byte where none was due
@@ -261,7 +284,9 @@ class Writing:
         if self._batches is not None:
             encoded = self._assembly.encode(self._batches, solutions)
             chunk = bytes(encoded)
-            if self._message_bytes is not None and len(chunk) > self._message_bytes:  # so one of them may be, too
+            if (
+                self._message_bytes is not None and len(chunk) > self._message_bytes
+            ):  # so one of them may be, too
                 for message in encoded:
                     self._bound(len(message))
         else:

@@ -73,7 +73,9 @@ class EachSolution:
 class _Keys:
     """Reads the key of each solution, and refuses blank nodes that cannot be compared."""
 
-    def __init__(self, indexes: Sequence[int], names: Sequence[str], stable_blank_nodes: bool) -> None:
+    def __init__(
+        self, indexes: Sequence[int], names: Sequence[str], stable_blank_nodes: bool
+    ) -> None:
         self._indexes, self._names, self._stable = indexes, names, stable_blank_nodes
         self._next = 0
         self._blank_in: int | None = None
@@ -105,7 +107,9 @@ class ByAppearance:
         stable_blank_nodes: whether labels mean the same in every response.
     """
 
-    def __init__(self, indexes: Sequence[int], names: Sequence[str], limit: int, stable_blank_nodes: bool) -> None:
+    def __init__(
+        self, indexes: Sequence[int], names: Sequence[str], limit: int, stable_blank_nodes: bool
+    ) -> None:
         self._keys = _Keys(indexes, names, stable_blank_nodes)
         self._limit, self._held = limit, 0
         self._groups: dict[tuple[Term, ...], Group] = {}
@@ -138,7 +142,9 @@ class Sorted:
         stable_blank_nodes: whether labels mean the same in every response.
     """
 
-    def __init__(self, indexes: Sequence[int], names: Sequence[str], limit: int, stable_blank_nodes: bool) -> None:
+    def __init__(
+        self, indexes: Sequence[int], names: Sequence[str], limit: int, stable_blank_nodes: bool
+    ) -> None:
         self._keys = _Keys(indexes, names, stable_blank_nodes)
         self._names, self._limit = names, limit
         self._key: tuple[Term, ...] | None = None
@@ -152,7 +158,9 @@ class Sorted:
                 yield from self.finish()
                 self._open(key)
             if len(self._group) == self._limit:
-                raise LimitExceeded(f"one group holds more than {self._limit} solutions", hint="raise group_limit")
+                raise LimitExceeded(
+                    f"one group holds more than {self._limit} solutions", hint="raise group_limit"
+                )
             self._group.append(numbered)
 
     def finish(self) -> Iterator[Group]:
@@ -164,7 +172,10 @@ class Sorted:
 
     def _open(self, key: tuple[Term, ...]) -> None:
         if digest("\n".join(key)) in self._closed:
-            named = ", ".join(f"?{name} = {term or 'unbound'}" for name, term in zip(self._names, key, strict=True))
+            named = ", ".join(
+                f"?{name} = {term or 'unbound'}"
+                for name, term in zip(self._names, key, strict=True)
+            )
             raise GroupError(
                 f"the group {named} came back after it was closed: the source does not sort by this key",
                 hint='use group_order="appearance"',

@@ -82,7 +82,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP
                     signal.signal(number, lambda number, _: sys.exit(128 + number))
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="backslashreplace")  # a file's name, or a quad, may be what it cannot encode
+            sys.stdout.reconfigure(
+                errors="backslashreplace"
+            )  # a file's name, or a quad, may be what it cannot encode
         return int(options.command(options))
     except ConstructMessagesError as error:
         report(error, debug=debug)
@@ -126,7 +128,9 @@ def build_parser(first: str | None = None) -> argparse.ArgumentParser:
         action=PrintCompletion,
         help="print completions for a shell and exit",
     )
-    parser.add_argument(_VERSION, action=PrintVersion, help="show program's version number and exit")
+    parser.add_argument(
+        _VERSION, action=PrintVersion, help="show program's version number and exit"
+    )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     needed = [module for module, names in _COMMANDS.items() if first in names]
     for module in needed or ([] if first == _VERSION else _COMMANDS):

@@ -26,7 +26,10 @@ class _Formatter(argparse.HelpFormatter):
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         fill = super()._fill_text
-        return "\n".join(line if line.startswith("  ") else fill(line, width, indent) for line in text.split("\n"))
+        return "\n".join(
+            line if line.startswith("  ") else fill(line, width, indent)
+            for line in text.split("\n")
+        )
 
 
 def _columns() -> int:
@@ -48,13 +51,17 @@ class Parser(argparse.ArgumentParser):
         arguments: see `argparse.ArgumentParser`.
     """
 
-    def __init__(self, *, examples: Sequence[str] = (), epilog: str | None = None, **arguments: Any) -> None:
+    def __init__(
+        self, *, examples: Sequence[str] = (), epilog: str | None = None, **arguments: Any
+    ) -> None:
         self.examples = examples
         shown = [
             *(["examples:", *(f"  {line}" for line in examples), ""] if examples else []),
             *([epilog] if epilog else []),
         ]
-        super().__init__(allow_abbrev=False, epilog="\n".join(shown), formatter_class=_Formatter, **arguments)
+        super().__init__(
+            allow_abbrev=False, epilog="\n".join(shown), formatter_class=_Formatter, **arguments
+        )
 
     def error(self, message: str) -> NoReturn:
         """Ends the program with status 2."""
@@ -84,7 +91,10 @@ class PrintCompletion(argparse.Action):
     """Prints the completions of the parser for a shell and ends the program."""
 
     def __init__(self, option_strings: Sequence[str], **arguments: Any) -> None:
-        super().__init__(option_strings, **(arguments | {"dest": argparse.SUPPRESS, "default": argparse.SUPPRESS}))
+        super().__init__(
+            option_strings,
+            **(arguments | {"dest": argparse.SUPPRESS, "default": argparse.SUPPRESS}),
+        )
 
     def __call__(self, parser: argparse.ArgumentParser, *given: Any, **_: Any) -> None:
         """Prints; see `argparse.Action`.
@@ -94,7 +104,9 @@ class PrintCompletion(argparse.Action):
         """
         shell = given[1]  # behind the namespace
         if shell not in SHELLS:
-            raise UsageError(f"there are no completions for {shell}", hint=f"choose {', '.join(SHELLS)}")
+            raise UsageError(
+                f"there are no completions for {shell}", hint=f"choose {', '.join(SHELLS)}"
+            )
         import shtab  # which no other use of the command line needs
 
         for action in _actions(parser):
@@ -143,7 +155,12 @@ def pairs(option: str, values: Sequence[str], shape: str) -> dict[str, str]:
 
 
 def option(
-    group: argparse._ActionsContainer, usage: str, help: str, *, repeatable: bool = False, **arguments: Any
+    group: argparse._ActionsContainer,
+    usage: str,
+    help: str,
+    *,
+    repeatable: bool = False,
+    **arguments: Any,
 ) -> None:
     """Adds an option.
 
@@ -177,7 +194,9 @@ def add_label_prefix(group: argparse._ActionsContainer) -> None:
     )
 
 
-def add_reports(group: argparse._ActionsContainer, quiet: str | None = "do not show progress") -> None:
+def add_reports(
+    group: argparse._ActionsContainer, quiet: str | None = "do not show progress"
+) -> None:
     """Adds the options about what is shown on standard error.
 
     Args:
@@ -191,7 +210,9 @@ def add_reports(group: argparse._ActionsContainer, quiet: str | None = "do not s
 
 def add_token(group: argparse._ActionsContainer) -> None:
     """Adds the option for the token of a server."""
-    option(group, "--token-variable NAME", "the environment variable that holds a token for the server")
+    option(
+        group, "--token-variable NAME", "the environment variable that holds a token for the server"
+    )
 
 
 def token_of(options: argparse.Namespace) -> str | None:
@@ -204,7 +225,10 @@ def token_of(options: argparse.Namespace) -> str | None:
     if name is None:
         return None
     if not (token := os.environ.get(name)):
-        raise UsageError(f"--token-variable {name}: there is no such environment variable", hint="set it to the token")
+        raise UsageError(
+            f"--token-variable {name}: there is no such environment variable",
+            hint="set it to the token",
+        )
     return token
 
 
@@ -226,12 +250,18 @@ def add_format(group: argparse._ActionsContainer, default: str) -> None:
     """
     option(group, f"--format {LOG_FORMATS}", f"the format; default: {default}")
     option(
-        group, "--messages", "the syntax that delimits messages in nq, trig, nt and ttl; default: rdfm", choices=LABELS
+        group,
+        "--messages",
+        "the syntax that delimits messages in nq, trig, nt and ttl; default: rdfm",
+        choices=LABELS,
     )
     for format in FORMATS:
         if format.options is not None:
             option(
-                group, f"--{format.extension} OPTION[=VALUE]", f"set an option of a {format.name} log", repeatable=True
+                group,
+                f"--{format.extension} OPTION[=VALUE]",
+                f"set an option of a {format.name} log",
+                repeatable=True,
             )
 
 
@@ -242,12 +272,18 @@ def format_options(options: argparse.Namespace) -> FormatOptions | None:
         UsageError: an option that does not exist, that comes twice, or a value that is none of its.
     """
     for format in FORMATS:
-        if format.options and (given := getattr(options, format.extension)) and (own := options_class(format)):
+        if (
+            format.options
+            and (given := getattr(options, format.extension))
+            and (own := options_class(format))
+        ):
             values: dict[str, str] = {}
             for option in given:
                 name, equals, value = option.partition("=")
                 if name in values:
-                    raise UsageError(f"--{format.extension} {name} comes twice", hint="give it once")
+                    raise UsageError(
+                        f"--{format.extension} {name} comes twice", hint="give it once"
+                    )
                 values[name] = value if equals else "true"
             return own.of(values)
     return None

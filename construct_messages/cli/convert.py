@@ -70,7 +70,9 @@ def add(commands: Commands) -> None:
         epilog=_STATUSES,
     )
     cat.set_defaults(command=_cat)
-    cat.add_argument("logs", metavar="LOG", nargs="+", help="the logs to read; - for standard input")
+    cat.add_argument(
+        "logs", metavar="LOG", nargs="+", help="the logs to read; - for standard input"
+    )
     option(cat, "--count", "print the number of messages; without --output, instead of the log")
 
     head = commands.add_parser(
@@ -93,14 +95,24 @@ def add(commands: Commands) -> None:
     )
     slice.set_defaults(command=_slice)
     slice.add_argument("log", metavar="LOG", help="the log to read; - for standard input")
-    option(slice, "--from N", "the number of the first message, from 1", dest="first", type=int, default=1)
+    option(
+        slice,
+        "--from N",
+        "the number of the first message, from 1",
+        dest="first",
+        type=int,
+        default=1,
+    )
     option(slice, "--count M", "the number of messages; default: all", type=int)
 
     tail = commands.add_parser(
         "tail",
         help="write the last messages of a log",
         description="Write the last messages of a log as a log; with --follow, also those that are appended to it.",
-        examples=["construct-messages tail -n 3 log.nq", "construct-messages tail -f log.nq --format ttl"],
+        examples=[
+            "construct-messages tail -n 3 log.nq",
+            "construct-messages tail -f log.nq --format ttl",
+        ],
         epilog=_STATUSES,
     )
     tail.set_defaults(command=_tail)
@@ -124,7 +136,9 @@ def _convert(options: argparse.Namespace) -> int:
     if skolemize is not None:
         iri(skolemize)
     # an IRI means the same in all logs, so what it is made of is to be unique
-    with open_log(options.log, options, label_prefix=prefix, keep_labels=skolemize is None) as reader:
+    with open_log(
+        options.log, options, label_prefix=prefix, keep_labels=skolemize is None
+    ) as reader:
         messages = _begun(reader)
         if skolemize is not None:
             messages = (message.skolemize(skolemize) for message in messages)
@@ -140,7 +154,11 @@ def _cat(options: argparse.Namespace) -> int:
     prefix = None if options.label_prefix is None else Labels(options.label_prefix).prefix
     with ExitStack() as stack:
         readers = [
-            stack.enter_context(open_log(name, options, label_prefix=prefix and f"{prefix}{number}", keep_labels=False))
+            stack.enter_context(
+                open_log(
+                    name, options, label_prefix=prefix and f"{prefix}{number}", keep_labels=False
+                )
+            )
             for number, name in enumerate(options.logs, 1)
         ]
         messages = _begun(chain.from_iterable(readers))
@@ -159,9 +177,14 @@ def _cat(options: argparse.Namespace) -> int:
 
 def _slice(options: argparse.Namespace) -> int:
     if options.first < 1:
-        raise UsageError(f"--from {options.first} is less than 1", hint="messages are counted from 1")
+        raise UsageError(
+            f"--from {options.first} is less than 1", hint="messages are counted from 1"
+        )
     # a message that is not asked for still tells what the log is
-    return _part(options, lambda reader: islice(_begun(islice(reader, options.first - 1, None)), options.count))
+    return _part(
+        options,
+        lambda reader: islice(_begun(islice(reader, options.first - 1, None)), options.count),
+    )
 
 
 def _tail(options: argparse.Namespace) -> int:
@@ -193,14 +216,18 @@ def _follow(options: argparse.Namespace) -> int:
     if options.count < 0:
         raise UsageError(f"--count {options.count} is less than 0")
     if options.output != STANDARD:
-        raise UsageError("--follow writes standard output", hint="leave out --output, and redirect it")
+        raise UsageError(
+            "--follow writes standard output", hint="leave out --output, and redirect it"
+        )
     for number in END_SIGNALS:
         signal.signal(number, _interrupt)
     written = _Followed(options)
     with suppress(KeyboardInterrupt):
         while True:
             with open_log(
-                GrowingFile(options.log, written.catch_up), options, label_prefix=options.label_prefix
+                GrowingFile(options.log, written.catch_up),
+                options,
+                label_prefix=options.label_prefix,
             ) as log:
                 written.read(log)
             if not options.quiet:
@@ -268,7 +295,11 @@ class _Followed:
         name, label = _as_read(log, options)
         format, syntax = find_log(name, label)
         own = options_for_writing(
-            format, format_options(options), log.options, graphs=log.names_graphs, generalized=log.generalized
+            format,
+            format_options(options),
+            log.options,
+            graphs=log.names_graphs,
+            generalized=log.generalized,
         )
         prefixes = {} if options.no_prefixes else dict(log.prefixes)
         encoding = EncoderOptions(prefixes, graphs=log.names_graphs, triple_terms=True, own=own)
@@ -313,7 +344,11 @@ def _write(
     standard, place = options.output == STANDARD, target(options.output)
     first = readers[0]
     own = options_for_writing(
-        find_format(format)[0], format_options(options), first.options, graphs=graphs, generalized=first.generalized
+        find_format(format)[0],
+        format_options(options),
+        first.options,
+        graphs=graphs,
+        generalized=first.generalized,
     )
     with watched(options, *readers, in_the_way=standard and sys.stdout.isatty()) as step:
         write_log(

@@ -35,7 +35,9 @@ def add(commands: Commands) -> None:
         epilog="Exit status: 0 all are well-formed, 1 one is not, or has a message that is too large, 2 wrong usage.",
     )
     validate.set_defaults(command=_validate, trouble=_TROUBLE)
-    validate.add_argument("logs", metavar="LOG", nargs="+", help="the logs to read; - for standard input")
+    validate.add_argument(
+        "logs", metavar="LOG", nargs="+", help="the logs to read; - for standard input"
+    )
     add_input(validate)
     add_reports(validate)
 
@@ -43,7 +45,10 @@ def add(commands: Commands) -> None:
         "inspect",
         help="print statistics of a log",
         description="Read a log of RDF Messages and print numbers, sizes and contents of its messages.",
-        examples=["construct-messages inspect log.jelly", "construct-messages inspect log.nq.gz --json"],
+        examples=[
+            "construct-messages inspect log.jelly",
+            "construct-messages inspect log.nq.gz --json",
+        ],
         epilog="Exit status: 0 done, 1 not written, 2 wrong usage, 3 malformed log, 4 beyond a limit.",
     )
     inspect.set_defaults(command=_inspect)
@@ -79,7 +84,10 @@ def _validate(options: argparse.Namespace) -> int:
             report(error, debug=options.debug)
             status = max(status, 1 if isinstance(error, (LogError, LimitExceeded)) else _TROUBLE)
         else:
-            print(f"{name}: ok, {counted(reader.message_count, 'message')}, {counted(quads, 'quad')}", flush=True)
+            print(
+                f"{name}: ok, {counted(reader.message_count, 'message')}, {counted(quads, 'quad')}",
+                flush=True,
+            )
     return status
 
 
@@ -109,7 +117,11 @@ def _figures(reader: LogReader, inspection: Inspection, seconds: float) -> dict[
         "seconds": round(seconds, 6),
         **inspection.as_dict(),
         "prefixes": dict(reader.prefixes),
-        **{each.extension: own if each == reader.format else None for each in FORMATS if each.options is not None},
+        **{
+            each.extension: own if each == reader.format else None
+            for each in FORMATS
+            if each.options is not None
+        },
     }
 
 
@@ -155,14 +167,19 @@ def _show(log: str, figures: dict[str, Any], options: FormatOptions | None) -> N
     for label, each in zip(chain(["sizes"], repeat("")), figures["histogram"], strict=False):
         low, high, count = each["from"], each["to"], each["messages"]
         width = round(_BAR * count / most)
-        line(label, f"{f'{low:,}' if low == high else f'{low:,} to {high:,}':<14} {count:>10,} {'█' * width}".rstrip())
+        line(
+            label,
+            f"{f'{low:,}' if low == high else f'{low:,} to {high:,}':<14} {count:>10,} {'█' * width}".rstrip(),
+        )
     more = "more than " if figures["more_graphs"] else ""
     names = f", {more}{counted(figures['graphs'], 'name')}" if figures["graphs"] else ""
     line("named graphs", within(figures["with_named_graphs"]) + names)
     line("blank nodes", within(figures["with_blank_nodes"]))
     line("triple terms", within(figures["with_triple_terms"]))
     prefixes = list(figures["prefixes"].items())
-    for label, (prefix, iri) in zip(chain(["prefixes"], repeat("")), prefixes[:_MOST_PREFIXES], strict=False):
+    for label, (prefix, iri) in zip(
+        chain(["prefixes"], repeat("")), prefixes[:_MOST_PREFIXES], strict=False
+    ):
         line(label, f"{prefix}: <{iri}>")
     if len(prefixes) > _MOST_PREFIXES:
         line("", f"and {len(prefixes) - _MOST_PREFIXES:,} more")
@@ -179,7 +196,9 @@ def _diff(options: argparse.Namespace) -> int:
                 same = False
             if isinstance(difference, Surplus):
                 longer = options.second if difference.second else options.first
-                print(f"{longer} has {difference.message_count:,} more, from message {difference.number} on")
+                print(
+                    f"{longer} has {difference.message_count:,} more, from message {difference.number} on"
+                )
             else:
                 print(f"message {difference.number}")
                 for sign, quads in (("-", difference.first_only), ("+", difference.second_only)):

@@ -82,12 +82,23 @@ def add(commands: Commands) -> None:
     )
     subscribe.set_defaults(command=_subscribe)
     subscribe.add_argument(
-        "url", metavar="URL", help="the stream, or its events, socket or output; an event stream (LDES); an LDN inbox"
+        "url",
+        metavar="URL",
+        help="the stream, or its events, socket or output; an event stream (LDES); an LDN inbox",
     )
     where = subscribe.add_mutually_exclusive_group()
     option(where, "--last N", "start with the N newest messages", type=int)
-    option(where, "--after N", "start after the message with this sequence; 0: with the first", type=int)
-    option(where, "--since TIME", "start with messages stored at this time or later, as in 2026-11-22T12:00:00Z")
+    option(
+        where,
+        "--after N",
+        "start after the message with this sequence; 0: with the first",
+        type=int,
+    )
+    option(
+        where,
+        "--since TIME",
+        "start with messages stored at this time or later, as in 2026-11-22T12:00:00Z",
+    )
     option(
         subscribe,
         "--follow",
@@ -130,9 +141,19 @@ def add(commands: Commands) -> None:
     )
     register.set_defaults(command=_register)
     add_query(register.add_argument_group("query"))
-    option(register, "--at URL", "the stream that the query is over, or the list of streams", required=True)
+    option(
+        register,
+        "--at URL",
+        "the stream that the query is over, or the list of streams",
+        required=True,
+    )
     option(register, "--name NAME", "the name of the stream that it fills")
-    option(register, "--set PARAMETER=VALUE", "a parameter of the registration, such as from=first", repeatable=True)
+    option(
+        register,
+        "--set PARAMETER=VALUE",
+        "a parameter of the registration, such as from=first",
+        repeatable=True,
+    )
     add_token(register)
     add_reports(register, quiet=None)
 
@@ -174,7 +195,9 @@ async def _send(reader: LogReader, options: argparse.Namespace) -> None:
                 step()
                 yield message
 
-    with progress(lambda: (reader.message_count, reader.bytes_read), quiet=options.quiet, in_the_way=False) as step:
+    with progress(
+        lambda: (reader.message_count, reader.bytes_read), quiet=options.quiet, in_the_way=False
+    ) as step:
         await publish(
             watched(),
             options.to,
@@ -191,16 +214,30 @@ def _subscribe(options: argparse.Namespace) -> int:
     from construct_messages.feeds.state import Received, read_state
 
     since = None if options.since is None else _time(options.since)
-    format, syntax = find_log(format_of_target(target(options.output), options.format), options.messages)
+    format, syntax = find_log(
+        format_of_target(target(options.output), options.format), options.messages
+    )
     own = format_options(options)
     if options.state is not None and format.binary:
-        raise UsageError(f"a {format.name} log cannot be continued", hint="leave out --state, or write a text format")
+        raise UsageError(
+            f"a {format.name} log cannot be continued",
+            hint="leave out --state, or write a text format",
+        )
     state = None if options.state is None else read_state(options.state, Received)
     if state is not None and state.url != options.url:
-        raise UsageError(f"the state is of {state.url}, and not of {options.url}", hint="name another state file")
+        raise UsageError(
+            f"the state is of {state.url}, and not of {options.url}", hint="name another state file"
+        )
     where = {"last": options.last, "after": options.after, "since": since}
-    if options.follow and not options.quiet and state is None and not any(each is not None for each in where.values()):
-        print("begins with what comes next; --after 0 begins with the first message", file=sys.stderr)
+    if (
+        options.follow
+        and not options.quiet
+        and state is None
+        and not any(each is not None for each in where.values())
+    ):
+        print(
+            "begins with what comes next; --after 0 begins with the first message", file=sys.stderr
+        )
     elements = subscribe(
         options.url,
         **(where if state is None else {"checkpoint": state.checkpoint}),
@@ -211,11 +248,15 @@ def _subscribe(options: argparse.Namespace) -> int:
         token=token_of(options),
         retries=options.retries,
     )
-    log = _Log(encoder_for(format, syntax, EncoderOptions(triple_terms=True, own=own)), options, state)
+    log = _Log(
+        encoder_for(format, syntax, EncoderOptions(triple_terms=True, own=own)), options, state
+    )
     in_the_way = options.output == STANDARD and sys.stdout.isatty()
     with (
         log.opened(),
-        progress(lambda: (log.message_count, log.size), quiet=options.quiet, in_the_way=in_the_way) as step,
+        progress(
+            lambda: (log.message_count, log.size), quiet=options.quiet, in_the_way=in_the_way
+        ) as step,
     ):
         asyncio.run(_receive(elements, log, step, stoppable=options.follow))
         log.finish()
@@ -226,13 +267,19 @@ def _time(text: str) -> datetime:
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        raise UsageError(f"--since {text} is no time", hint="write it as in 2026-11-22T12:00:00Z") from None
+        raise UsageError(
+            f"--since {text} is no time", hint="write it as in 2026-11-22T12:00:00Z"
+        ) from None
     if time.tzinfo is None:
-        raise UsageError(f"--since {text} has no time zone", hint="write it as in 2026-11-22T12:00:00Z")
+        raise UsageError(
+            f"--since {text} has no time zone", hint="write it as in 2026-11-22T12:00:00Z"
+        )
     return time
 
 
-async def _receive(elements: Subscription, log: _Log, step: Callable[[], None], *, stoppable: bool) -> None:
+async def _receive(
+    elements: Subscription, log: _Log, step: Callable[[], None], *, stoppable: bool
+) -> None:
     """Writes elements as they come, until there are no more, or a signal ends what would go on for ever."""
     task = asyncio.current_task()
     assert task is not None
@@ -279,7 +326,9 @@ class _Log:
         state: where an earlier run got to; None: there was none.
     """
 
-    def __init__(self, encoder: Encoder, options: argparse.Namespace, state: Received | None) -> None:
+    def __init__(
+        self, encoder: Encoder, options: argparse.Namespace, state: Received | None
+    ) -> None:
         self._encoder, self._options, self._state = encoder, options, state
         self._write: Callable[[bytes], object] = bytearray().extend
         self._sync: Callable[[], object] = lambda: None
@@ -303,7 +352,9 @@ class _Log:
         grows = self._options.follow or self._options.state is not None
         with ExitStack() as stack:
             if isinstance(place, str) and grows:
-                file = stack.enter_context(_growing(place, None if self._state is None else self._state.size))
+                file = stack.enter_context(
+                    _growing(place, None if self._state is None else self._state.size)
+                )
                 self.size = file.tell()
                 self._write, begun = file.write, self.size > 0
                 if Path(place).is_file():  # a device has nothing to sync
@@ -372,15 +423,21 @@ class _Log:
 def _growing(name: str, size: int | None) -> Iterator[IO[bytes]]:
     """A file that is written as it grows, without a buffer; behind its first bytes where `size` tells how many."""
     if Path(name).suffix.lower() in COMPRESSIONS:
-        raise UsageError(f"{name}: a log that grows is not packed", hint="write standard output, and pack that")
+        raise UsageError(
+            f"{name}: a log that grows is not packed", hint="write standard output, and pack that"
+        )
     try:
         file = open(name, "wb" if size is None else "r+b", buffering=0)  # noqa: SIM115 - closed below
     except OSError as error:
-        raise CannotWrite(f"cannot write {name}: {error.strerror}", hint="choose another place") from error
+        raise CannotWrite(
+            f"cannot write {name}: {error.strerror}", hint="choose another place"
+        ) from error
     with file:
         if size is not None:
             if file.seek(0, os.SEEK_END) < size:
-                raise UsageError(f"{name} is shorter than the state says", hint="remove both, and begin again")
+                raise UsageError(
+                    f"{name} is shorter than the state says", hint="remove both, and begin again"
+                )
             file.truncate(size)  # what was written and not told to the state comes again
             file.seek(size)
         yield file

@@ -24,7 +24,14 @@ from construct_messages.errors import UsageError
 from construct_messages.spark import class_archive
 from construct_messages.spark.failures import error_of
 from construct_messages.spark.input_size import input_size
-from construct_messages.spark.session import failures, java_version, local_session, remote_session, require, translated
+from construct_messages.spark.session import (
+    failures,
+    java_version,
+    local_session,
+    remote_session,
+    require,
+    translated,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,8 +83,15 @@ def add_session(command: argparse.ArgumentParser) -> None:
     option(group, "--master URL", "the Spark master; default: local[*], or that of spark-submit")
     option(group, "--remote sc://HOST:PORT", "use a Spark Connect server")
     option(group, "--conf NAME=VALUE", "a setting of a new session", repeatable=True)
-    option(group, "--py-files FILE", "files for Spark's workers: this package, as a .zip", repeatable=True)
-    option(group, "--no-class-archive", "neither use nor make the archive of Java classes in the cache")
+    option(
+        group,
+        "--py-files FILE",
+        "files for Spark's workers: this package, as a .zip",
+        repeatable=True,
+    )
+    option(
+        group, "--no-class-archive", "neither use nor make the archive of Java classes in the cache"
+    )
     add_reports(group, "show neither progress nor summary")
 
 
@@ -105,7 +119,9 @@ def open_job(options: argparse.Namespace, inputs: Sequence[str]) -> Iterator[Job
                 yield job
         finally:
             if is_own:
-                with suppress(*failures()):  # Java may have gone, which is an error already, or what a signal wanted
+                with suppress(
+                    *failures()
+                ):  # Java may have gone, which is an error already, or what a signal wanted
                     spark.stop()
     if is_own and not options.remote and not options.no_class_archive:
         class_archive.begin(class_archive.archive_path(java_version()))
@@ -123,7 +139,11 @@ class _Stop:
     """
 
     def __init__(self) -> None:
-        self._handlers = {number: handler for number in STOP_SIGNALS if callable(handler := signal.getsignal(number))}
+        self._handlers = {
+            number: handler
+            for number in STOP_SIGNALS
+            if callable(handler := signal.getsignal(number))
+        }
         self._spark: SparkSession | None = None
         self._given: tuple[int, FrameType | None] | None = None
         self._ended = Event()
@@ -187,7 +207,10 @@ def _session(options: argparse.Namespace, inputs: Sequence[str]) -> tuple[SparkS
             hint="give them to spark-submit, or to the server that --remote names",
         )
     if submitted and options.py_files:
-        raise UsageError("--py-files is spark-submit's own here", hint="give it to spark-submit, before the program")
+        raise UsageError(
+            "--py-files is spark-submit's own here",
+            hint="give it to spark-submit, before the program",
+        )
     for file in options.py_files:
         _check_shipped(file)
     if options.remote:
@@ -200,11 +223,15 @@ def _session(options: argparse.Namespace, inputs: Sequence[str]) -> tuple[SparkS
     if (active := SparkSession.getActiveSession()) is not None:
         return active, False
     shown = sys.stderr.isatty() and not options.quiet
-    own = {"spark.ui.showConsoleProgress": str(shown).lower()} | ({} if options.debug else {"spark.log.level": "FATAL"})
+    own = {"spark.ui.showConsoleProgress": str(shown).lower()} | (
+        {} if options.debug else {"spark.log.level": "FATAL"}
+    )
     with _java_heard(start=options.debug, later=options.debug or not options.quiet):
         master = options.master or "local[*]"
         archive = not options.no_class_archive
-        return local_session(master, own | settings, class_archive=archive, input_bytes=input_size(inputs)), True
+        return local_session(
+            master, own | settings, class_archive=archive, input_bytes=input_size(inputs)
+        ), True
 
 
 def _check_shipped(file: str) -> None:

@@ -9,7 +9,14 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from construct_messages.cli.arguments import LABELS, LOG_FORMATS, NO_PREFIXES, add_format, add_label_prefix, option
+from construct_messages.cli.arguments import (
+    LABELS,
+    LOG_FORMATS,
+    NO_PREFIXES,
+    add_format,
+    add_label_prefix,
+    option,
+)
 from construct_messages.cli.progress import progress
 from construct_messages.cli.standard import STANDARD, standard_input
 from construct_messages.errors import UsageError
@@ -26,7 +33,12 @@ def add_input(command: argparse.ArgumentParser) -> None:
         f"--input-format {LOG_FORMATS}",
         "the format; default: that of the extension, else detected from the first bytes",
     )
-    option(group, "--input-messages", "the syntax that delimits messages; default: that of the log", choices=LABELS)
+    option(
+        group,
+        "--input-messages",
+        "the syntax that delimits messages; default: that of the log",
+        choices=LABELS,
+    )
     option(group, "--lenient", "pass malformed IRIs and language tags unchanged, and count them")
     option(group, "--base IRI", "resolve relative IRIs against this IRI")
     option(group, "--context IRI=FILE", "a JSON-LD context that the log names", repeatable=True)
@@ -36,9 +48,15 @@ def add_input(command: argparse.ArgumentParser) -> None:
         "what a blank node label is for: the log, or each message; default: what the format and the syntax say",
         choices=["log", "message"],
     )
-    option(group, "--generalized", "accept terms of a Jelly log in positions that RDF does not allow")
-    option(group, "--jelly-conformance", "read a Jelly log as the tests of the Jelly project require")
-    option(group, "--max-message-bytes N", "refuse larger messages", type=int, default=MESSAGE_BYTES)
+    option(
+        group, "--generalized", "accept terms of a Jelly log in positions that RDF does not allow"
+    )
+    option(
+        group, "--jelly-conformance", "read a Jelly log as the tests of the Jelly project require"
+    )
+    option(
+        group, "--max-message-bytes N", "refuse larger messages", type=int, default=MESSAGE_BYTES
+    )
 
 
 def add_output(command: argparse.ArgumentParser, default: str) -> None:
@@ -88,7 +106,9 @@ def _shared_labels(options: argparse.Namespace) -> bool | None:
     if options.labels_per is None:
         return True if options.jelly_conformance else None
     if options.jelly_conformance:
-        raise UsageError("--jelly-conformance says what labels are for", hint="leave --labels-per out")
+        raise UsageError(
+            "--jelly-conformance says what labels are for", hint="leave --labels-per out"
+        )
     return bool(options.labels_per == "log")
 
 
@@ -98,7 +118,9 @@ def watched(
     """The progress of reading logs; see `progress`."""
 
     def counts() -> tuple[int, int]:
-        return sum(reader.message_count for reader in readers), sum(reader.bytes_read for reader in readers)
+        return sum(reader.message_count for reader in readers), sum(
+            reader.bytes_read for reader in readers
+        )
 
     return progress(counts, quiet=options.quiet, in_the_way=in_the_way)
 
@@ -113,7 +135,9 @@ def contexts(options: argparse.Namespace) -> dict[str, Any]:
     for value in options.context:
         iri, found, name = value.rpartition("=")  # an IRI may well have one
         if not found or not iri:
-            raise UsageError(f"--context {value!r} is not IRI=FILE", hint="write --context IRI=FILE")
+            raise UsageError(
+                f"--context {value!r} is not IRI=FILE", hint="write --context IRI=FILE"
+            )
         try:
             contexts[iri] = json.loads(Path(name).read_bytes())
         except OSError as error:

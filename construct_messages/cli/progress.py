@@ -12,7 +12,9 @@ _STEP_SECONDS: Final = 0.1
 
 
 @contextmanager
-def progress(counts: Callable[[], tuple[int, int]], *, quiet: bool, in_the_way: bool) -> Iterator[Callable[[], None]]:
+def progress(
+    counts: Callable[[], tuple[int, int]], *, quiet: bool, in_the_way: bool
+) -> Iterator[Callable[[], None]]:
     """Yields a function to call after each step; shows the progress on standard error if that is a terminal.
 
     Args:
@@ -44,7 +46,11 @@ def progress(counts: Callable[[], tuple[int, int]], *, quiet: bool, in_the_way: 
 
     console = Console(stderr=True, highlight=False)
     with Progress(
-        SpinnerColumn(), TextColumn("{task.description}"), console=console, transient=True, disable=in_the_way
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        console=console,
+        transient=True,
+        disable=in_the_way,
     ) as shown:
         task = shown.add_task(state())
         yield step

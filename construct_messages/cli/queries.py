@@ -17,7 +17,10 @@ from construct_messages.sources.open import VARIABLE
 def add_query(group: argparse._ArgumentGroup) -> None:
     """Adds the options that say which query it is."""
     group.add_argument(
-        "file", metavar="QUERY-FILE", nargs="?", help="the file of the CONSTRUCT query; - for standard input"
+        "file",
+        metavar="QUERY-FILE",
+        nargs="?",
+        help="the file of the CONSTRUCT query; - for standard input",
     )
     option(group, "--query TEXT", "the query itself, instead of QUERY-FILE")
 
@@ -30,7 +33,13 @@ def add_dataset(group: argparse._ArgumentGroup, *, default_graph: str, help: str
         help: what they mean.
     """
     option(group, f"--default-graph {default_graph}", help, repeatable=True)
-    option(group, "--named-graph IRI", "a named graph of the dataset", dest="named_graphs", repeatable=True)
+    option(
+        group,
+        "--named-graph IRI",
+        "a named graph of the dataset",
+        dest="named_graphs",
+        repeatable=True,
+    )
     option(group, "--bind v=TERM", "bind ?v to an N-Triples term", repeatable=True)
     option(group, "--prefix p=IRI", "declare a prefix", repeatable=True)
     option(group, "--base IRI", "resolve relative IRIs against this IRI")
@@ -52,23 +61,47 @@ def add_asking(group: argparse._ArgumentGroup) -> None:
     option(group, "--page-size N", "request N solutions at a time", type=int)
     option(group, "--page-key ?v", "let pages follow each other by the IRIs of ?v, not by OFFSET")
     option(group, "--timeout SECONDS", "stop if the whole answer takes longer", type=float)
-    option(group, "--method", "the HTTP method for an endpoint", choices=["get", "post"], default="post")
+    option(
+        group,
+        "--method",
+        "the HTTP method for an endpoint",
+        choices=["get", "post"],
+        default="post",
+    )
     option(group, "--header K:V", "send an additional request header", repeatable=True)
-    option(group, f"--results {'|'.join(['auto', *READ])}", "the results format to request", default="auto")
+    option(
+        group,
+        f"--results {'|'.join(['auto', *READ])}",
+        "the results format to request",
+        default="auto",
+    )
     option(group, "--profile NAME", "the kind of endpoint", default="generic")
-    option(group, "--retries N", "repeat a request after temporary failures", type=int, default=RETRIES)
+    option(
+        group, "--retries N", "repeat a request after temporary failures", type=int, default=RETRIES
+    )
     option(group, "--allow-stale", "read a store directory while another process writes to it")
 
 
 def asking(options: argparse.Namespace) -> dict[str, Any]:
     """The options of `add_asking` as `construct_messages` takes them."""
-    names = ("page_size", "page_key", "timeout", "method", "results", "profile", "retries", "allow_stale")
+    names = (
+        "page_size",
+        "page_key",
+        "timeout",
+        "method",
+        "results",
+        "profile",
+        "retries",
+        "allow_stale",
+    )
     return _named(options, *names) | {"headers": pairs("--header", options.header, "K:V")}
 
 
 def add_messages(group: argparse._ArgumentGroup) -> None:
     """Adds the options that say what makes a message."""
-    option(group, "--group-by ?v", "one message for all solutions with the same ?v", repeatable=True)
+    option(
+        group, "--group-by ?v", "one message for all solutions with the same ?v", repeatable=True
+    )
     option(
         group,
         "--group-order",
@@ -85,7 +118,15 @@ def add_messages(group: argparse._ArgumentGroup) -> None:
 
 def arguments(options: argparse.Namespace) -> dict[str, Any]:
     """The options above as both `construct_messages` take them."""
-    names = ("group_by", "group_order", "distinct", "skip_empty", "skolemize", "label_prefix", "max_messages")
+    names = (
+        "group_by",
+        "group_order",
+        "distinct",
+        "skip_empty",
+        "skolemize",
+        "label_prefix",
+        "max_messages",
+    )
     return _named(options, *names) | dataset(options)
 
 
@@ -119,12 +160,15 @@ def query_text(options: argparse.Namespace, several: str) -> str:
     if options.query is not None:
         return str(options.query)
     try:
-        content = sys.stdin.buffer.read() if options.file == "-" else Path(options.file).read_bytes()
+        content = (
+            sys.stdin.buffer.read() if options.file == "-" else Path(options.file).read_bytes()
+        )
     except OSError as error:
         raise UsageError(f"cannot read the query {options.file}: {error.strerror}") from error
     try:
         return content.decode()
     except UnicodeDecodeError as error:
         raise UsageError(
-            f"the query {options.file} is not UTF-8 at byte {error.start}", hint="convert it to UTF-8"
+            f"the query {options.file} is not UTF-8 at byte {error.start}",
+            hint="convert it to UTF-8",
         ) from error

@@ -12,7 +12,11 @@ def report(error: Exception, *, debug: bool) -> None:
 
         traceback.print_exception(error)
         return
-    said = f"cannot write: {error.strerror}" if isinstance(error, OSError) and error.strerror else str(error)
+    said = (
+        f"cannot write: {error.strerror}"
+        if isinstance(error, OSError) and error.strerror
+        else str(error)
+    )
     text, _, hint = said.partition("\n  hint: ")
     places = getattr(error, "__notes__", ())
     # an engine's own words may run over several lines

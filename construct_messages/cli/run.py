@@ -9,7 +9,14 @@ from typing import Final
 import pyoxigraph as ox
 
 from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT
-from construct_messages.cli.arguments import NO_PREFIXES, Commands, add_format, add_reports, format_options, option
+from construct_messages.cli.arguments import (
+    NO_PREFIXES,
+    Commands,
+    add_format,
+    add_reports,
+    format_options,
+    option,
+)
 from construct_messages.cli.progress import progress
 from construct_messages.cli.queries import (
     add_asking,
@@ -49,14 +56,22 @@ def add(commands: Commands) -> None:
     add_query(query)
     add_source(query)
     add_dataset(
-        query, default_graph="union|IRI", help="use the union of all graphs, or this graph, as the default graph"
+        query,
+        default_graph="union|IRI",
+        help="use the union of all graphs, or this graph, as the default graph",
     )
     option(query, "--select", "write the rewritten query instead of a log")
 
     messages = run.add_argument_group("messages")
     add_messages(messages)
     option(messages, "--group-limit N", "hold at most N solutions", type=int, default=GROUP_LIMIT)
-    option(messages, "--distinct-limit N", "compare at most N messages", type=int, default=DISTINCT_LIMIT)
+    option(
+        messages,
+        "--distinct-limit N",
+        "compare at most N messages",
+        type=int,
+        default=DISTINCT_LIMIT,
+    )
 
     log = run.add_argument_group("log")
     add_format(log, "that of the extension of --output, else nq")
@@ -102,12 +117,16 @@ def _write(stream: QueryMessages, options: argparse.Namespace) -> None:
     place, standard = target(options.output), options.output == STANDARD
     format = format_of_target(place, options.format)
     prefixes: dict[str, str] | None = {} if options.no_prefixes else None
-    chunks = stream.serialize(format, options.messages, prefixes=prefixes, options=format_options(options))
+    chunks = stream.serialize(
+        format, options.messages, prefixes=prefixes, options=format_options(options)
+    )
     size = 0
     in_the_way = standard and sys.stdout.isatty()
     with (
         log_file(place) as write,
-        progress(lambda: (stream.message_count, size), quiet=options.quiet, in_the_way=in_the_way) as step,
+        progress(
+            lambda: (stream.message_count, size), quiet=options.quiet, in_the_way=in_the_way
+        ) as step,
     ):
         for chunk in chunks:
             write(chunk)

@@ -56,7 +56,9 @@ def add(commands: Commands) -> None:
     )
 
     streams = serve.add_argument_group("live streams at /streams")
-    option(streams, "--streams FILE", "the store of streams; created if it does not exist", dest="file")
+    option(
+        streams, "--streams FILE", "the store of streams; created if it does not exist", dest="file"
+    )
 
     server = serve.add_argument_group("server")
     option(server, "--bind HOST:PORT", "the address to listen on; default: 127.0.0.1:8080")
@@ -70,7 +72,14 @@ def add(commands: Commands) -> None:
     option(server, "--log-format text|json", "the format of the server's log; default: text")
     option(server, "--log-level LEVEL", "debug, info (default), warning or error")
     option(server, "--log-queries", "log the text of queries", action="store_true", default=None)
-    option(server, "--no-page", "serve no page for browsers", dest="page", action="store_false", default=None)
+    option(
+        server,
+        "--no-page",
+        "serve no page for browsers",
+        dest="page",
+        action="store_false",
+        default=None,
+    )
     add_reports(server, "do not show progress while files are loaded")
 
     streams_command = commands.add_parser(
@@ -99,12 +108,16 @@ def _check(options: argparse.Namespace) -> int:
     for finding in findings:
         print(finding)
     for state in streams:
-        kept = f"elements {state.first} to {state.last}" if state.first < state.next else "no element"
+        kept = (
+            f"elements {state.first} to {state.last}" if state.first < state.next else "no element"
+        )
         print(f"{state.name}: {kept}")
     if not findings:
         print(f"{options.store} is whole")
         return 0
-    print(f"{options.store} is damaged: restore a backup, or see docs/streams.md for what can be saved")
+    print(
+        f"{options.store} is damaged: restore a backup, or see docs/streams.md for what can be saved"
+    )
     return 1
 
 
@@ -115,10 +128,17 @@ def _serve(options: argparse.Namespace) -> int:
         from construct_messages.server.runtime.supervisor import run
     except ModuleNotFoundError as error:
         raise UsageError(
-            f"the server needs {error.name}, which is not installed", hint="pip install 'construct-messages[server]'"
+            f"the server needs {error.name}, which is not installed",
+            hint="pip install 'construct-messages[server]'",
         ) from error
-    flags = {key: value for key in _FLAGS if (value := getattr(options, key.rpartition(".")[2])) is not None}
-    config = load_config(None if options.config is None else Path(options.config), os.environ, flags)
+    flags = {
+        key: value
+        for key in _FLAGS
+        if (value := getattr(options, key.rpartition(".")[2])) is not None
+    }
+    config = load_config(
+        None if options.config is None else Path(options.config), os.environ, flags
+    )
     if options.check_config:
         print(as_toml(config), end="", flush=True)
         return 0
@@ -134,7 +154,12 @@ def _loading(options: argparse.Namespace) -> Iterator[Callable[[str, int, int], 
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("loading {task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("loading {task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         tasks: dict[str, TaskID] = {}
 

@@ -26,7 +26,13 @@ from construct_messages.cli.arguments import (
 )
 from construct_messages.cli.examine import counted
 from construct_messages.cli.jobs import Job, add_session, open_job
-from construct_messages.cli.queries import add_dataset, add_messages, add_query, arguments, query_text
+from construct_messages.cli.queries import (
+    add_dataset,
+    add_messages,
+    add_query,
+    arguments,
+    query_text,
+)
 from construct_messages.cli.report import report, warn
 from construct_messages.errors import IncompleteResult, UsageError
 from construct_messages.formats import find_log
@@ -73,9 +79,13 @@ def _add_load(steps: Commands) -> None:
         epilog=_STATUSES,
     )
     load.set_defaults(command=_load)
-    load.add_argument("paths", metavar="PATH", nargs="+", help="files, folders or patterns that Spark reads")
+    load.add_argument(
+        "paths", metavar="PATH", nargs="+", help="files, folders or patterns that Spark reads"
+    )
     option(load, "--output TABLE", "the folder of the table", required=True)
-    option(load, "--mode", "what to do if it exists", choices=["error", "overwrite"], default="error")
+    option(
+        load, "--mode", "what to do if it exists", choices=["error", "overwrite"], default="error"
+    )
     _add_reading(load)
     add_session(load)
 
@@ -103,7 +113,13 @@ def _add_run(steps: Commands) -> None:
     )
     add_dataset(query, default_graph="IRI", help="a graph of the default graph")
     option(query, "--explain", "print the plan of the query and exit")
-    option(query, "--join", "how patterns are joined", choices=["auto", "star", "joins"], default="auto")
+    option(
+        query,
+        "--join",
+        "how patterns are joined",
+        choices=["auto", "star", "joins"],
+        default="auto",
+    )
     option(
         query,
         "--order",
@@ -138,7 +154,12 @@ def _add_convert(steps: Commands) -> None:
     convert.add_argument("logs", metavar="LOG", nargs="+", help="files, folders or patterns")
     group = convert.add_argument_group("input logs")
     option(group, f"--input-format {LOG_FORMATS}", "the format; default: that of the extensions")
-    option(group, "--input-messages", "the syntax that delimits messages; default: that of each log", choices=LABELS)
+    option(
+        group,
+        "--input-messages",
+        "the syntax that delimits messages; default: that of each log",
+        choices=LABELS,
+    )
     option(group, "--lenient", "pass malformed IRIs and language tags unchanged")
     _add_writing(convert)
     add_session(convert)
@@ -154,7 +175,12 @@ def _add_verify(steps: Commands) -> None:
         epilog="Exit status: 0 all folders are whole, 2 wrong usage, 3 a log is missing or damaged.",
     )
     verify.set_defaults(command=_verify)
-    verify.add_argument("folders", metavar="FOLDER", nargs="+", help="folders, on any filesystem that pyarrow reaches")
+    verify.add_argument(
+        "folders",
+        metavar="FOLDER",
+        nargs="+",
+        help="folders, on any filesystem that pyarrow reaches",
+    )
     option(verify, "--lenient", "pass malformed IRIs and language tags")
     option(verify, "--json", "print a JSON object for each folder, for programs")
     add_reports(verify, quiet=None)
@@ -184,7 +210,13 @@ def _add_serve(steps: Commands) -> None:
 def _add_reading(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("reading dumps")
     option(group, "--input-format nt|nq|ttl|…", "the format; default: that of the extensions")
-    option(group, "--on-error", "what to do with malformed lines", choices=["fail", "quarantine"], default="fail")
+    option(
+        group,
+        "--on-error",
+        "what to do with malformed lines",
+        choices=["fail", "quarantine"],
+        default="fail",
+    )
     option(group, "--lenient", "pass malformed IRIs and language tags unchanged, and count them")
     option(group, "--quarantine DIR", "the table for malformed lines, with file and reason")
 
@@ -199,7 +231,13 @@ def _add_writing(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     )
     add_format(group, "that of the extension of FILE, else nq")
     option(group, "--compression gzip|bzip2|zstd", "the compression of the logs in a folder")
-    option(group, "--mode", "what to do if DIR exists", choices=["error", "overwrite", "append"], default="error")
+    option(
+        group,
+        "--mode",
+        "what to do if DIR exists",
+        choices=["error", "overwrite", "append"],
+        default="error",
+    )
     return group
 
 
@@ -231,7 +269,9 @@ def _run(options: argparse.Namespace) -> int:
         from construct_messages.query.optimizer.optimize import Hints
         from construct_messages.spark.construct import construct_messages
 
-        limits = {} if options.max_path_rounds is None else {"max_path_rounds": options.max_path_rounds}
+        limits = (
+            {} if options.max_path_rounds is None else {"max_path_rounds": options.max_path_rounds}
+        )
         with job.stage("plan"):
             table = _table(job.spark, options)
             found = construct_messages(
@@ -284,10 +324,18 @@ def _convert(options: argparse.Namespace) -> int:
         frame = reader.load(options.logs)
         with job.stage("log"):
             if _is_file(options):
-                written = write_file(frame, target, found, syntax, options=own, lenient=options.lenient)
+                written = write_file(
+                    frame, target, found, syntax, options=own, lenient=options.lenient
+                )
             else:
                 written = write_folder(
-                    frame, target, found, syntax, options=own, lenient=options.lenient, **_folder(options)
+                    frame,
+                    target,
+                    found,
+                    syntax,
+                    options=own,
+                    lenient=options.lenient,
+                    **_folder(options),
                 )
         job.report("messages", written.message_count)
         job.report("quads", written.quads)
@@ -323,9 +371,17 @@ def _verify(options: argparse.Namespace) -> int:
 def _serve(options: argparse.Namespace) -> int:
     host, found, port = options.bind.rpartition(":")
     if not found or not host or not port.isdecimal() or int(port) > 0xFFFF:
-        raise UsageError(f"--bind {options.bind!r} is not HOST:PORT", hint="write --bind 127.0.0.1:15002")
+        raise UsageError(
+            f"--bind {options.bind!r} is not HOST:PORT", hint="write --bind 127.0.0.1:15002"
+        )
     settings = pairs("--conf", options.conf, "NAME=VALUE")
-    serve(options.master, settings, host=host, port=int(port), class_archive=not options.no_class_archive)
+    serve(
+        options.master,
+        settings,
+        host=host,
+        port=int(port),
+        class_archive=not options.no_class_archive,
+    )
 
 
 def _is_file(options: argparse.Namespace) -> bool:
@@ -340,7 +396,10 @@ def _log(options: argparse.Namespace) -> tuple[str, str, str | None]:
         UsageError: no place, an unknown extension, format or syntax, or an option for folders beside a file.
     """
     if options.output is None:
-        raise UsageError("the log has no place", hint="give --output DIR, or a FILE with an extension such as .nq.gz")
+        raise UsageError(
+            "the log has no place",
+            hint="give --output DIR, or a FILE with an extension such as .nq.gz",
+        )
     if _is_file(options) and (options.compression or options.mode != "error"):
         raise UsageError(
             f"--compression and --mode are for folders, and {options.output} is one log",
@@ -351,7 +410,9 @@ def _log(options: argparse.Namespace) -> tuple[str, str, str | None]:
         try:
             format = default_format(options.output if _is_file(options) else None)
         except UsageError as error:
-            raise UsageError(error.message, hint=f"{error.hint}; a folder with such a name ends in /") from None
+            raise UsageError(
+                error.message, hint=f"{error.hint}; a folder with such a name ends in /"
+            ) from None
     check_options(find_log(format, options.messages)[0], format_options(options))
     return options.output, format, options.messages
 
@@ -365,7 +426,11 @@ def _table(spark: SparkSession, options: argparse.Namespace) -> QuadTable:
     from construct_messages.spark.quads.loading import is_table, read_quads
     from construct_messages.spark.quads.table import QuadTable
 
-    if len(options.quads) == 1 and options.input_format is None and is_table(spark, options.quads[0]):
+    if (
+        len(options.quads) == 1
+        and options.input_format is None
+        and is_table(spark, options.quads[0])
+    ):
         return read_quads(spark, options.quads[0])
     return QuadTable.of(_dumps(spark, options.quads, options))
 
@@ -387,10 +452,14 @@ def _report_quarantine(job: Job, options: argparse.Namespace) -> None:
     if options.quarantine is not None:
         from construct_messages.spark.quads.loading import escaped_path
 
-        job.report("lines in quarantine", job.spark.read.parquet(escaped_path(options.quarantine)).count())
+        job.report(
+            "lines in quarantine", job.spark.read.parquet(escaped_path(options.quarantine)).count()
+        )
 
 
-def _report_malformed(job: Job, options: argparse.Namespace, table: Callable[[], QuadTable]) -> None:
+def _report_malformed(
+    job: Job, options: argparse.Namespace, table: Callable[[], QuadTable]
+) -> None:
     if options.lenient:
         from construct_messages.spark.quads.loading import count_malformed
 

@@ -25,7 +25,13 @@ def occupy_closed() -> None:
     for name, flags in (("stdin", os.O_WRONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
         if getattr(sys, name) is None:
             descriptor = os.open(os.devnull, flags)
-            setattr(sys, name, open(descriptor, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - as long as the process
+            setattr(
+                sys,
+                name,
+                open(  # noqa: SIM115 - as long as the process
+                    descriptor, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False
+                ),
+            )
 
 
 def target(name: str) -> str | BinaryIO:
@@ -76,5 +82,6 @@ def _read(before: int) -> bytes:
         if before:
             raise IncompleteResult(f"cannot read on in standard input: {error.strerror}") from error
         raise UsageError(
-            f"cannot read standard input: {error.strerror}", hint="name a file, or give the log to standard input"
+            f"cannot read standard input: {error.strerror}",
+            hint="name a file, or give the log to standard input",
         ) from error

@@ -6,7 +6,9 @@ import signal
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-END_SIGNALS: Final = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+END_SIGNALS: Final = [
+    getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
 """What a service manager sends, and a terminal that is closed."""
 
 STOP_SIGNALS: Final = [signal.SIGINT, *END_SIGNALS]

@@ -17,7 +17,15 @@ from construct_messages.cli.arguments import (
     option,
     token_of,
 )
-from construct_messages.cli.queries import add_asking, add_dataset, add_query, add_source, asking, dataset, query_text
+from construct_messages.cli.queries import (
+    add_asking,
+    add_dataset,
+    add_query,
+    add_source,
+    asking,
+    dataset,
+    query_text,
+)
 from construct_messages.cli.report import warn
 from construct_messages.cli.standard import STANDARD, target
 from construct_messages.cli.stopping import until_stopped
@@ -59,11 +67,15 @@ def add(commands: Commands) -> None:
     add_query(query)
     add_source(query)
     add_dataset(
-        query, default_graph="union|IRI", help="use the union of all graphs, or this graph, as the default graph"
+        query,
+        default_graph="union|IRI",
+        help="use the union of all graphs, or this graph, as the default graph",
     )
 
     what = watch.add_argument_group("messages")
-    option(what, "--every TIME", "the time between evaluations, as in 60s, 5m or PT1H", default="60s")
+    option(
+        what, "--every TIME", "the time between evaluations, as in 60s, 5m or PT1H", default="60s"
+    )
     option(what, "--once", "evaluate once and exit")
     option(
         what,
@@ -72,14 +84,23 @@ def add(commands: Commands) -> None:
         choices=["istream", "dstream", "rstream"],
         default="istream",
     )
-    option(what, "--change-query TEXT", "a SELECT or ASK: evaluate only where its result is another than before")
+    option(
+        what,
+        "--change-query TEXT",
+        "a SELECT or ASK: evaluate only where its result is another than before",
+    )
     option(what, "--skip-first", "send nothing of the first evaluation")
     option(what, "--skip-empty", "leave out empty messages")
     option(what, "--skolemize IRI", "replace blank nodes of the data by IRIs under this one")
     option(what, "--state FILE", "store in FILE what was seen, to continue after a restart")
 
     to = watch.add_argument_group("target")
-    option(to, "--to URL|FILE", "a stream, or a log to append to; default: - for standard output", default=STANDARD)
+    option(
+        to,
+        "--to URL|FILE",
+        "a stream, or a log to append to; default: - for standard output",
+        default=STANDARD,
+    )
     option(to, "--create", "create the stream if it does not exist")
     add_token(to)
     add_format(to, "that of the extension of FILE, else nq")
@@ -110,7 +131,11 @@ def _watch(options: argparse.Namespace) -> int:
             **dataset(options),
         )
         report = (lambda _: None) if options.quiet else warn
-        following = _once(watching, store, to) if options.once else _follow(watching, every, store, to, report)
+        following = (
+            _once(watching, store, to)
+            if options.once
+            else _follow(watching, every, store, to, report)
+        )
         asyncio.run(following if options.once else until_stopped(following))
     return 0
 
@@ -123,7 +148,9 @@ async def _once(watching: Watch, store: StreamStore, to: Target) -> None:
     await forward(store, NAME, NAME, to)
 
 
-async def _follow(watching: Watch, every: float, store: StreamStore, to: Target, report: Callable[[str], None]) -> None:
+async def _follow(
+    watching: Watch, every: float, store: StreamStore, to: Target, report: Callable[[str], None]
+) -> None:
     from construct_messages.continuous.watching import NAME
     from construct_messages.feeds.forwarding import forward
 
@@ -144,17 +171,29 @@ def _target(options: argparse.Namespace) -> Target:
     if is_url(options.to):
         for name in ("format", "messages"):
             if getattr(options, name) is not None:
-                raise UsageError(f"--{name} is for a log, and {options.to} is a stream", hint="leave it out")
-        return StreamTarget(options.to, create=options.create, token=token_of(options), retries=options.retries)
+                raise UsageError(
+                    f"--{name} is for a log, and {options.to} is a stream", hint="leave it out"
+                )
+        return StreamTarget(
+            options.to, create=options.create, token=token_of(options), retries=options.retries
+        )
     for name in ("create", "token_variable"):
         if getattr(options, name):
-            raise UsageError(f"--{name.replace('_', '-')} is for a stream", hint="give --to its URL")
+            raise UsageError(
+                f"--{name.replace('_', '-')} is for a stream", hint="give --to its URL"
+            )
     type = find_log(format_of_target(target(options.to), options.format), options.messages)
     if options.to == STANDARD:
         return OutputTarget(sys.stdout.buffer, type, format_options(options))
-    for name, paths in (("--source", options.source or ()), ("--state", [options.state] if options.state else ())):
+    for name, paths in (
+        ("--source", options.source or ()),
+        ("--state", [options.state] if options.state else ()),
+    ):
         if Path(options.to).resolve() in (Path(path).resolve() for path in paths):
-            raise UsageError(f"--to {options.to} is the file of {name}", hint="name another file: a log is appended to")
+            raise UsageError(
+                f"--to {options.to} is the file of {name}",
+                hint="name another file: a log is appended to",
+            )
     return FileTarget(options.to, type, format_options(options))
 
 

@@ -14,7 +14,9 @@ from typing import Final
 from construct_messages.solutions import Solutions
 from construct_messages.terms import Term, has_blank, map_blanks
 
-_BYTES: Final = 12  # two of ten million solutions are taken for one with a probability of about 10^-15
+_BYTES: Final = (
+    12  # two of ten million solutions are taken for one with a probability of about 10^-15
+)
 _BLANK: Final = b"_:"
 
 
@@ -84,7 +86,9 @@ class Comparison:
             places = [place for place, each in enumerate(hashes) if not self._take(each)]
         new = []
         for place in places:
-            row = b"\n".join([column[place] for column in columns])  # no canonical term holds a line break
+            row = b"\n".join(
+                [column[place] for column in columns]
+            )  # no canonical term holds a line break
             digest = _digest(row)
             if _BLANK not in row:
                 self._met.append((hashes[place], digest))

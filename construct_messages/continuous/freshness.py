@@ -114,7 +114,9 @@ class ChangeQuery:
 
     def __init__(self, query: str, source: Any, options: Mapping[str, Any]) -> None:
         self._query, self._source = query, source
-        self._select = read_results(query, base=options.get("base"), prefixes=options.get("prefixes"))
+        self._select = read_results(
+            query, base=options.get("base"), prefixes=options.get("prefixes")
+        )
         graphs = options.get("default_graph", ())
         self._default = (graphs,) if isinstance(graphs, str) else tuple(graphs)
         self._named, self._timeout = tuple(options.get("named_graphs", ())), options.get("timeout")

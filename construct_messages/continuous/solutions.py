@@ -65,7 +65,11 @@ class Evaluation:
 
             def instantiate(solutions: Sequence[Solution], first: int) -> Iterator[Message]:
                 columns = [list(column) for column in zip(*solutions, strict=True)]
-                return map(of_distinct, template.instantiate_all(columns, first)) if columns else iter(())
+                return (
+                    map(of_distinct, template.instantiate_all(columns, first))
+                    if columns
+                    else iter(())
+                )
 
             self.instantiate: Instantiate = instantiate
         else:
@@ -114,19 +118,28 @@ class Evaluation:
         names: dict[Term, Term] = {}
 
         def name(node: Term) -> Term:
-            return names.setdefault(node, Term(f"_:{len(names)}")) if node.startswith(self._made) else node
+            return (
+                names.setdefault(node, Term(f"_:{len(names)}"))
+                if node.startswith(self._made)
+                else node
+            )
 
         return tuple(map_blanks(term, name) if has_blank(term) else term for term in solution)
 
     def _labelled(self, solution: Solution) -> Solution:
-        return tuple(map_blanks(term, self._label) if has_blank(term) else term for term in solution)
+        return tuple(
+            map_blanks(term, self._label) if has_blank(term) else term for term in solution
+        )
 
     def _label(self, node: Term) -> Term:
         return node if node.startswith(self._own) else Term(self._made + node[2:])
 
 
 def given_out(
-    operator: Operator, new: Sequence[Solution], old: Sequence[Solution], key: Callable[[Solution], Solution]
+    operator: Operator,
+    new: Sequence[Solution],
+    old: Sequence[Solution],
+    key: Callable[[Solution], Solution],
 ) -> list[Solution]:
     """The solutions of a firing that are given out, in their order; of equal ones the last.
 

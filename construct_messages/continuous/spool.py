@@ -65,7 +65,9 @@ class Spool:
         self._file.seek(0)
         for number in range(self._count):
             length, rest = _HEAD.unpack(self._file.read(_HEAD.size))
-            page.append(Publication(self._file.read(length), self._file.read(rest).decode() or None))
+            page.append(
+                Publication(self._file.read(length), self._file.read(rest).decode() or None)
+            )
             size += length
             if len(page) >= page_messages(known + number + 1 - len(page)) or size > _PAGE_BYTES:
                 yield page
@@ -77,6 +79,9 @@ class Spool:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self._file.close()

@@ -146,7 +146,10 @@ async def _run(
 ) -> AsyncGenerator[Element]:
     given = 0
     async with AsyncExitStack() as stack:
-        inputs = [await stack.enter_async_context(aclosing(_Input(iri, streams[iri]))) for iri in engine.streams]
+        inputs = [
+            await stack.enter_async_context(aclosing(_Input(iri, streams[iri])))
+            for iri in engine.streams
+        ]
         while inputs:
             earliest = min(inputs, key=lambda input: input.time)
             firings = await earliest.step(engine)
@@ -203,7 +206,9 @@ class _Input:
                 return firings
             self._checker.check(message)
             self._sequence += 1
-            element = Element(self._iri, self._sequence, microseconds_of(time), to_text(message).encode())
+            element = Element(
+                self._iri, self._sequence, microseconds_of(time), to_text(message).encode()
+            )
         firings = engine.take(self._iri, element, 1)
         self.time = engine.watermark(self._iri)
         return firings

@@ -11,7 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
-from construct_messages.continuous.windows import EVERYTHING, Bounds, Extent, Grid, WindowOptions, first_instant
+from construct_messages.continuous.windows import (
+    EVERYTHING,
+    Bounds,
+    Extent,
+    Grid,
+    WindowOptions,
+    first_instant,
+)
 from construct_messages.query.continuous.values import Report
 
 T = TypeVar("T")
@@ -115,7 +122,11 @@ class Timeline(Generic[T]):
         self._windows = [_Window(*window) for window in windows]
         self._streams = [_Stream() for _ in range(streams)]
         self._of_stream = [
-            [(number, window) for number, window in enumerate(self._windows) if window.stream == stream]
+            [
+                (number, window)
+                for number, window in enumerate(self._windows)
+                if window.stream == stream
+            ]
             for stream in range(streams)
         ]
         self._report = report
@@ -132,7 +143,11 @@ class Timeline(Generic[T]):
     def watermark_of(self, stream: int | None = None) -> int:
         """The time before which no element is to come, of one stream, or of any."""
         streams = self._streams if stream is None else self._streams[stream : stream + 1]
-        live = [max(stream.newest - self._lateness, stream.floor) for stream in streams if not stream.ended]
+        live = [
+            max(stream.newest - self._lateness, stream.floor)
+            for stream in streams
+            if not stream.ended
+        ]
         return max(self._floor, min(live, default=_LAST))
 
     def offer(self, stream: int, time: int, sequence: int, element: T) -> None:
@@ -174,7 +189,9 @@ class Timeline(Generic[T]):
                 self._position = end
                 yield from self._fire(end, end - 1)
             if self._position is not None:
-                until = element.time if element else limit if limit < _LAST else self._last_instant()
+                until = (
+                    element.time if element else limit if limit < _LAST else self._last_instant()
+                )
                 instant = self._next_instant(until)
                 if instant is not None:
                     self._position = instant
@@ -191,7 +208,9 @@ class Timeline(Generic[T]):
     def _is_partial(self) -> bool:
         """Whether a window by count has taken elements that no evaluation has seen, as it was not full."""
         at_closes = self._report in (Report.WINDOW_CLOSE, Report.NON_EMPTY_CONTENT)
-        return at_closes and any(window.extent.by_count and window.entered for window in self._windows)
+        return at_closes and any(
+            window.extent.by_count and window.entered for window in self._windows
+        )
 
     def _end_of_close(self) -> int:
         # a loss is felt within a microsecond, a close at its end or beginning
@@ -210,7 +229,11 @@ class Timeline(Generic[T]):
                 self._changed = True
                 fires |= self._report is Report.CONTENT_CHANGE
                 yield Entered(number, element.element)
-            elif window.extent.by_count and window.held and window.held[0].key < self._first(window, instant):
+            elif (
+                window.extent.by_count
+                and window.held
+                and window.held[0].key < self._first(window, instant)
+            ):
                 # it counts, but is between two windows
                 self._changed = True
                 fires |= self._report is Report.CONTENT_CHANGE
@@ -224,7 +247,10 @@ class Timeline(Generic[T]):
         return window.extent.first(self._streams[window.stream].count if by_count else instant)
 
     def _closes(self, window: _Window, count: int) -> bool:
-        return self._report in (Report.WINDOW_CLOSE, Report.NON_EMPTY_CONTENT) and window.extent.closes_with(count)
+        return self._report in (
+            Report.WINDOW_CLOSE,
+            Report.NON_EMPTY_CONTENT,
+        ) and window.extent.closes_with(count)
 
     def _next_instant(self, until: int) -> int | None:
         """The first instant to evaluate behind the position, up to one."""
@@ -274,7 +300,10 @@ class Timeline(Generic[T]):
         return last
 
     def _is_empty(self, instant: int) -> bool:
-        return not any(window.held and window.held[-1].key >= self._first(window, instant) for window in self._windows)
+        return not any(
+            window.held and window.held[-1].key >= self._first(window, instant)
+            for window in self._windows
+        )
 
     def _fire(self, instant: int, time: int) -> Iterator[Step[T]]:
         for number, window in enumerate(self._windows):
@@ -315,7 +344,10 @@ class Timeline(Generic[T]):
             "changed": self._changed,
             "quiet": self.quiet,
             "due": self._due(),
-            "streams": [[stream.newest, stream.floor, stream.count, stream.ended] for stream in self._streams],
+            "streams": [
+                [stream.newest, stream.floor, stream.count, stream.ended]
+                for stream in self._streams
+            ],
             "windows": [[window.first, window.numbers, window.entered] for window in self._windows],
         }
 
@@ -334,8 +366,14 @@ class Timeline(Generic[T]):
             what has entered since.
         """
         self._position, self._floor = state["position"], state["floor"]
-        self._evaluated, self._changed, self.quiet = state["evaluated"], state["changed"], state["quiet"]
-        for stream, (newest, floor, count, ended) in zip(self._streams, state["streams"], strict=True):
+        self._evaluated, self._changed, self.quiet = (
+            state["evaluated"],
+            state["changed"],
+            state["quiet"],
+        )
+        for stream, (newest, floor, count, ended) in zip(
+            self._streams, state["streams"], strict=True
+        ):
             stream.newest, stream.floor, stream.count, stream.ended = newest, floor, count, ended
         due = [set(sequences) for sequences in state.get("due") or [()] * len(self._streams)]
         limit = self.watermark_of()
@@ -348,7 +386,9 @@ class Timeline(Generic[T]):
                     released[number].append((time, sequence, element))
         heapify(pending)
         since: list[Entered[T]] = []
-        for number, (window, (first, numbers, entered)) in enumerate(zip(self._windows, state["windows"], strict=True)):
+        for number, (window, (first, numbers, entered)) in enumerate(
+            zip(self._windows, state["windows"], strict=True)
+        ):
             window.first, window.entered = first, entered
             window.held.extend(self._held_again(window, numbers, released[window.stream]))
             length = len(window.held)
@@ -360,7 +400,10 @@ class Timeline(Generic[T]):
         yield from since
 
     def _held_again(
-        self, window: _Window, numbers: Mapping[str, int] | None, elements: Sequence[tuple[int, int, T]]
+        self,
+        window: _Window,
+        numbers: Mapping[str, int] | None,
+        elements: Sequence[tuple[int, int, T]],
     ) -> Iterator[_Held]:
         """What a window held, oldest first, of the elements of its stream that were released."""
         released = sorted(element[:2] for element in elements)

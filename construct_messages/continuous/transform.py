@@ -110,7 +110,9 @@ class Transformation:
         QueryError: the query is not a legal one.
     """
 
-    def __init__(self, query: str, *, prefixes: Mapping[str, str] | None = None, base: str | None = None) -> None:
+    def __init__(
+        self, query: str, *, prefixes: Mapping[str, str] | None = None, base: str | None = None
+    ) -> None:
         self._labels, self._given = Labels(), 0
         self._template: Template | None = None
         self._together: Select | None = None
@@ -137,7 +139,9 @@ class Transformation:
         if self._together is None or len(messages) < 2:
             return self.plain(messages)
         lines = [message and message.rstrip(b"\n") + b"\n" for message in messages]
-        marked = b"".join([text.replace(b" .\n", _GRAPH % number) for number, text in enumerate(lines)])
+        marked = b"".join(
+            [text.replace(b" .\n", _GRAPH % number) for number, text in enumerate(lines)]
+        )
         try:
             store = _load(marked)
         except SyntaxError:
@@ -148,7 +152,9 @@ class Transformation:
             return iter(())
         *columns, graphs = solutions.text
         order = sorted(range(len(graphs)), key=graphs.__getitem__)
-        return self._instantiate(variables, Solutions([[column[place] for place in order] for column in columns]))
+        return self._instantiate(
+            variables, Solutions([[column[place] for place in order] for column in columns])
+        )
 
     def plain(self, messages: Iterable[bytes]) -> Iterator[Message]:
         """The same as `batch`, with a store for each message."""
@@ -167,7 +173,10 @@ class Transformation:
         first = self._given
         self._given += len(solutions)
         if self._template is None:
-            return (row_message(variables, row, self._labels, number) for number, row in enumerate(solutions, first))
+            return (
+                row_message(variables, row, self._labels, number)
+                for number, row in enumerate(solutions, first)
+            )
         return map(of_distinct, self._template.instantiate_all(solutions.text, first))
 
     def _solve(self, store: ox.Store, text: str) -> tuple[tuple[str, ...], Solutions | None]:
@@ -211,7 +220,11 @@ def _load(lines: bytes) -> ox.Store:
 
 def _together(select: Select) -> Select:
     """The query for the named graphs of a store, each of which is a message."""
-    taken = {decoded(str(select), token)[1:] for token in tokenize(str(select)) if token.kind == "variable"}
+    taken = {
+        decoded(str(select), token)[1:]
+        for token in tokenize(str(select))
+        if token.kind == "variable"
+    }
     name = unused("message", taken)
     projection = select.head.rstrip()
     return replace(

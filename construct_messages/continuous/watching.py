@@ -25,7 +25,13 @@ from construct_messages.construct import construct_messages
 from construct_messages.continuous.comparison import Comparison, Known
 from construct_messages.continuous.freshness import ChangeQuery, Files, Freshness, name_of
 from construct_messages.continuous.spool import Spool, page_messages
-from construct_messages.errors import ConstructMessagesError, IncompleteResult, SourceError, StoreError, UsageError
+from construct_messages.errors import (
+    ConstructMessagesError,
+    IncompleteResult,
+    SourceError,
+    StoreError,
+    UsageError,
+)
 from construct_messages.labels import Labels
 from construct_messages.logs.lines.texts import to_messages
 from construct_messages.query.continuous.values import Operator
@@ -44,13 +50,29 @@ NAME: Final = "watch"
 
 OPTIONS: Final = frozenset(
     (
-        *("bindings", "default_graph", "named_graphs", "prefixes", "base", "skolemize", "page_size", "page_key"),
+        *(
+            "bindings",
+            "default_graph",
+            "named_graphs",
+            "prefixes",
+            "base",
+            "skolemize",
+            "page_size",
+            "page_key",
+        ),
         *("timeout", "method", "headers", "results", "profile", "retries", "allow_stale", "strict"),
     )
 )
 """The options of `construct_messages` that a watch takes: those under which a solution is a message."""
 
-_MEANT: Final = ("bindings", "default_graph", "named_graphs", "prefixes", "base", "skolemize")  # with the query
+_MEANT: Final = (
+    "bindings",
+    "default_graph",
+    "named_graphs",
+    "prefixes",
+    "base",
+    "skolemize",
+)  # with the query
 
 _LOGGER: Final = logging.getLogger(__name__)
 _LONGEST_PAUSE: Final = 3600.0  # seconds that a source may ask for
@@ -105,7 +127,9 @@ class Watch:
         **options: Any,
     ) -> None:
         for name in options.keys() - OPTIONS:
-            raise UsageError(f"{name} is no option of a watch", hint=f"there are {', '.join(sorted(OPTIONS))}")
+            raise UsageError(
+                f"{name} is no option of a watch", hint=f"there are {', '.join(sorted(OPTIONS))}"
+            )
         self._ask = partial(construct_messages, query, source, **options)
         self._change = None if change_query is None else ChangeQuery(change_query, source, options)
         self._query, self._source, self._retries = query, source, options.get("retries", RETRIES)
@@ -169,7 +193,9 @@ class Watch:
         if before is not None and before.source == now.source:
             if change is not None and change == before.change:
                 return 0
-            if self._operator is not Operator.RSTREAM:  # which gives all each time, whether it changed or not
+            if (
+                self._operator is not Operator.RSTREAM
+            ):  # which gives all each time, whether it changed or not
                 if now.files is not None and now.files == before.files:
                     return 0
                 said = Validators(before.etag, before.modified)
@@ -189,7 +215,9 @@ class Watch:
             kept = {"query": self._fingerprint, "source": now.encode()}
             changed = {key: value for key, value in kept.items() if state.get(key) != value}
             self._known = None  # until all of it is written
-            count = await self._commit(comparison, known.counts, spool, changed, first=before is None)
+            count = await self._commit(
+                comparison, known.counts, spool, changed, first=before is None
+            )
             comparison.settle()
             self._known = known
             return count
@@ -224,7 +252,10 @@ class Watch:
             messages = [message for page in spool.pages() for message in page]
             return await self._append(messages, state=state)
         quiet = first and self._skip_first
-        digests, vanished = iter(comparison.new), _paged(iter(comparison.vanished.items()), page_messages(len(seen)))
+        digests, vanished = (
+            iter(comparison.new),
+            _paged(iter(comparison.vanished.items()), page_messages(len(seen))),
+        )
         pages = zip_longest(spool.pages(len(seen)), vanished, fillvalue=())
         count, page, following = 0, next(pages, None), next(pages, None)
         while True:
@@ -244,21 +275,30 @@ class Watch:
                 return count
             page, following = following, next(pages, None)
 
-    def _appeared(self, seen: Mapping[bytes, int], new: Iterable[tuple[Publication, bytes]]) -> dict[bytes, Seen]:
+    def _appeared(
+        self, seen: Mapping[bytes, int], new: Iterable[tuple[Publication, bytes]]
+    ) -> dict[bytes, Seen]:
         """What is known from now on of the digests of new solutions."""
         rows: dict[bytes, Seen] = {}
         for message, digest in new:
             before = rows[digest].count if digest in rows else seen.get(digest, 0)
-            rows[digest] = Seen(digest, before + 1, message.nquads if self._operator is Operator.DSTREAM else None)
+            rows[digest] = Seen(
+                digest, before + 1, message.nquads if self._operator is Operator.DSTREAM else None
+            )
         return rows
 
     async def _vanished(
-        self, seen: Mapping[bytes, int], rows: dict[bytes, Seen], missing: Sequence[tuple[bytes, int]]
+        self,
+        seen: Mapping[bytes, int],
+        rows: dict[bytes, Seen],
+        missing: Sequence[tuple[bytes, int]],
     ) -> Sequence[Publication]:
         """The messages of solutions that vanished, where they are to be given out; adds what is known to the rows."""
         contents: Sequence[bytes | None] = [None] * len(missing)
         if self._operator is Operator.DSTREAM:
-            contents = await self._store.aseen_contents(self._owner, [digest for digest, _ in missing])
+            contents = await self._store.aseen_contents(
+                self._owner, [digest for digest, _ in missing]
+            )
         gone = []
         for (digest, number), content in zip(missing, contents, strict=True):
             left = seen[digest] - number
@@ -274,7 +314,9 @@ class Watch:
     ) -> int:
         if self._skip_empty:
             messages = [message for message in messages if message.nquads]
-        appended = await self._store.acommit(self._owner, state, seen=seen, stream=self._stream, messages=messages)
+        appended = await self._store.acommit(
+            self._owner, state, seen=seen, stream=self._stream, messages=messages
+        )
         return len(appended)
 
 
@@ -394,7 +436,9 @@ async def watch(
         async with aclosing(watching.evaluations(every)) as evaluations:
             async for evaluation in evaluations:
                 if evaluation.error is not None:
-                    _LOGGER.warning("the evaluation failed, and is made again: %s", evaluation.error)
+                    _LOGGER.warning(
+                        "the evaluation failed, and is made again: %s", evaluation.error
+                    )
                 if evaluation.elements:
                     async with aclosing(_taken(store)) as elements:
                         async for element in elements:
@@ -410,7 +454,10 @@ def state_store(state: str | os.PathLike[str] | None) -> Iterator[StreamStore]:
     """
     with ExitStack() as stack:
         if state is None:
-            state = Path(stack.enter_context(TemporaryDirectory(prefix="construct-messages-"))) / "watch.db"
+            state = (
+                Path(stack.enter_context(TemporaryDirectory(prefix="construct-messages-")))
+                / "watch.db"
+            )
         store = stack.enter_context(open_store(state))
         store.create(NAME, exist_ok=True)
         yield store

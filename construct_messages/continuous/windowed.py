@@ -21,7 +21,12 @@ from construct_messages.continuous.windows import Extent, WindowOptions
 from construct_messages.errors import UsageError
 from construct_messages.labels import Labels
 from construct_messages.message import Message, Quad
-from construct_messages.query.continuous.values import STREAM_NAMES, ContinuousQuery, Operator, absolute
+from construct_messages.query.continuous.values import (
+    STREAM_NAMES,
+    ContinuousQuery,
+    Operator,
+    absolute,
+)
 from construct_messages.streams.element import Element
 
 ElementIri: TypeAlias = Callable[[str, int], str]
@@ -108,16 +113,22 @@ class WindowedQuery:
     ) -> None:
         if not query.windows:
             raise UsageError(
-                "the query has no windows", hint="declare one: FROM NAMED WINDOW <w> ON <stream> [RANGE …]"
+                "the query has no windows",
+                hint="declare one: FROM NAMED WINDOW <w> ON <stream> [RANGE …]",
             )
         self.query, self.options = query, options or WindowOptions()
         report, every = self.options.policy_of(query)
         self._labels = Labels(label_prefix)
         self.streams = tuple(dict.fromkeys(window.stream for window in query.windows))
         self._number = {stream: number for number, stream in enumerate(self.streams)}
-        windows = [(self._number[window.stream], Extent.of(window, self.options)) for window in query.windows]
+        windows = [
+            (self._number[window.stream], Extent.of(window, self.options))
+            for window in query.windows
+        ]
         self._timeline = Timeline[Held](windows, len(self.streams), report, every, self.options)
-        self._evaluation = Evaluation(query, self._labels, self._labels.of_response(len(self.streams)))
+        self._evaluation = Evaluation(
+            query, self._labels, self._labels.of_response(len(self.streams))
+        )
         self._contents = Contents(query, static, self._labels, self._evaluation.predicates)
         self._time_of = time_of(self.options.time, query.query)
         self._element_iri = element_iri or _below_stream
@@ -148,7 +159,10 @@ class WindowedQuery:
             self._drop(number, element, "untimed")
         elif time < self._timeline.watermark_of():
             self._drop(number, element, "late")
-        elif self.options.max_ahead is not None and time - element.microseconds > self.options.max_ahead:
+        elif (
+            self.options.max_ahead is not None
+            and time - element.microseconds > self.options.max_ahead
+        ):
             self._drop(number, element, "ahead")
         else:
             name = self._element_iri(stream, element.sequence)
@@ -168,7 +182,9 @@ class WindowedQuery:
         """
         self._drop(self._moved_to(stream, element), element, "skipped")
 
-    def advance(self, time: int, stream: str | None = None, most: int | None = None) -> list[Firing]:
+    def advance(
+        self, time: int, stream: str | None = None, most: int | None = None
+    ) -> list[Firing]:
         """Says that no earlier element is to come, and returns what follows from it.
 
         Args:
@@ -250,7 +266,8 @@ class WindowedQuery:
         number = self._number.get(stream)
         if number is None:
             raise UsageError(
-                f"the query has no window on the stream {stream}", hint=f"it has windows on {', '.join(self.streams)}"
+                f"the query has no window on the stream {stream}",
+                hint=f"it has windows on {', '.join(self.streams)}",
             )
         return number
 
@@ -258,7 +275,9 @@ class WindowedQuery:
         """Moves the position of a stream to an element; returns the number of the stream."""
         number = self._number_of(stream)
         if element.sequence <= self._positions[number]:
-            raise UsageError(f"element {element.sequence} of {stream} came after element {self._positions[number]}")
+            raise UsageError(
+                f"element {element.sequence} of {stream} came after element {self._positions[number]}"
+            )
         self._positions[number] = element.sequence
         return number
 
@@ -276,7 +295,9 @@ class WindowedQuery:
         """Forgets what is not read again."""
         for number, stream in enumerate(self.streams):
             first = self.needs_from(stream)
-            self._skipped[number] = [sequence for sequence in self._skipped[number] if sequence >= first]
+            self._skipped[number] = [
+                sequence for sequence in self._skipped[number] if sequence >= first
+            ]
 
     def _fire(self, fired: Fired) -> Firing:
         operator, before = self.query.operator, self._solutions
@@ -341,8 +362,13 @@ class WindowedQuery:
             QueryError, SourceError: see `take`.
         """
         state = json.loads(saved)
-        if state["version"] not in _READ or state["of"] != _digest(query, options or WindowOptions()):
-            raise UsageError("the state is that of another query or of other options", hint="begin anew without it")
+        if state["version"] not in _READ or state["of"] != _digest(
+            query, options or WindowOptions()
+        ):
+            raise UsageError(
+                "the state is that of another query or of other options",
+                hint="begin anew without it",
+            )
         engine = cls(
             query,
             options,
@@ -361,8 +387,14 @@ class WindowedQuery:
             self._positions[number] = saved["position"]
             self._skipped[number] = saved["skipped"]
             self.dropped[stream] = Counter(saved["dropped"])
-            again = list(read(stream, saved["first"], saved["position"])) if saved["first"] <= saved["position"] else []
-            if [element.sequence for element in again] != list(range(saved["first"], saved["position"] + 1)):
+            again = (
+                list(read(stream, saved["first"], saved["position"]))
+                if saved["first"] <= saved["position"]
+                else []
+            )
+            if [element.sequence for element in again] != list(
+                range(saved["first"], saved["position"] + 1)
+            ):
                 raise UsageError(
                     f"{stream} no longer has its elements {saved['first']} to {saved['position']}",
                     hint="keep elements at least as long as windows hold them",
@@ -372,7 +404,13 @@ class WindowedQuery:
                 time = None if element.sequence in saved["skipped"] else self._time_of(element)
                 if time is not None:
                     name = self._element_iri(stream, element.sequence)
-                    held.append((time, element.sequence, self._contents.hold(number, stream, name, time, element)))
+                    held.append(
+                        (
+                            time,
+                            element.sequence,
+                            self._contents.hold(number, stream, name, time, element),
+                        )
+                    )
             elements.append(held)
         self.due = state.get("due", False)
         for step in self._timeline.restore(state["timeline"], elements):

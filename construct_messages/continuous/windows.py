@@ -73,7 +73,9 @@ class WindowOptions:
             if value is not None and value < 0:
                 raise UsageError(f"{name}={value} is negative", hint="give microseconds, 0 or more")
         if self.every is not None and self.every < 1:
-            raise UsageError(f"every={self.every} is no period", hint="give microseconds, 1 or more")
+            raise UsageError(
+                f"every={self.every} is no period", hint="give microseconds, 1 or more"
+            )
 
     def policy_of(self, query: ContinuousQuery) -> tuple[Report, int | None]:
         """When the windows of a query are evaluated, and how often where that is periodic.
@@ -84,7 +86,10 @@ class WindowOptions:
         every = self.every or query.every
         report = self.report or query.report or (Report.PERIODIC if every else Report.WINDOW_CLOSE)
         if report is Report.PERIODIC and every is None:
-            raise UsageError("the report policy is periodic, and there is no period", hint="give every=microseconds")
+            raise UsageError(
+                "the report policy is periodic, and there is no period",
+                hint="give every=microseconds",
+            )
         return report, every
 
 
@@ -146,11 +151,19 @@ class Extent:
         """
         if isinstance(window, CountWindow):
             if window.count < 1 or window.step < 1:
-                raise UsageError(f"the window {window.name} has {window.count} messages and the step {window.step}")
+                raise UsageError(
+                    f"the window {window.name} has {window.count} messages and the step {window.step}"
+                )
             return cls(window.count, Grid(0, window.step), by_count=True)
         if window.step < 0 or (window.range is not None and window.range < 0):
-            raise UsageError(f"the window {window.name} has the range {window.range} and the step {window.step}")
-        grid = Grid(first_instant(options.origin, options.bounds), window.step) if window.step else None
+            raise UsageError(
+                f"the window {window.name} has the range {window.range} and the step {window.step}"
+            )
+        grid = (
+            Grid(first_instant(options.origin, options.bounds), window.step)
+            if window.step
+            else None
+        )
         # [NOW] is what has the time of the latest element
         return cls(1 if window.range == 0 else window.range, grid, by_count=False)
 

@@ -119,7 +119,10 @@ class Client:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         await self._session.close()
 
@@ -183,7 +186,9 @@ class Client:
             response.close()
 
     @asynccontextmanager
-    async def reading(self, response: aiohttp.ClientResponse, url: str) -> AsyncGenerator[AsyncGenerator[bytes]]:
+    async def reading(
+        self, response: aiohttp.ClientResponse, url: str
+    ) -> AsyncGenerator[AsyncGenerator[bytes]]:
         """`chunks`, closed with the response at the end of the block, also where nothing was read."""
         try:
             async with aclosing(self.chunks(response, url)) as chunks:
@@ -191,7 +196,9 @@ class Client:
         finally:
             response.close()
 
-    async def body(self, response: aiohttp.ClientResponse, url: str, most: int = _BODY_BYTES) -> bytes:
+    async def body(
+        self, response: aiohttp.ClientResponse, url: str, most: int = _BODY_BYTES
+    ) -> bytes:
         """The body of a response; the response is closed.
 
         Args:
@@ -211,7 +218,9 @@ class Client:
                     raise LimitExceeded(f"{without_query(url)} answers with more than {most} bytes")
         return bytes(body)
 
-    async def connect(self, url: str, subprotocols: Sequence[str], most: int) -> aiohttp.ClientWebSocketResponse:
+    async def connect(
+        self, url: str, subprotocols: Sequence[str], most: int
+    ) -> aiohttp.ClientWebSocketResponse:
         """A WebSocket that was opened; the caller closes it.
 
         Args:

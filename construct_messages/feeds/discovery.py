@@ -15,11 +15,23 @@ from urllib.parse import urldefrag
 import aiohttp
 
 from construct_messages.errors import LogError, SourceError
-from construct_messages.feeds.client import CONTEXT, Client, as_http, check_stream_url, link, target_of
+from construct_messages.feeds.client import (
+    CONTEXT,
+    Client,
+    as_http,
+    check_stream_url,
+    link,
+    target_of,
+)
 from construct_messages.feeds.collections.hypermedia import Page
 from construct_messages.feeds.documents import ACCEPT_PAGES, FETCHED, Documents, document_of
 from construct_messages.formats import NDJSON_LD
-from construct_messages.formats.media_types import ACTIVITY_JSON, EVENT_STREAM, JSON, read_media_type
+from construct_messages.formats.media_types import (
+    ACTIVITY_JSON,
+    EVENT_STREAM,
+    JSON,
+    read_media_type,
+)
 from construct_messages.sources.http.response import without_query
 from construct_messages.streams.contexts import KnownContexts
 from construct_messages.streams.vocabulary import LDP
@@ -117,7 +129,9 @@ async def discover(
         return Endpoints(stream, input=found, inbox=found)
     if media_type in _MEDIA_TYPES:
         known = contexts.for_descriptions()
-        documents = document_of(response.headers, link(response, CONTEXT), str(response.url), known, most)
+        documents = document_of(
+            response.headers, link(response, CONTEXT), str(response.url), known, most
+        )
         if (described := _described(documents, body, asked)) is not None:
             return described
     raise SourceError(
@@ -132,7 +146,9 @@ def _described(documents: Documents, body: bytes, asked: str) -> Endpoints | Non
     try:
         page = Page(documents.quads(body, in_order=False))
     except LogError as error:
-        raise SourceError(f"{without_query(url)} describes no stream: {error.message}", hint=error.hint) from error
+        raise SourceError(
+            f"{without_query(url)} describes no stream: {error.message}", hint=error.hint
+        ) from error
     if (view := page.view(asked, (url, urldefrag(asked).url))) is not None:
         return Endpoints(view[0][1:-1], ldes=asked)
     if page.pairs(_CONTAINS):

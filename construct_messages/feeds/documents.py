@@ -14,7 +14,16 @@ from typing import Any, Final
 import pyoxigraph as ox
 
 from construct_messages.errors import LogError, SourceError, shown
-from construct_messages.formats import FORMATS, N_QUADS, N_TRIPLES, NDJSON_LD, RDF_XML, TRIG, TURTLE, Format
+from construct_messages.formats import (
+    FORMATS,
+    N_QUADS,
+    N_TRIPLES,
+    NDJSON_LD,
+    RDF_XML,
+    TRIG,
+    TURTLE,
+    Format,
+)
 from construct_messages.formats.media_types import ACTIVITY_JSON, JSON, read_media_type
 from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions, decoder_for
@@ -53,7 +62,8 @@ def format_of_documents(content_type: str) -> Format:
             return format
     raise SourceError(
         f"the stream sends {shown(content_type)!a}, which is not read",
-        hint="choose another transport, or ask for one of " + ", ".join(format.document_type for format in FORMATS),
+        hint="choose another transport, or ask for one of "
+        + ", ".join(format.document_type for format in FORMATS),
     )
 
 
@@ -69,7 +79,11 @@ ACCEPT_PAGES: Final = ", ".join(
 
 
 def document_of(
-    headers: Mapping[str, str], context: str | None, base: str, contexts: Mapping[str, Any], most: int
+    headers: Mapping[str, str],
+    context: str | None,
+    base: str,
+    contexts: Mapping[str, Any],
+    most: int,
 ) -> Documents:
     """Returns the reader for the document of a response.
 
@@ -141,7 +155,9 @@ class Documents:
             raise
         if len(messages) > 1:
             raise LogError(f"a document holds {len(messages)} messages", number=sequence)
-        return messages[0] if messages else Message()  # a document without a statement may be no bytes
+        return (
+            messages[0] if messages else Message()
+        )  # a document without a statement may be no bytes
 
     def quads(self, document: bytes, *, in_order: bool) -> list[Quad]:
         """Returns the quads of a document with any number of messages.

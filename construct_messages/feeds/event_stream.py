@@ -88,7 +88,9 @@ class EventParser:
         self._held += more
         # a line that came in parts is counted twice, which a bound of size may do
         if self._held > 2 * self._most:
-            raise LimitExceeded(f"an event has more than {self._most} bytes", hint="raise message_bytes")
+            raise LimitExceeded(
+                f"an event has more than {self._most} bytes", hint="raise message_bytes"
+            )
 
     def _field(self, line: bytes) -> None:
         name, _, value = line.partition(b":")

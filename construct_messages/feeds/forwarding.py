@@ -110,7 +110,9 @@ async def _finish(store: StreamStore, stream: str, owner: str, target: Target) -
             if element.sequence <= sending.last:
                 elements.append(element)
     # another target than that of the earlier run has none of them
-    await target.send(elements, sending.key, sending.size if sending.to == target.name else target.size)
+    await target.send(
+        elements, sending.key, sending.size if sending.to == target.name else target.size
+    )
     await store.atrim(stream, sending.last)
     return len(elements)
 
@@ -127,7 +129,9 @@ class StreamTarget:
 
     size = None
 
-    def __init__(self, url: str, *, create: bool = False, token: str | None = None, retries: int = RETRIES) -> None:
+    def __init__(
+        self, url: str, *, create: bool = False, token: str | None = None, retries: int = RETRIES
+    ) -> None:
         self.name = url
         self._create, self._token, self._retries = create, token, retries
 
@@ -155,7 +159,9 @@ class OutputTarget:
 
     name, size = "-", None
 
-    def __init__(self, file: IO[bytes], type: LogType, options: FormatOptions | None = None) -> None:
+    def __init__(
+        self, file: IO[bytes], type: LogType, options: FormatOptions | None = None
+    ) -> None:
         self._file = file
         self._encoder = encoder_for(*type, EncoderOptions(triple_terms=True, own=options))
         self._start = self._encoder.start()
@@ -180,12 +186,19 @@ class FileTarget:
         UsageError: a log that cannot be continued.
     """
 
-    def __init__(self, path: str | os.PathLike[str], type: LogType, options: FormatOptions | None = None) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], type: LogType, options: FormatOptions | None = None
+    ) -> None:
         self._path, self._type, self._options = Path(path), type, options
         if self._path.suffix.lower() in COMPRESSIONS:
-            raise UsageError(f"{path}: a log that grows is not packed", hint="write standard output, and pack that")
+            raise UsageError(
+                f"{path}: a log that grows is not packed",
+                hint="write standard output, and pack that",
+            )
         if type[0].binary:
-            raise UsageError(f"a {type[0].name} log cannot be continued", hint="write a text format")
+            raise UsageError(
+                f"a {type[0].name} log cannot be continued", hint="write a text format"
+            )
 
     @property
     def name(self) -> str:

@@ -77,9 +77,13 @@ async def publish(
     if batch < 1:
         raise UsageError(f"batch={batch} is less than 1")
     check_stream_url(url)
-    sent = Sent.begin(url, key) if state is None else read_state(state, Sent) or Sent.begin(url, key)
+    sent = (
+        Sent.begin(url, key) if state is None else read_state(state, Sent) or Sent.begin(url, key)
+    )
     if sent.url != url:
-        raise UsageError(f"the state is of {sent.url}, and not of {url}", hint="name another state file")
+        raise UsageError(
+            f"the state is of {sent.url}, and not of {url}", hint="name another state file"
+        )
     labels = Labels.at(sent.key)
     async with (
         Client(origin_of(url), token, retries, idle_seconds) as client,
@@ -91,8 +95,12 @@ async def publish(
             sent = msgspec.structs.replace(sent, in_flight=len(each))
             if state is not None:
                 write_state(state, sent)
-            await _send(client, target, _encode(each, labels), f"{sent.key}-{sent.acknowledged + 1}")
-            sent = msgspec.structs.replace(sent, acknowledged=sent.acknowledged + len(each), in_flight=0)
+            await _send(
+                client, target, _encode(each, labels), f"{sent.key}-{sent.acknowledged + 1}"
+            )
+            sent = msgspec.structs.replace(
+                sent, acknowledged=sent.acknowledged + len(each), in_flight=0
+            )
         if state is not None:
             write_state(state, sent)
     return sent.acknowledged
@@ -109,7 +117,9 @@ async def _input(client: Client, url: str, create: bool) -> str:
                 (await client.open("PUT", url, {})).close()
                 endpoints = await discover(client, url, CONTEXTS, MESSAGE_BYTES)
     if endpoints.input is None:
-        raise SourceError(f"{endpoints.stream} takes no messages", hint="give the URL of a stream that does")
+        raise SourceError(
+            f"{endpoints.stream} takes no messages", hint="give the URL of a stream that does"
+        )
     return endpoints.input
 
 
@@ -157,7 +167,9 @@ async def _batches(messages: _Sequence, sent: Sent, most: int) -> AsyncGenerator
         await asyncio.gather(reading, return_exceptions=True)
 
 
-async def _read(messages: _Sequence, skipped: int, waiting: asyncio.Queue[Message | BaseException | None]) -> None:
+async def _read(
+    messages: _Sequence, skipped: int, waiting: asyncio.Queue[Message | BaseException | None]
+) -> None:
     """Puts the messages into a queue, and at the end None or the error that ended them."""
     checker = Checker(None)
     count = 0

@@ -58,7 +58,9 @@ async def register(
 
 async def _endpoint(client: Client, url: str) -> str:
     """Returns the URL to register queries over a stream at; the URL itself if it is not that of a stream."""
-    response = await client.open("GET", url, {"Accept": NDJSON_LD.document_type}, accepted=(_NO_GET,))
+    response = await client.open(
+        "GET", url, {"Accept": NDJSON_LD.document_type}, accepted=(_NO_GET,)
+    )
     body = await client.body(response, url)
     if response.status == _NO_GET:
         return url

@@ -37,7 +37,11 @@ def check_next(stream: str, last: int, sequence: int) -> None:
       hint: they may have been removed before they were read; begin again after 9
     """
     if sequence > last + 1:
-        missing = f"elements {last + 1} to {sequence - 1} are" if sequence > last + 2 else f"element {last + 1} is"
+        missing = (
+            f"elements {last + 1} to {sequence - 1} are"
+            if sequence > last + 2
+            else f"element {last + 1} is"
+        )
         raise SourceError(
             f"{stream}: {missing} missing between {last} and {sequence}",
             status=_GONE,

@@ -82,7 +82,9 @@ def read_state(path: str | os.PathLike[str], kind: type[S]) -> S | None:
     try:
         return msgspec.json.decode(data, type=kind)
     except msgspec.DecodeError as error:
-        raise UsageError(f"{os.fspath(path)} is no state of this command", hint="name another file") from error
+        raise UsageError(
+            f"{os.fspath(path)} is no state of this command", hint="name another file"
+        ) from error
 
 
 def write_state(path: str | os.PathLike[str], state: Sent | Received) -> None:
@@ -94,4 +96,6 @@ def write_state(path: str | os.PathLike[str], state: Sent | Received) -> None:
     with atomic_file(path) as file:
         file.write(msgspec.json.encode(state) + b"\n")
         file.flush()
-        os.fsync(file.fileno())  # otherwise the name may be there before the bytes, when the power goes
+        os.fsync(
+            file.fileno()
+        )  # otherwise the name may be there before the bytes, when the power goes

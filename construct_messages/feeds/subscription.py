@@ -102,7 +102,9 @@ def subscribe(
     """
     wishes = sum(wish is not None for wish in (after, last, since, checkpoint))
     if wishes > 1:
-        raise UsageError("after, last, since and checkpoint do not go together", hint="give one of them")
+        raise UsageError(
+            "after, last, since and checkpoint do not go together", hint="give one of them"
+        )
     for name, number in (("after", after), ("last", last)):
         if number is not None and number < 0:
             raise UsageError(f"{name}={number} is less than 0")
@@ -120,7 +122,9 @@ def subscribe(
     client = Client(origin_of(url), token, retries, idle_seconds)
     known = KnownContexts(contexts)
     trusted = {origin_of(origin) for origin in origins}
-    collection = Collection(known, message_bytes, poll_seconds, trusted, after, last, since, checkpoint)
+    collection = Collection(
+        known, message_bytes, poll_seconds, trusted, after, last, since, checkpoint
+    )
     return Subscription(client, url, collection, follow, via)
 
 
@@ -135,8 +139,16 @@ class Subscription(AsyncIterator[Element]):
         via: the transport.
     """
 
-    def __init__(self, client: Client, url: str, collection: Collection, follow: bool, via: Via | None) -> None:
-        self._client, self._url, self._collection, self._follow, self._via = client, url, collection, follow, via
+    def __init__(
+        self, client: Client, url: str, collection: Collection, follow: bool, via: Via | None
+    ) -> None:
+        self._client, self._url, self._collection, self._follow, self._via = (
+            client,
+            url,
+            collection,
+            follow,
+            via,
+        )
         self._place: _Place | None = None
         self._elements = self._run()
         self._started = False
@@ -174,7 +186,9 @@ class Subscription(AsyncIterator[Element]):
             collection, via = self._collection, self._via
             async for attempt in client.attempts():
                 with attempt:
-                    endpoints = await discover(client, self._url, collection.contexts, collection.message_bytes)
+                    endpoints = await discover(
+                        client, self._url, collection.contexts, collection.message_bytes
+                    )
                     chosen, target = _choose(endpoints, _VIAS if self._follow else _READ, via)
                     position = _position(collection)
                     if chosen in _TRANSPORTS:
@@ -191,7 +205,9 @@ class Subscription(AsyncIterator[Element]):
                     client, target, _TRANSPORTS[chosen], position, read, self._follow, asked
                 )
             else:
-                reader = (EventStreamReader if chosen == "ldes" else InboxReader)(client, target, collection)
+                reader = (EventStreamReader if chosen == "ldes" else InboxReader)(
+                    client, target, collection
+                )
                 self._place = reader.known
                 elements = reader.elements(follow=self._follow)
             async with aclosing(elements):

@@ -76,7 +76,11 @@ class Position:
         """
         asked = {"after": str(self.sequence)} if self.sequence is not None else self.parameters
         parts = urlsplit(url)
-        kept = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if not asked or pair[0] not in _WISHES]
+        kept = [
+            pair
+            for pair in parse_qsl(parts.query, keep_blank_values=True)
+            if not asked or pair[0] not in _WISHES
+        ]
         return parts._replace(query=urlencode([*kept, *asked.items()])).geturl()
 
 
@@ -101,7 +105,9 @@ class Reading:
 Transport: TypeAlias = Callable[[Client, str, Position, Reading], AsyncGenerator[Element]]
 
 
-async def events(client: Client, url: str, position: Position, reading: Reading) -> AsyncGenerator[Element]:
+async def events(
+    client: Client, url: str, position: Position, reading: Reading
+) -> AsyncGenerator[Element]:
     """The elements that an event stream pushes.
 
     Raises:
@@ -116,7 +122,9 @@ async def events(client: Client, url: str, position: Position, reading: Reading)
     async with client.reading(response, url) as chunks:
         documents = _documents(response, asked, reading)
         numbered = _begin(response, url, position)
-        parser = EventParser(2 * reading.message_bytes)  # as text, a message may be longer than as N-Quads
+        parser = EventParser(
+            2 * reading.message_bytes
+        )  # as text, a message may be longer than as N-Quads
         async for chunk in chunks:
             for event in parser.feed(chunk):
                 if event.type == _ERROR:
@@ -177,13 +185,17 @@ def _begin(response: aiohttp.ClientResponse, url: str, position: Position) -> bo
         position.sequence = after
     check_next(without_query(url), position.sequence, after + 1)
     if after < position.sequence:
-        raise SourceError(f"{without_query(url)} begins behind element {after}, and not behind {position.sequence}")
+        raise SourceError(
+            f"{without_query(url)} begins behind element {after}, and not behind {position.sequence}"
+        )
     return True
 
 
 def _documents(response: aiohttp.ClientResponse, url: str, reading: Reading) -> Documents:
     if response.content_type != EVENT_STREAM:
-        raise SourceError(f"{without_query(url)} answers with {shown(response.content_type)}, and not {EVENT_STREAM}")
+        raise SourceError(
+            f"{without_query(url)} answers with {shown(response.content_type)}, and not {EVENT_STREAM}"
+        )
     said = response.headers.get("RDF-Message-Content-Type")
     if said is None:
         raise SourceError(
@@ -200,7 +212,9 @@ def _documents(response: aiohttp.ClientResponse, url: str, reading: Reading) -> 
     return Documents(format, without_query(url), reading.contexts, context, reading.message_bytes)
 
 
-async def frames(client: Client, url: str, position: Position, reading: Reading) -> AsyncGenerator[Element]:
+async def frames(
+    client: Client, url: str, position: Position, reading: Reading
+) -> AsyncGenerator[Element]:
     """The elements that a WebSocket pushes, one a frame; they have no number, and are counted from the position on.
 
     Raises:
@@ -208,7 +222,9 @@ async def frames(client: Client, url: str, position: Position, reading: Reading)
         LogError, LimitExceeded: a frame that is no message, or too large.
     """
     assert position.sequence is not None
-    socket = await client.connect(position.url(url), tuple(_SUBPROTOCOLS), 2 * reading.message_bytes)
+    socket = await client.connect(
+        position.url(url), tuple(_SUBPROTOCOLS), 2 * reading.message_bytes
+    )
     async with socket:
         if socket.protocol is None:
             raise SourceError(
@@ -216,9 +232,16 @@ async def frames(client: Client, url: str, position: Position, reading: Reading)
                 hint="check that it is a stream of RDF Messages",
             )
         documents = Documents(
-            _SUBPROTOCOLS[socket.protocol], without_query(url), reading.contexts, None, reading.message_bytes
+            _SUBPROTOCOLS[socket.protocol],
+            without_query(url),
+            reading.contexts,
+            None,
+            reading.message_bytes,
         )
-        while (frame := await socket.receive()).type in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY):
+        while (frame := await socket.receive()).type in (
+            aiohttp.WSMsgType.TEXT,
+            aiohttp.WSMsgType.BINARY,
+        ):
             sequence = position.sequence + 1
             data = frame.data.encode() if isinstance(frame.data, str) else frame.data
             element = element_of(reading.stream, sequence, documents.read(data, sequence))
@@ -232,13 +255,19 @@ def _check_close(url: str, code: int | None, reason: str) -> None:
     """Tells by the code with which a socket was closed whether that is an end, a failure that may pass, or an error."""
     if code in _ENDS:
         return
-    if code is not None and 4400 <= code < 4600:  # as the server's own errors are: 4000 and the HTTP status
+    if (
+        code is not None and 4400 <= code < 4600
+    ):  # as the server's own errors are: 4000 and the HTTP status
         raise refusal(url, code - 4000, json.dumps({"detail": reason}).encode() if reason else b"")
     said = f": {shown(reason)}" if reason else ""
-    raise SourceError(f"{without_query(url)} was closed with code {code}{said}", transient=code not in _REFUSED)
+    raise SourceError(
+        f"{without_query(url)} was closed with code {code}{said}", transient=code not in _REFUSED
+    )
 
 
-async def log(client: Client, url: str, position: Position, reading: Reading) -> AsyncGenerator[Element]:
+async def log(
+    client: Client, url: str, position: Position, reading: Reading
+) -> AsyncGenerator[Element]:
     """The elements that there are now, as a log; they have no number in it, and are counted from the position on.
 
     Raises:
@@ -252,11 +281,18 @@ async def log(client: Client, url: str, position: Position, reading: Reading) ->
         try:
             format, syntax = find_format(said)
         except UsageError as error:
-            raise SourceError(f"{without_query(url)} answers with {shown(said)!a}, and no message log") from error
+            raise SourceError(
+                f"{without_query(url)} answers with {shown(said)!a}, and no message log"
+            ) from error
         if syntax is None:
-            raise SourceError(f"{without_query(url)} answers with {shown(said)!a}, and no message log")
+            raise SourceError(
+                f"{without_query(url)} answers with {shown(said)!a}, and no message log"
+            )
         options = DecoderOptions(
-            base=without_query(url), contexts=reading.contexts, message_bytes=reading.message_bytes, labels=Labels()
+            base=without_query(url),
+            contexts=reading.contexts,
+            message_bytes=reading.message_bytes,
+            labels=Labels(),
         )
         decoder = decoder_for(format, syntax, options)
         _begin(response, url, position)

@@ -30,5 +30,7 @@ def _open_zstd(file: BinaryIO, mode: str) -> IO[bytes]:
     """
     import zstandard
 
-    opened: IO[bytes] = zstandard.open(file, mode, cctx=zstandard.ZstdCompressor(write_checksum=True))
+    opened: IO[bytes] = zstandard.open(
+        file, mode, cctx=zstandard.ZstdCompressor(write_checksum=True)
+    )
     return opened

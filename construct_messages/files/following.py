@@ -53,7 +53,9 @@ class GrowingFile:
                         self._waits()
                         time.sleep(_POLL_SECONDS)
             except OSError as error:
-                raise IncompleteResult(f"cannot read on in {self.name}: {error.strerror}") from error
+                raise IncompleteResult(
+                    f"cannot read on in {self.name}: {error.strerror}"
+                ) from error
 
     def _has_ended(self, descriptor: int, position: int) -> bool:
         here = os.fstat(descriptor)

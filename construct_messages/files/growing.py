@@ -79,7 +79,8 @@ def _is_due(path: Path, file: IO[bytes], data: bytes, at: int) -> bool:
     size = file.seek(0, os.SEEK_END)
     if size < at:
         raise UsageError(
-            f"{path.absolute()} is shorter than it was", hint="put it back, or remove the state, too, and begin again"
+            f"{path.absolute()} is shorter than it was",
+            hint="put it back, or remove the state, too, and begin again",
         )
     if size == at:
         return True
@@ -168,6 +169,9 @@ def _sync_folder(path: Path) -> None:
 def _errors(path: Path) -> Iterator[None]:
     try:
         yield
-    except (OSError, RuntimeError) as error:  # before Python 3.13, RuntimeError of links in a circle
+    except (
+        OSError,
+        RuntimeError,
+    ) as error:  # before Python 3.13, RuntimeError of links in a circle
         reason = error.strerror if isinstance(error, OSError) else error
         raise CannotWrite(f"cannot write {path}: {reason}", hint="choose another place") from error

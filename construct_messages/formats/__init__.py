@@ -220,7 +220,9 @@ YAML_LD: Final = Format(
 RDF_XML: Final = Format(
     name="RDF/XML",
     media_types=("application/rdfm+xml",),
-    extensions=("rdfxml",),  # .rdf and .xml are files of one document over many lines, which is no log
+    extensions=(
+        "rdfxml",
+    ),  # .rdf and .xml are files of one document over many lines, which is no log
     subprotocol="rdfm.rdf-xml",
     document="application/rdf+xml",
     names=("rdf-xml", "rdf", "xml"),
@@ -241,7 +243,9 @@ def _rdfm(version: str, *, triple_terms: bool, directions: bool) -> Syntax:
 
 
 def _labelled(label: str, *, triple_terms: bool, directions: bool) -> Syntax:
-    return Syntax(label, label, f'VERSION "{label}"\n', "MESSAGE\n", False, triple_terms, directions)
+    return Syntax(
+        label, label, f'VERSION "{label}"\n', "MESSAGE\n", False, triple_terms, directions
+    )
 
 
 RDFM: Final = _rdfm("1.2", triple_terms=True, directions=True)
@@ -273,7 +277,9 @@ class LogType(NamedTuple):
 
 
 LOGS: Final = tuple(
-    LogType(format, syntax) for format in FORMATS for syntax in ((format.own,) if format.own else VARIANTS)
+    LogType(format, syntax)
+    for format in FORMATS
+    for syntax in ((format.own,) if format.own else VARIANTS)
 )
 """Every type of log there is."""
 
@@ -379,7 +385,8 @@ def find_syntax(label: str) -> Syntax:
         if syntax.label == label.strip().lower():
             return syntax
     raise UsageError(
-        f"unknown message syntax {label!r}", hint=f"choose one of {', '.join(syntax.label for syntax in SYNTAXES)}"
+        f"unknown message syntax {label!r}",
+        hint=f"choose one of {', '.join(syntax.label for syntax in SYNTAXES)}",
     )
 
 
@@ -413,7 +420,10 @@ def find_log(format: str | LogType, messages: str | None = None) -> LogType:
 def _syntax_of(format: Format, parameters: str, text: str) -> Syntax | None:
     given = read_parameters(f";{parameters}")
     if given is None:
-        raise UsageError(f"malformed parameters in {text!r}", hint="write them as in application/trig; messages=rdfm")
+        raise UsageError(
+            f"malformed parameters in {text!r}",
+            hint="write them as in application/trig; messages=rdfm",
+        )
     if (charset := given.pop("charset", "utf-8")) != "utf-8":
         raise UsageError(f"charset={charset} in {text!r}", hint="logs are UTF-8: leave charset out")
     if unknown := given.keys() - {"version", "messages"}:

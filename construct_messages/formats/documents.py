@@ -72,8 +72,12 @@ N_QUADS: Final = DocumentFormat(
     extensions=("nq",),
     line_based=True,
 )
-TRIG: Final = DocumentFormat(name="TriG", media_type="application/trig", names=("trig",), extensions=("trig",))
-N3: Final = DocumentFormat(name="N3", media_type="text/n3", names=(), extensions=("n3",), written=False)
+TRIG: Final = DocumentFormat(
+    name="TriG", media_type="application/trig", names=("trig",), extensions=("trig",)
+)
+N3: Final = DocumentFormat(
+    name="N3", media_type="text/n3", names=(), extensions=("n3",), written=False
+)
 
 DOCUMENTS: Final = (TURTLE, N_TRIPLES, RDF_XML, JSON_LD, N_QUADS, TRIG, N3)
 """All of them, in the order in which one is chosen where a client does not care."""
@@ -81,7 +85,9 @@ DOCUMENTS: Final = (TURTLE, N_TRIPLES, RDF_XML, JSON_LD, N_QUADS, TRIG, N3)
 TRIPLES: Final = tuple(format for format in DOCUMENTS if format.written)
 """What CONSTRUCT and DESCRIBE are answered in by the embedded engine."""
 
-EXTENSIONS: Final = ", ".join(f".{extension}" for format in DOCUMENTS for extension in format.extensions)
+EXTENSIONS: Final = ", ".join(
+    f".{extension}" for format in DOCUMENTS for extension in format.extensions
+)
 """Those that files can have, for hints."""
 
 

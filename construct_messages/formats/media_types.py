@@ -59,7 +59,9 @@ class Serialization:
 # repetitions, so that a hostile header costs linear time
 _TOKEN: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]++"
 _MEDIA_TYPE: Final = re.compile(rf"[ \t]*+({_TOKEN}/{_TOKEN})[ \t]*+")
-_PARAMETER: Final = re.compile(rf';[ \t]*+(?:({_TOKEN})=(?:({_TOKEN})|"((?:[^"\\]|\\.)*+)"))?[ \t]*+')
+_PARAMETER: Final = re.compile(
+    rf';[ \t]*+(?:({_TOKEN})=(?:({_TOKEN})|"((?:[^"\\]|\\.)*+)"))?[ \t]*+'
+)
 _QUOTED_PAIR: Final = re.compile(r"\\(.)")
 
 
@@ -96,5 +98,7 @@ def read_parameters(text: str) -> dict[str, str] | None:
             continue
         if name.lower() in parameters:
             return None
-        parameters[name.lower()] = (token if quoted is None else _QUOTED_PAIR.sub(r"\1", quoted)).lower()
+        parameters[name.lower()] = (
+            token if quoted is None else _QUOTED_PAIR.sub(r"\1", quoted)
+        ).lower()
     return parameters

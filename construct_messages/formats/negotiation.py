@@ -77,7 +77,11 @@ _HOW_TO_ASK: Final = (
 
 
 def negotiate(
-    accept: str | None, *, format: str | None = None, messages: str | None = None, construct: bool = True
+    accept: str | None,
+    *,
+    format: str | None = None,
+    messages: str | None = None,
+    construct: bool = True,
 ) -> Choice:
     """Chooses the answer for a request.
 
@@ -156,7 +160,9 @@ def prefer(accept: str | None, offered: Sequence[str]) -> str:
     weights = []
     for media_type in offered:
         matching = [pattern for pattern in plain if pattern.includes(media_type)]
-        weights.append(plain[max(matching, key=lambda pattern: pattern.precision)] if matching else 0)
+        weights.append(
+            plain[max(matching, key=lambda pattern: pattern.precision)] if matching else 0
+        )
     if not any(weights):
         raise NotAcceptable(
             f"nothing that there is matches Accept: {_shown(accept or '')}",
@@ -197,7 +203,9 @@ def choose(offered: Sequence[S], accept: str | None, format: str | None = None) 
     best, highest = None, (0, 0, 0)
     for each in offered:
         rank = max(
-            (rank for pattern, rank in ranges.items() if _takes(pattern, each)), key=lambda rank: rank[1:], default=None
+            (rank for pattern, rank in ranges.items() if _takes(pattern, each)),
+            key=lambda rank: rank[1:],
+            default=None,
         )
         if rank is not None and rank[0] and (best is None or rank > highest):
             best, highest = each, rank
@@ -205,7 +213,11 @@ def choose(offered: Sequence[S], accept: str | None, format: str | None = None) 
 
 
 _DATA: Final = frozenset(
-    (JSON, *(format.media_type for format in DOCUMENTS), *(type for format in FORMATS for type in format.media_types))
+    (
+        JSON,
+        *(format.media_type for format in DOCUMENTS),
+        *(type for format in FORMATS for type in format.media_types),
+    )
 )
 
 
@@ -308,7 +320,11 @@ def _read_range(text: str) -> _Range:
     media_type, parameters = read_media_type(text) or ("", {})
     weight = parameters.pop("q", "1")
     kind, _, subtype = media_type.partition("/")
-    if not media_type or not _WEIGHT.fullmatch(weight) or ("*" in media_type and (subtype != "*" or "*" in kind[1:])):
+    if (
+        not media_type
+        or not _WEIGHT.fullmatch(weight)
+        or ("*" in media_type and (subtype != "*" or "*" in kind[1:]))
+    ):
         return _Range(text, None, 0)
     if parameters.get("charset") == "utf-8":
         del parameters["charset"]  # logs are UTF-8 anyway
@@ -336,7 +352,10 @@ def _with_shared_types(ranges: Sequence[_Range]) -> tuple[_Range, ...]:
     }
     return tuple(
         range._replace(asks=True)
-        if range.shared and range.weight > plain and range.pattern and range.pattern.media_type not in refused
+        if range.shared
+        and range.weight > plain
+        and range.pattern
+        and range.pattern.media_type not in refused
         else range
         for range in ranges
     )
@@ -355,7 +374,10 @@ def _best(ranges: Iterable[_Range]) -> tuple[tuple[Format, Syntax] | None, int]:
     highest = 0, 0
     for pattern, (weight, asks) in patterns.items():
         for format, asked in pattern.logs() if asks and weight else ():
-            decisive = max((p for p in patterns if p.takes(format) and p.fits(asked)), key=lambda p: p.precision)
+            decisive = max(
+                (p for p in patterns if p.takes(format) and p.fits(asked)),
+                key=lambda p: p.precision,
+            )
             rank = patterns[decisive][0], decisive.precision[0]
             if rank[0] and (found is None or rank > highest):
                 found, highest = (format, asked), rank
@@ -385,8 +407,17 @@ def _named(format: str, messages: str, ranges: Iterable[_Range], construct: bool
 
 def _named_format(ranges: Iterable[_Range], asked: Syntax) -> Format:
     """The format that the header names with the highest weight, of those that can; else the most preferred one."""
-    named = {media_type: format for format in FORMATS if format.can(asked) for media_type in format.media_types}
-    best = max(ranges, key=lambda r: r.weight if r.pattern and r.pattern.media_type in named else 0, default=None)
+    named = {
+        media_type: format
+        for format in FORMATS
+        if format.can(asked)
+        for media_type in format.media_types
+    }
+    best = max(
+        ranges,
+        key=lambda r: r.weight if r.pattern and r.pattern.media_type in named else 0,
+        default=None,
+    )
     if best is None or best.pattern is None or best.weight == 0:
         return FORMATS[0]
     return named.get(best.pattern.media_type, FORMATS[0])
@@ -402,7 +433,8 @@ def _format(text: str) -> Format | None:
 def _unmet(message: str, construct: bool) -> NotAcceptable:
     if not construct:
         return NotAcceptable(
-            f"{message}, and only CONSTRUCT queries give messages", hint="ask for a media type without messages"
+            f"{message}, and only CONSTRUCT queries give messages",
+            hint="ask for a media type without messages",
         )
     return NotAcceptable(message, hint=_HOW_TO_ASK, offered=OFFERED)
 

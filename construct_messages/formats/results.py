@@ -42,7 +42,9 @@ XML: Final = ResultsFormat(
     decoder="xml:XmlDecoder",
     declares_encoding=True,
 )
-CSV: Final = ResultsFormat(name="CSV", media_type="text/csv", names=("csv",), charset=True, tells_end=False)
+CSV: Final = ResultsFormat(
+    name="CSV", media_type="text/csv", names=("csv",), charset=True, tells_end=False
+)
 TSV: Final = ResultsFormat(
     name="TSV",
     media_type="text/tab-separated-values",
@@ -58,7 +60,9 @@ RESULTS: Final = (JSON, XML, CSV, TSV)
 SOLUTIONS: Final = tuple(format for format in RESULTS if format.written)
 """What SELECT and ASK are answered in by the embedded engine."""
 
-READ: Final[Mapping[str, ResultsFormat]] = {format.names[0]: format for format in RESULTS if format.decoder is not None}
+READ: Final[Mapping[str, ResultsFormat]] = {
+    format.names[0]: format for format in RESULTS if format.decoder is not None
+}
 """Those that are read, by the names that users give them."""
 
 
@@ -68,4 +72,6 @@ def find_results(media_type: str) -> ResultsFormat | None:
     >>> find_results("application/json").name, find_results("text/html")
     ('JSON', None)
     """
-    return next((format for format in RESULTS if media_type in (format.media_type, *format.names)), None)
+    return next(
+        (format for format in RESULTS if media_type in (format.media_type, *format.names)), None
+    )

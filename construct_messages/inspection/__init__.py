@@ -42,7 +42,9 @@ class Inspection:
     """
 
     def __init__(self, *, most_graphs: int = GRAPHS) -> None:
-        self.message_count = self.quads = self.with_graphs = self.with_blanks = self.with_triples = 0
+        self.message_count = self.quads = self.with_graphs = self.with_blanks = (
+            self.with_triples
+        ) = 0
         self.largest: tuple[int, int] | None = None
         self.more_graphs = False
         self._most_graphs = most_graphs
@@ -93,7 +95,10 @@ class Inspection:
         """The median size: the mean of the two in the middle, where there are two; None: there is no message."""
         if not self.message_count:
             return None
-        low, high = self._size_at((self.message_count - 1) // 2), self._size_at(self.message_count // 2)
+        low, high = (
+            self._size_at((self.message_count - 1) // 2),
+            self._size_at(self.message_count // 2),
+        )
         return low if low == high else (low + high) / 2
 
     def _size_at(self, place: int) -> int:
@@ -114,7 +119,10 @@ class Inspection:
             ranges[size.bit_length()] += messages
         if not ranges:
             return []
-        return [(1 << bits >> 1, (1 << bits) - 1, ranges[bits]) for bits in range(min(ranges), max(ranges) + 1)]
+        return [
+            (1 << bits >> 1, (1 << bits) - 1, ranges[bits])
+            for bits in range(min(ranges), max(ranges) + 1)
+        ]
 
     def as_dict(self) -> dict[str, Any]:
         """All figures, as JSON has them.
@@ -139,5 +147,8 @@ class Inspection:
                 "largest": self.largest and self.largest[1],
                 "largest_message": self.largest and self.largest[0],
             },
-            "histogram": [{"from": low, "to": high, "messages": count} for low, high, count in self.histogram()],
+            "histogram": [
+                {"from": low, "to": high, "messages": count}
+                for low, high, count in self.histogram()
+            ],
         }

@@ -84,7 +84,9 @@ def _difference(number: int, one: Message, other: Message) -> Difference | None:
         raise LimitExceeded(f"message {number}: {error.message}", hint=error.hint) from error
     # a node without a counterpart becomes what no quad has
     renamed = rename(one, lambda label: names.get(label, UNBOUND))
-    first_only = tuple(quad for quad, as_other in zip(one, renamed, strict=True) if as_other not in other.quads)
+    first_only = tuple(
+        quad for quad, as_other in zip(one, renamed, strict=True) if as_other not in other.quads
+    )
     among_renamed = set(renamed)
     second_only = tuple(quad for quad in other if quad not in among_renamed)
     return Difference(number, first_only, second_only) if first_only or second_only else None

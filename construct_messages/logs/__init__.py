@@ -246,7 +246,9 @@ def encoder_for(format: Format, syntax: Syntax, options: EncoderOptions | None =
     return encoder(format, syntax, options)
 
 
-def decoder_for(format: Format, syntax: Syntax | None = None, options: DecoderOptions | None = None) -> Decoder:
+def decoder_for(
+    format: Format, syntax: Syntax | None = None, options: DecoderOptions | None = None
+) -> Decoder:
     """A decoder for a log.
 
     Args:
@@ -264,7 +266,8 @@ def decoder_for(format: Format, syntax: Syntax | None = None, options: DecoderOp
             ox.NamedNode(options.base)
         except ValueError as error:
             raise UsageError(
-                f"the base <{options.base}> is no absolute IRI", hint="give one such as https://example.org/"
+                f"the base <{options.base}> is no absolute IRI",
+                hint="give one such as https://example.org/",
             ) from error
     decoder: Callable[[Format, Syntax | None, DecoderOptions], Decoder] = _resolve(format.decoder)
     return decoder(format, syntax or format.own, options)
@@ -272,7 +275,9 @@ def decoder_for(format: Format, syntax: Syntax | None = None, options: DecoderOp
 
 def sniffer_of(format: Format) -> Callable[[bytes], bool | None] | None:
     """The function that knows the format's first bytes; None: a regular expression does, or nothing."""
-    sniffer: Callable[[bytes], bool | None] | None = None if format.sniffer is None else _resolve(format.sniffer)
+    sniffer: Callable[[bytes], bool | None] | None = (
+        None if format.sniffer is None else _resolve(format.sniffer)
+    )
     return sniffer
 
 
@@ -290,12 +295,18 @@ def check_options(format: Format, options: FormatOptions | None) -> None:
     """
     if options is None or ((own := options_class(format)) is not None and isinstance(options, own)):
         return
-    owners = (each.name for each in FORMATS if (own := options_class(each)) and isinstance(options, own))
+    owners = (
+        each.name for each in FORMATS if (own := options_class(each)) and isinstance(options, own)
+    )
     if (owner := next(owners, None)) is None:
         raise UsageError(
-            f"options={options!r} are the options of no format", hint="pass JellyOptions(…), or leave it out"
+            f"options={options!r} are the options of no format",
+            hint="pass JellyOptions(…), or leave it out",
         )
-    raise UsageError(f"options of {owner} have no meaning for {format.name}", hint=f"leave them out, or write {owner}")
+    raise UsageError(
+        f"options of {owner} have no meaning for {format.name}",
+        hint=f"leave them out, or write {owner}",
+    )
 
 
 def options_for_writing(
@@ -323,7 +334,10 @@ def options_for_writing(
     if own is None:
         return None
     return (options or own()).for_writing(
-        source if isinstance(source, own) else None, graphs=graphs, triple_terms=triple_terms, generalized=generalized
+        source if isinstance(source, own) else None,
+        graphs=graphs,
+        triple_terms=triple_terms,
+        generalized=generalized,
     )
 
 

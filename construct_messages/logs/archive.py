@@ -64,12 +64,16 @@ class ArchiveDecoder:
     ([<Message of 1 quad: <urn:s> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:Thing> .>], [])
     """
 
-    def __init__(self, format: Format | None = None, decoding: DecoderOptions | None = None) -> None:
+    def __init__(
+        self, format: Format | None = None, decoding: DecoderOptions | None = None
+    ) -> None:
         self.format = self._format = format
         self._decoding = decoding = decoding or DecoderOptions()
         self._labels = decoding.labels or Labels()
         self._buffer, self._place = bytearray(), 0  # what is not used yet, and where it begins
-        self._header: tarfile.TarInfo | None = None  # at the buffer's start, where its content is not whole yet
+        self._header: tarfile.TarInfo | None = (
+            None  # at the buffer's start, where its content is not whole yet
+        )
         self._extended: dict[str, str] = {}  # what the next header has no room for
         self._ended = False
         self._messages = 0
@@ -120,7 +124,9 @@ class ArchiveDecoder:
             self._place += end
         if self._ended:
             if any(self._buffer):
-                raise self._error("something stands behind the end of the archive", "give one archive at a time")
+                raise self._error(
+                    "something stands behind the end of the archive", "give one archive at a time"
+                )
             self._buffer.clear()
 
     def close(self) -> Iterator[Message]:
@@ -150,10 +156,16 @@ class ArchiveDecoder:
             header.size = 0
         elif header.type in (_PAX, _PAX_GLOBAL, _GNU_NAME, _GNU_LINK):
             if not 0 <= header.size <= _MOST_EXTENSION:
-                raise self._error(f"a header of {header.size} bytes, where {_MOST_EXTENSION} are allowed")
-        elif header.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or any("sparse" in name for name in self._extended):
+                raise self._error(
+                    f"a header of {header.size} bytes, where {_MOST_EXTENSION} are allowed"
+                )
+        elif header.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or any(
+            "sparse" in name for name in self._extended
+        ):
             kind = _REFUSED.get(header.type, "no ordinary file")
-            raise self._error(f"{header.name!r} is {kind}", "pack ordinary files: each is a message")
+            raise self._error(
+                f"{header.name!r} is {kind}", "pack ordinary files: each is a message"
+            )
         elif header.size < 0:
             raise self._error(f"{header.name!r} has {header.size} bytes")
         elif header.size > self._decoding.message_bytes:
@@ -207,11 +219,15 @@ class ArchiveDecoder:
         )
         try:
             most = most_characters(len(document), self._decoding.message_bytes)
-            message = to_message(parser, labels, self._decoding.lenience, number=self._messages + 1, most=most)
+            message = to_message(
+                parser, labels, self._decoding.lenience, number=self._messages + 1, most=most
+            )
         except SyntaxError as error:
             raise self._in_file(name, log_error(error, self._messages + 1)) from error
         except TermError as error:
-            raise self._in_file(name, LogError(error.message, number=self._messages + 1, hint=error.hint)) from error
+            raise self._in_file(
+                name, LogError(error.message, number=self._messages + 1, hint=error.hint)
+            ) from error
         self._prefixes |= parser.prefixes
         return message
 
@@ -225,10 +241,15 @@ class ArchiveDecoder:
             raise self._in_file(name, error) from error
         # those of a flat log are parts of one dataset
         if len(messages) > 1 and not (decoder.options and decoder.options.is_flat):
-            raise self._error(f"{name!r} holds {len(messages)} messages, where each file is one", "read it by itself")
+            raise self._error(
+                f"{name!r} holds {len(messages)} messages, where each file is one",
+                "read it by itself",
+            )
         self._prefixes |= decoder.prefixes
         return Message(quad for message in messages for quad in message).map_blanks(labels)
 
     def _in_file(self, name: str, error: LogError) -> LogError:
         message = f"in {name!r}: {error.message}"
-        return LogError(message, number=self._messages + 1, position=error.position, hint=error.hint)
+        return LogError(
+            message, number=self._messages + 1, position=error.position, hint=error.hint
+        )

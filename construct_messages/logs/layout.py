@@ -20,7 +20,16 @@ from typing import Any, Final, TypeAlias
 from construct_messages.labels import Labels
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
-from construct_messages.template import FORBIDDEN, Blank, Constant, Nested, Pattern, Slot, Template, Variable
+from construct_messages.template import (
+    FORBIDDEN,
+    Blank,
+    Constant,
+    Nested,
+    Pattern,
+    Slot,
+    Template,
+    Variable,
+)
 from construct_messages.terms import Term
 
 _MOST_PATTERNS: Final = 100
@@ -89,7 +98,9 @@ def is_laid_out(template: Template) -> bool:
     """
     live = template.live
     # patterns are compared with each other: of very many, message by message is faster
-    return len(live) <= _MOST_PATTERNS and not any(isinstance(slot, Nested) for pattern in live for slot in pattern)
+    return len(live) <= _MOST_PATTERNS and not any(
+        isinstance(slot, Nested) for pattern in live for slot in pattern
+    )
 
 
 class Layouts:
@@ -136,12 +147,16 @@ class Layouts:
                             found[start] = next(bits)
         # … and whether they equal those of another variable or a constant.
         pairs = [pair for a, b in combinations(patterns, 2) for pair in _compared(a, b)]
-        variables = {pattern.predicate for pattern in patterns if isinstance(pattern.predicate, Variable)}
+        variables = {
+            pattern.predicate for pattern in patterns if isinstance(pattern.predicate, Variable)
+        }
         pairs += [(variable, Constant(term)) for variable in variables for term in predicates or ()]
         self._pairs = {pair: next(bits) for pair in dict.fromkeys(pairs)}
         # variables that belong to the shape with their terms
         self._whole = sorted(slot.index for slot in variables) if predicates is None else []
-        self._blanks: set[Blank] = {slot for pattern in patterns for slot in pattern if isinstance(slot, Blank)}
+        self._blanks: set[Blank] = {
+            slot for pattern in patterns for slot in pattern if isinstance(slot, Blank)
+        }
 
     def texts(self, solutions: Solutions, first: int) -> list[str]:
         """Writes the messages of a batch, one a solution.
@@ -164,8 +179,12 @@ class Layouts:
             elif len(places) == size:
                 return list(layout.fill(columns, range(first, first + size)))
             else:
-                chosen = {index: [columns[index][place] for place in places] for index in layout.variables}
-                for place, text in zip(places, layout.fill(chosen, [first + place for place in places]), strict=True):
+                chosen = {
+                    index: [columns[index][place] for place in places] for index in layout.variables
+                }
+                for place, text in zip(
+                    places, layout.fill(chosen, [first + place for place in places]), strict=True
+                ):
                     written[place] = text
         return written
 
@@ -205,7 +224,14 @@ class Layouts:
                 if slot.term in column:
                     yield bit, [place for place, term in enumerate(column) if term == slot.term]
             elif any(map(eq, column, other := columns[slot.index])):
-                yield bit, [place for place, (a, b) in enumerate(zip(column, other, strict=True)) if a == b]
+                yield (
+                    bit,
+                    [
+                        place
+                        for place, (a, b) in enumerate(zip(column, other, strict=True))
+                        if a == b
+                    ],
+                )
 
     def _layout(self, shape: Shape, sample: Sequence[Term], count: int) -> _Layout | None:
         """The layout of a shape; None where it does not pay yet: for the first message, if that comes alone."""
@@ -233,7 +259,10 @@ class Layouts:
                 slots[mark] = Variable(index)
         for (variable, slot), bit in self._pairs.items():
             if shape[0] & bit:
-                one, other = terms[variable.index], slot.term if isinstance(slot, Constant) else terms[slot.index]
+                one, other = (
+                    terms[variable.index],
+                    slot.term if isinstance(slot, Constant) else terms[slot.index],
+                )
                 if one in slots:
                     one, other = other, one
                 terms = [one if term == other else term for term in terms]
@@ -271,7 +300,9 @@ class _Layout:
         variables: those whose terms it takes.
     """
 
-    def __init__(self, text: str, fields: Sequence[tuple[Texts, Variable | Blank]], labels: Labels) -> None:
+    def __init__(
+        self, text: str, fields: Sequence[tuple[Texts, Variable | Blank]], labels: Labels
+    ) -> None:
         self._columns: list[tuple[Texts, int] | None] = []  # None: the numbers of the solutions
 
         def field(mark: re.Match[str]) -> str:
@@ -280,13 +311,17 @@ class _Layout:
                 self._columns.append((texts, slot.index))
                 return "%s"
             self._columns.append(None)
-            before, _, after = texts[labels.of_template(_NUMBER, slot.index)].rpartition(str(_NUMBER))
+            before, _, after = texts[labels.of_template(_NUMBER, slot.index)].rpartition(
+                str(_NUMBER)
+            )
             return f"{before}%d{after}"
 
         self._form = _MARK.sub(field, text.replace("%", "%%"))
         self.variables = {column[1] for column in self._columns if column}
 
-    def fill(self, columns: Columns | Mapping[int, Sequence[Term]], numbers: Sequence[int]) -> Iterable[str]:
+    def fill(
+        self, columns: Columns | Mapping[int, Sequence[Term]], numbers: Sequence[int]
+    ) -> Iterable[str]:
         """The texts of the messages of solutions.
 
         Args:
@@ -295,7 +330,10 @@ class _Layout:
         """
         if not self._columns:
             return repeat(self._form % (), len(numbers))
-        filled = [map(column[0].__getitem__, columns[column[1]]) if column else numbers for column in self._columns]
+        filled = [
+            map(column[0].__getitem__, columns[column[1]]) if column else numbers
+            for column in self._columns
+        ]
         return map(self._form.__mod__, zip(*filled, strict=True))
 
 
@@ -307,7 +345,12 @@ def _compared(a: Pattern, b: Pattern) -> Iterator[tuple[Variable, Variable | Con
     """The slots of two patterns that are written side by side if they differ, and once if they are equal."""
     one: Slot | None
     other: Slot | None
-    for one, other in ((a.graph, b.graph), (a.subject, b.subject), (a.predicate, b.predicate), (a.object, b.object)):
+    for one, other in (
+        (a.graph, b.graph),
+        (a.subject, b.subject),
+        (a.predicate, b.predicate),
+        (a.object, b.object),
+    ):
         if one == other:
             continue
         if isinstance(other, Variable) and isinstance(one, Constant):

@@ -24,7 +24,9 @@ def too_long(number: int, message_bytes: int, position: Position | None = None) 
       hint: allow larger messages
     """
     return LimitExceeded(
-        f"message {number} is longer than {message_bytes} bytes", position=position, hint="allow larger messages"
+        f"message {number} is longer than {message_bytes} bytes",
+        position=position,
+        hint="allow larger messages",
     )
 
 

@@ -21,11 +21,15 @@ _MOST_BYTES: Final = 1 << 20  # of lines without a statement, and of the first w
 
 # What stands in front: a byte order mark, blanks and, if it is text, comments.
 _FRONT: Final = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s++|#[^\r\n]*+[\r\n])*+")
-_BEGINNINGS: Final = tuple((format, re.compile(format.beginning)) for format in FORMATS if format.beginning is not None)
+_BEGINNINGS: Final = tuple(
+    (format, re.compile(format.beginning)) for format in FORMATS if format.beginning is not None
+)
 _MEMBER_NAME: Final = re.compile(rb"[^\0-\x20<>\"{}|^`]++(?:\0.*+)?", re.DOTALL)
 _STATEMENT: Final = re.compile(rb"[ \t\r]*+[^\s#]")
 # a line that is no N-Quads, but may stand between its statements
-_DELIMITER: Final = re.compile(rb"[ \t]*+(?:MESSAGE|VERSION[ \t]*+[\"'][^\"'\r\n]*+[\"'])[ \t]*+(?:#.*+)?\r?\n?\Z")
+_DELIMITER: Final = re.compile(
+    rb"[ \t]*+(?:MESSAGE|VERSION[ \t]*+[\"'][^\"'\r\n]*+[\"'])[ \t]*+(?:#.*+)?\r?\n?\Z"
+)
 
 
 def sniff(head: bytes, *, whole: bool = False) -> Format | None:

@@ -113,7 +113,11 @@ class TemplateTexts:
     def __init__(self, encoder: TextEncoder, template: Template) -> None:
         self._encoder, self._plain = encoder, PlainTemplateEncoder(encoder.encode, template)
         self._layouts = Layouts(
-            template, encoder.write, encoder.texts, literals=encoder.literals, predicates=encoder.predicates
+            template,
+            encoder.write,
+            encoder.texts,
+            literals=encoder.literals,
+            predicates=encoder.predicates,
         )
 
     def encode(self, solutions: Solutions, first: int) -> EncodedBatch:

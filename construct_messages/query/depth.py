@@ -19,9 +19,14 @@ MOST_JOINED: Final = 4000
 
 _OPENING: Final = frozenset(("{", "(", "[", "<<", "<<(", "{|"))
 _CLOSING: Final = frozenset(("}", ")", "]", ">>", ")>>", "|}"))
-_JOINING: Final = {"UNION": 1, "FILTER": 1, "OPTIONAL": 2, "MINUS": 2, "BIND": 2, "LATERAL": 2} | dict.fromkeys(
-    "|&+-*/", 1
-)
+_JOINING: Final = {
+    "UNION": 1,
+    "FILTER": 1,
+    "OPTIONAL": 2,
+    "MINUS": 2,
+    "BIND": 2,
+    "LATERAL": 2,
+} | dict.fromkeys("|&+-*/", 1)
 _HINT: Final = "write less in each other, or send several queries"
 
 
@@ -51,6 +56,8 @@ def check_depth(text: str) -> None:
         elif kind in ("other", "word"):
             joined[-1] += _JOINING.get(written.upper(), 0)
             if joined[-1] > MOST_JOINED:
-                raise error(text, start, f"the query joins more than {MOST_JOINED} parts in a row", _HINT)
+                raise error(
+                    text, start, f"the query joins more than {MOST_JOINED} parts in a row", _HINT
+                )
         if len(joined) > MOST_NESTED or negations > MOST_NESTED:
             raise error(text, start, f"the query nests more than {MOST_NESTED} deep", _HINT)

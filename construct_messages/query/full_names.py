@@ -24,7 +24,9 @@ def names_in_full(text: str) -> str:
     if not _SUSPECT.search(text):
         return text
     tokens = tokenize(text)
-    first_group = next((index for index, token in enumerate(tokens) if token.is_mark("{")), len(tokens))
+    first_group = next(
+        (index for index, token in enumerate(tokens) if token.is_mark("{")), len(tokens)
+    )
     prologue = Prologue.read(text, tokens[:first_group], base=None, prefixes={})
     pieces, done = [], 0
     for token in tokens:

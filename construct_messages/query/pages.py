@@ -71,7 +71,9 @@ def page(
     return _slice(_ordered(select, keys), limit, select.offset + offset, wrap=wrap)
 
 
-def by_key(select: Select, key: str, limit: int, *, least: str | None = None, offset: int = 0) -> Select:
+def by_key(
+    select: Select, key: str, limit: int, *, least: str | None = None, offset: int = 0
+) -> Select:
     """The first solutions in the order of the texts of a key, from one text on.
 
     Args:
@@ -90,16 +92,29 @@ def by_key(select: Select, key: str, limit: int, *, least: str | None = None, of
     """
     if select.order or select.slice:
         clause = (select.order or select.slice).split()[0]
-        raise UsageError(f"the query has {clause}, and pages by ?{key} have an order of their own", hint="remove one")
+        raise UsageError(
+            f"the query has {clause}, and pages by ?{key} have an order of their own",
+            hint="remove one",
+        )
     if key not in select.variables or key in volatile(select):
         listed = ", ".join(f"?{name}" for name in select.variables)
-        raise UsageError(f"?{key} is no key of the solutions", hint=f"use one that is an IRI in each of them: {listed}")
+        raise UsageError(
+            f"?{key} is no key of the solutions",
+            hint=f"use one that is an IRI in each of them: {listed}",
+        )
     nested = select.nested()
     group = nested.group
     if least is not None:
         group = f"{group[:-1]}FILTER(STR(?{key}) >= {literal(least)}) }}"
     window = f" LIMIT {limit}" + (f" OFFSET {offset}" if offset else "")
-    return replace(nested, group=group, order=f" ORDER BY STR(?{key})", slice=window, limit=limit, offset=offset)
+    return replace(
+        nested,
+        group=group,
+        order=f" ORDER BY STR(?{key})",
+        slice=window,
+        limit=limit,
+        offset=offset,
+    )
 
 
 def beyond(select: Select, count: int, *, wrap: bool = False) -> Select:
@@ -176,11 +191,15 @@ def _check_own(select: Select) -> None:
         if keyword.keyword in ("LIMIT", "OFFSET") and not (count and count.text.isdigit()):
             found = count or keyword
             place = values - len(select.slice) + found.start
-            raise error(text, place, f"expected a number behind {keyword.keyword}, found {found.text}")
+            raise error(
+                text, place, f"expected a number behind {keyword.keyword}, found {found.text}"
+            )
     behind = tokenize(select.values)[:1]
     if tokens and behind and behind[0].keyword != "VALUES":
         message = f"expected VALUES or the end behind {tokens[0].text}, found {behind[0].text}"
         raise error(text, values + behind[0].start, message)
     order = tokenize(select.order)
     if order and order[-1].keyword in ("ORDER", "BY"):
-        raise error(text, values - len(select.slice), f"expected what to sort by behind {order[-1].text}")
+        raise error(
+            text, values - len(select.slice), f"expected what to sort by behind {order[-1].text}"
+        )

@@ -39,7 +39,8 @@ class Expansion:
         self._left -= characters
         if self._left < 0:
             message = (
-                f"the IRIs of the query are more than {_EXPANDED_EACH} times as long as the query, written in full"
+                f"the IRIs of the query are more than {_EXPANDED_EACH} times as long as "
+                f"the query, written in full"
             )
             raise error(text, token.start, message, "declare prefixes and a base that are shorter")
 
@@ -128,9 +129,16 @@ class Prologue:
     def _unknown(self, text: str, token: Token, prefix: str) -> QueryError:
         if prefix in self.unusable:
             message = f"prefix {prefix}: cannot be used: {self.unusable[prefix]}"
-            return error(text, token.start, message, "give a base IRI, or declare the prefix with an absolute IRI")
+            return error(
+                text,
+                token.start,
+                message,
+                "give a base IRI, or declare the prefix with an absolute IRI",
+            )
         message = f"prefix {prefix}: is not declared"
-        return error(text, token.start, message, f"add PREFIX {prefix}: <...> or give it as an option")
+        return error(
+            text, token.start, message, f"add PREFIX {prefix}: <...> or give it as an option"
+        )
 
 
 def undeclared(text: str, known: Collection[str] = ()) -> str | None:
@@ -191,11 +199,17 @@ def usable_prefixes(prefixes: Mapping[str, str] | None) -> dict[str, str]:
     {'ex': 'http://example.org/'}
     """
     given = (prefixes or {}).items()
-    return {prefix: namespace for prefix, namespace in given if _is_prefix(prefix) and is_iri(namespace)}
+    return {
+        prefix: namespace for prefix, namespace in given if _is_prefix(prefix) and is_iri(namespace)
+    }
 
 
 def _is_prefix(text: str) -> bool:
-    return ":" not in text and "\\" not in text and tokenize(f"{text}:") == [Token("pname", f"{text}:", 0)]
+    return (
+        ":" not in text
+        and "\\" not in text
+        and tokenize(f"{text}:") == [Token("pname", f"{text}:", 0)]
+    )
 
 
 def given_base(base: str | None) -> str | None:
@@ -215,7 +229,9 @@ def _absolute(value: str, what: str) -> str:
     return value
 
 
-def insert(tokens: Sequence[Token], base: str | None, prefixes: Mapping[str, str]) -> tuple[int, str]:
+def insert(
+    tokens: Sequence[Token], base: str | None, prefixes: Mapping[str, str]
+) -> tuple[int, str]:
     """Returns the position for declarations from outside, and their text.
 
     They go to the head, so that the text's own override them, but after Virtuoso's DEFINE pragmas, which must come

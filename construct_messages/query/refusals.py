@@ -46,7 +46,10 @@ def refusal(error: SyntaxError, text: str, hint: str | None, refused: str) -> Qu
     place, found = _AT.search(str(error)), _SENTENCE.search(str(error))
     said = found[1] if found else _unexpected(str(error))
     if said == "Prefix not found" and (prefix := undeclared(text)) is not None:
-        said, hint = f"prefix {prefix}: is not declared", f"add PREFIX {prefix}: <...> or give it as an option"
+        said, hint = (
+            f"prefix {prefix}: is not declared",
+            f"add PREFIX {prefix}: <...> or give it as an option",
+        )
     if said == _NO_IRI and (relative := relative_iri(text)) is not None:
         said, hint = f"IRI {relative} is relative", "give a base IRI, or write the IRI in full"
     return QueryError(

@@ -17,7 +17,9 @@ from construct_messages.query.tokens import QueryText, Token, check_braces, deco
 _FORMS: Final = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
 
 
-def read_results(query: str, *, base: str | None = None, prefixes: Mapping[str, str] | None = None) -> Select:
+def read_results(
+    query: str, *, base: str | None = None, prefixes: Mapping[str, str] | None = None
+) -> Select:
     """A SELECT or ASK query as it is asked for.
 
     Args:
@@ -37,22 +39,30 @@ def read_results(query: str, *, base: str | None = None, prefixes: Mapping[str, 
     """
     read = QueryText.of(query)
     text, tokens = read.text, read.tokens
-    head = next((place for place in outer(tokens, 0, len(tokens)) if tokens[place].keyword in _FORMS), None)
+    head = next(
+        (place for place in outer(tokens, 0, len(tokens)) if tokens[place].keyword in _FORMS), None
+    )
     if head is None or tokens[head].keyword not in ("SELECT", "ASK"):
         position = None if head is None else Position.at(text, tokens[head].start)
-        raise QueryError("expected a SELECT or ASK query", position=position, hint="its result is compared")
+        raise QueryError(
+            "expected a SELECT or ASK query", position=position, hint="its result is compared"
+        )
     check_braces(text, tokens)
     own = given_prefixes(prefixes)
     used = {decoded(text, token).partition(":")[0] for token in tokens if token.kind == "pname"}
     declared = {
-        decoded(text, following)[:-1] for token, following in pairwise(tokens[:head]) if token.keyword == "PREFIX"
+        decoded(text, following)[:-1]
+        for token, following in pairwise(tokens[:head])
+        if token.keyword == "PREFIX"
     }
     undeclared = {prefix: own[prefix] for prefix in own if prefix in used - declared}
     place, inserted = insert(tokens[:head], given_base(base), undeclared)
     prologue = text[:place] + inserted + text[place : tokens[head].start]
     if tokens[head].keyword == "ASK":
         rest = text[tokens[head].end :].lstrip()
-        return Select(prologue, "SELECT (1 AS ?answer) ", ("answer",), "", rest, slice="\nLIMIT 1", limit=1)
+        return Select(
+            prologue, "SELECT (1 AS ?answer) ", ("answer",), "", rest, slice="\nLIMIT 1", limit=1
+        )
     behind, variables = _projection(text, tokens, head)
     return Select(prologue, text[tokens[head].start : behind], variables, "", text[behind:])
 

@@ -14,16 +14,42 @@ from typing import Final
 
 from construct_messages.arguments import checked
 from construct_messages.errors import NotConstruct, Position, QueryError, UsageError
-from construct_messages.query.prologue import Prologue, given_base, given_prefixes, insert, usable_prefixes
+from construct_messages.query.prologue import (
+    Prologue,
+    given_base,
+    given_prefixes,
+    insert,
+    usable_prefixes,
+)
 from construct_messages.query.scope import group_keys, in_scope, values_variables
 from construct_messages.query.select import Select, unused
-from construct_messages.query.tokens import QueryText, Token, check_braces, closing, decoded, error, outer, tokenize
+from construct_messages.query.tokens import (
+    QueryText,
+    Token,
+    check_braces,
+    closing,
+    decoded,
+    error,
+    outer,
+    tokenize,
+)
 from construct_messages.query.triples import read_triples
 from construct_messages.query.written import Written
 from construct_messages.template import Nested, Pattern, Slot, Template, Variable
 
 _QUERIES: Final = ("CONSTRUCT", "SELECT", "ASK", "DESCRIBE")
-_UPDATES: Final = ("INSERT", "DELETE", "WITH", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY")
+_UPDATES: Final = (
+    "INSERT",
+    "DELETE",
+    "WITH",
+    "LOAD",
+    "CLEAR",
+    "DROP",
+    "CREATE",
+    "ADD",
+    "MOVE",
+    "COPY",
+)
 _CLAUSES: Final = {"ORDER": 0, "LIMIT": 1, "OFFSET": 1, "VALUES": 2}
 _SLICE: Final = ("LIMIT", "OFFSET")
 _LINE_BREAK: Final = re.compile(r"\r\n|\r|\n")
@@ -53,7 +79,9 @@ def _form(query: QueryText) -> tuple[int, str]:
             return index, keyword
         if keyword in _UPDATES:
             return index, "UPDATE"
-    raise error(query.text, len(query.text), "there is no CONSTRUCT, nor any other form of query or update")
+    raise error(
+        query.text, len(query.text), "there is no CONSTRUCT, nor any other form of query or update"
+    )
 
 
 @dataclass(frozen=True)
@@ -129,16 +157,25 @@ class ConstructQuery:
         added = values_variables(tokens[parts.values :])
         groups = (parts.group, *parts.named) if group_by else ()
         bound = {*added}.union(*(in_scope(tokens, place) for place in groups))
-        everywhere = {decoded(text, token)[1:]: None for token in tokens if token.kind == "variable"}
+        everywhere = {
+            decoded(text, token)[1:]: None for token in tokens if token.kind == "variable"
+        }
         variables = [name for name in mentioned if keys is None or name in keys or name in added]
         for name in (_variable_name(written) for written in group_by):
             if name not in everywhere:
-                raise QueryError(f"the query has no variable ?{name} to group by", hint=_choice(everywhere))
+                raise QueryError(
+                    f"the query has no variable ?{name} to group by", hint=_choice(everywhere)
+                )
             if keys is not None and name not in keys and name not in added:
-                message = f"?{name} is no key of the query's own GROUP BY, so it has no single value"
+                message = (
+                    f"?{name} is no key of the query's own GROUP BY, so it has no single value"
+                )
                 raise QueryError(message, hint=_choice({*keys, *added}))
             if keys is None and name not in bound:
-                raise QueryError(f"no solution of the query binds ?{name}, so it groups nothing", hint=_choice(bound))
+                raise QueryError(
+                    f"no solution of the query binds ?{name}, so it groups nothing",
+                    hint=_choice(bound),
+                )
             if name not in variables:
                 variables.append(name)
         # behind GROUP BY, only a sub-select lets what VALUES binds be projected
@@ -208,7 +245,9 @@ class _Parts:
             template = group
             if tokens[group - 1].keyword != "WHERE":
                 message = "expected WHERE before the pattern of the short form"
-                raise error(text, tokens[group].start, message, "write CONSTRUCT FROM <...> WHERE { ... }")
+                raise error(
+                    text, tokens[group].start, message, "write CONSTRUCT FROM <...> WHERE { ... }"
+                )
         else:
             found = f", found {following.text}" if following else ""
             place = following.start if following else len(text)
@@ -225,10 +264,18 @@ class _Parts:
         return tokens[self.template].end, tokens[self.behind - 1].start
 
     def select(
-        self, text: str, tokens: Sequence[Token], prologue: str, projection: str, variables: tuple[str, ...]
+        self,
+        text: str,
+        tokens: Sequence[Token],
+        prologue: str,
+        projection: str,
+        variables: tuple[str, ...],
     ) -> Select:
         """The pieces; each begins right behind the last token of the one before, with its white space and comments."""
-        ends = [tokens[index - 1].end for index in (self.behind, self.modifiers, self.order, self.slice, self.values)]
+        ends = [
+            tokens[index - 1].end
+            for index in (self.behind, self.modifiers, self.order, self.slice, self.values)
+        ]
         behind, modifiers, order, slice, values = ends
         breaks = "".join(_LINE_BREAK.findall(text, tokens[self.head].start, behind))
         space = _SPACE.match(text, behind)
@@ -263,7 +310,9 @@ def _where(text: str, tokens: Sequence[Token], index: int) -> tuple[tuple[int, .
         if index == len(tokens):
             raise error(text, len(text), "there is no WHERE group", "add WHERE { ... }")
         if not ok(tokens[index]):
-            raise error(text, tokens[index].start, f"expected {expected}, found {tokens[index].text}")
+            raise error(
+                text, tokens[index].start, f"expected {expected}, found {tokens[index].text}"
+            )
         index += 1
 
     def at(keyword: str) -> bool:
@@ -318,7 +367,9 @@ def _read_slice(tokens: Sequence[Token]) -> tuple[int | None, int]:
     return counts.get("LIMIT"), counts.get("OFFSET", 0)
 
 
-def _renumbered(patterns: Sequence[Pattern], names: Sequence[str], variables: Sequence[str]) -> Iterator[Pattern]:
+def _renumbered(
+    patterns: Sequence[Pattern], names: Sequence[str], variables: Sequence[str]
+) -> Iterator[Pattern]:
     """The patterns that need no other than these variables, by their indexes."""
     projected = {name: number for number, name in enumerate(variables)}
     index = {number: projected[name] for number, name in enumerate(names) if name in projected}

@@ -80,14 +80,23 @@ def group_keys(aggregation: Sequence[Token], order: Sequence[Token]) -> tuple[st
         depth += token.is_mark("(", "{") - token.is_mark(")", "}")
         if token.kind != "variable":
             continue
-        before = [part.kind if part.kind != "mark" else part.text for part in conditions[max(0, index - 2) : index]]
+        before = [
+            part.kind if part.kind != "mark" else part.text
+            for part in conditions[max(0, index - 2) : index]
+        ]
         is_alias = depth == 1 and conditions[index - 1].keyword == "AS"
         # engines take `GROUP BY (?v)` as `GROUP BY ?v`; in `GROUP BY STR(?v)` a name stands before the bracket
-        is_bracketed = depth == 1 and before[-1:] == ["("] and before[0] not in ("word", "pname", "iri")
+        is_bracketed = (
+            depth == 1 and before[-1:] == ["("] and before[0] not in ("word", "pname", "iri")
+        )
         if (
             depth == 0
             or is_alias
-            or (is_bracketed and conditions[index + 1 : index + 2] and conditions[index + 1].is_mark(")"))
+            or (
+                is_bracketed
+                and conditions[index + 1 : index + 2]
+                and conditions[index + 1].is_mark(")")
+            )
         ):
             keys[_name(token)] = None
     return tuple(keys)
@@ -101,7 +110,9 @@ def group_aliases(aggregation: Sequence[Token]) -> frozenset[str]:
     ['b']
     """
     return frozenset(
-        _name(token) for before, token in pairwise(aggregation) if before.keyword == "AS" and token.kind == "variable"
+        _name(token)
+        for before, token in pairwise(aggregation)
+        if before.keyword == "AS" and token.kind == "variable"
     )
 
 
@@ -199,7 +210,9 @@ def _behind_constraint(tokens: Sequence[Token], index: int, last: int, ends: dic
     return ends.get(index, index - 1) + 1
 
 
-def _projected(tokens: Sequence[Token], index: int, last: int, ends: dict[int, int]) -> set[str] | None:
+def _projected(
+    tokens: Sequence[Token], index: int, last: int, ends: dict[int, int]
+) -> set[str] | None:
     """Returns the variables that a sub-select projects, from the tokens after SELECT; None for all."""
     names: set[str] = set()
     while index < last and not tokens[index].is_mark("{"):

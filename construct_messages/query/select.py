@@ -84,29 +84,40 @@ class Select:
         if not bindings:
             return self
         tokens = tokenize(self.group)
-        around = {*self.variables, *_variables(self.dataset + self.aggregation + self.order + self.values)}
+        around = {
+            *self.variables,
+            *_variables(self.dataset + self.aggregation + self.order + self.values),
+        }
         mentioned = around | _variables(self.group)
         within = reached(tokens, 0)
         for name, term in bindings.items():
             if name not in mentioned:
                 listed = ", ".join(f"?{known}" for known in sorted(mentioned))
-                raise UsageError(f"the query has no variable ?{name} to bind", hint=f"use one of {listed}")
+                raise UsageError(
+                    f"the query has no variable ?{name} to bind", hint=f"use one of {listed}"
+                )
             if not term or has_blank(term):
                 what = f"the blank node {term}" if term else "nothing"
-                raise UsageError(f"?{name} cannot be bound to {what}", hint="bind it to an IRI or a literal")
+                raise UsageError(
+                    f"?{name} cannot be bound to {what}", hint="bind it to an IRI or a literal"
+                )
             if name not in around | within:
                 raise UsageError(
                     f"?{name} cannot be bound: it stands only in a sub-select that does not project it",
                     hint=f"project ?{name} there",
                 )
         for name in group_aliases(tokenize(self.aggregation)) & bindings.keys():
-            raise UsageError(f"?{name} cannot be bound: GROUP BY computes it", hint="compare it in HAVING")
+            raise UsageError(
+                f"?{name} cannot be bound: GROUP BY computes it", hint="compare it in HAVING"
+            )
         later = assigned(tokens, 0) & bindings.keys()
         first = _block({name: term for name, term in bindings.items() if name not in later})
         last = _block({name: term for name, term in bindings.items() if name in later})
         if tokens[1].keyword == "SELECT":
             return replace(self, group=f"{{ {first} {self.group} }}")
-        return replace(self, group=f"{{{first and ' '}{first}{self.group[1:-1]}{last}{last and ' '}}}")
+        return replace(
+            self, group=f"{{{first and ' '}{first}{self.group[1:-1]}{last}{last and ' '}}}"
+        )
 
     def sorted_by(self, names: Sequence[str]) -> Select:
         """The same solutions with those that are equal, as terms, on these variables next to each other.
@@ -129,10 +140,13 @@ class Select:
         """
         for name in names:
             if name not in self.variables:
-                raise UsageError(f"the solutions cannot be sorted by ?{name}, which is not projected")
+                raise UsageError(
+                    f"the solutions cannot be sorted by ?{name}, which is not projected"
+                )
         finer = ("STR", "DATATYPE", "LANG")
         conditions = "".join(
-            f" ?{name}" + "".join(f' COALESCE({function}(?{name}), "")' for function in finer) for name in names
+            f" ?{name}" + "".join(f' COALESCE({function}(?{name}), "")' for function in finer)
+            for name in names
         )
         return replace(self.nested(), order=f" ORDER BY{conditions}" if names else "")
 
@@ -147,7 +161,9 @@ class Select:
         projection = self.head.rstrip()
         # what follows may end with a comment, which must not swallow the braces
         end = "\n" if self.values.strip() else " "
-        inner = "".join((self.group, self.aggregation, self.order, self.slice, self.values.rstrip()))
+        inner = "".join(
+            (self.group, self.aggregation, self.order, self.slice, self.values.rstrip())
+        )
         return Select(
             prologue=self.prologue,
             head=f"SELECT {' '.join(f'?{name}' for name in self.variables)}{self.head[len(projection) :]}",
@@ -160,7 +176,10 @@ class Select:
     def _groups_first(self, keys: Sequence[str]) -> Select:
         """The groups as a sub-select, with the aggregates of ORDER BY; VALUES joins with them (section 18.2.4.3)."""
         taken = {
-            decoded(piece, token)[1:] for piece in self._pieces for token in tokenize(piece) if token.kind == "variable"
+            decoded(piece, token)[1:]
+            for piece in self._pieces
+            for token in tokenize(piece)
+            if token.kind == "variable"
         }
         tokens, order, done = tokenize(self.order), "", 0
         projected = [f"?{key}" for key in keys]
@@ -172,12 +191,16 @@ class Select:
             order, done = f"{order}{self.order[done:start]}?{name}", end
         projection = " ".join(projected) or f"(1 AS ?{unused('group', taken)})"
         group = f"{{ {{ SELECT {projection} WHERE {self.group}{self.aggregation} }} }}"
-        return replace(self, group=group, aggregation="", order=order + self.order[done:], keys=None)
+        return replace(
+            self, group=group, aggregation="", order=order + self.order[done:], keys=None
+        )
 
 
 def unused(name: str, taken: Collection[str]) -> str:
     """A variable's name that is not taken: this one, or this one with a number."""
-    return next(free for free in (name, *(f"{name}{n}" for n in range(len(taken) + 1))) if free not in taken)
+    return next(
+        free for free in (name, *(f"{name}{n}" for n in range(len(taken) + 1))) if free not in taken
+    )
 
 
 def _variables(text: str) -> set[str]:

@@ -97,7 +97,11 @@ def check_services(text: str | QueryText, policy: str | Collection[str]) -> None
     query = QueryText.of(text)
     for clause in services(query):
         if clause.iri is None or clause.iri not in allowed:
-            what = repr(query.text[clause.start : clause.end][:80]) if clause.iri is None else f"<{clause.iri}>"
+            what = (
+                repr(query.text[clause.start : clause.end][:80])
+                if clause.iri is None
+                else f"<{clause.iri}>"
+            )
             unknown = ", whose IRI cannot be told from the text," if clause.iri is None else ""
             raise Forbidden(
                 f"SERVICE {what}{unknown} is not allowed here",
@@ -170,7 +174,8 @@ def check_loads(text: str | QueryText, policy: str | Collection[str]) -> None:
                 )
         if _is_ambiguous(tokens):
             raise Forbidden(
-                "what LOAD reaches cannot be told from the text", hint="close every string, or leave LOAD out"
+                "what LOAD reaches cannot be told from the text",
+                hint="close every string, or leave LOAD out",
             )
 
 
@@ -236,7 +241,9 @@ def check_fetches(text: str | QueryText) -> None:
             )
 
 
-def _unsafe_function(query: QueryText, unsafe: tuple[str, ...], safe: Collection[str]) -> Token | None:
+def _unsafe_function(
+    query: QueryText, unsafe: tuple[str, ...], safe: Collection[str]
+) -> Token | None:
     """The first token that may name a function which reaches out, in whichever way an engine puts its IRI together."""
     tokens, names = query.tokens, _Names(query)
     nothing = Token("mark", "", 0)
@@ -256,7 +263,9 @@ def _unsafe_function(query: QueryText, unsafe: tuple[str, ...], safe: Collection
             following = tokens[index + 1] if index + 1 < len(tokens) else nothing
             if following.is_mark("("):
                 return token  # a procedure by its bare name
-            if before.text.endswith(":") and any(name.startswith(written or "-") for name in unsafe):
+            if before.text.endswith(":") and any(
+                name.startswith(written or "-") for name in unsafe
+            ):
                 return token  # the declaration of a part of such a namespace
     return None
 
@@ -280,8 +289,14 @@ def _clauses(query: QueryText) -> Iterator[ServiceClause]:
             silent = "SILENT" in (tail, following.keyword)
             name = second if tail == "" and silent else following
             known = tail in ("", "SILENT") and not name.text.upper().startswith("SILENT")
-            yield ServiceClause(names.resolve(name) if known else None, silent, name.start, name.end)
-        elif following.is_mark("{") and _begins_with_service(token) and not before.endswith(_BEFORE_NAMES):
+            yield ServiceClause(
+                names.resolve(name) if known else None, silent, name.start, name.end
+            )
+        elif (
+            following.is_mark("{")
+            and _begins_with_service(token)
+            and not before.endswith(_BEFORE_NAMES)
+        ):
             # a name stands before a brace in a legal query, too, as the last object of triples without a full stop
             yield ServiceClause(None, False, token.start, token.end)
 
@@ -322,7 +337,11 @@ class _Names:
         if self._unread:
             before = self._prologue
             self._prologue = Prologue.read(
-                self._text, self._unread, base=before.base, prefixes=before.prefixes, expansion=before.expansion
+                self._text,
+                self._unread,
+                base=before.base,
+                prefixes=before.prefixes,
+                expansion=before.expansion,
             )
             self._unread = []
         if self._glued and not _FAR.match(token.text):
@@ -363,14 +382,21 @@ def _is_ambiguous(tokens: Sequence[Token]) -> bool:
 
 
 def _ends_operand(token: Token) -> bool:
-    return token.kind in _OPERANDS or token.is_mark(*_CLOSING, ">>") or token.keyword.endswith(("TRUE", "FALSE"))
+    return (
+        token.kind in _OPERANDS
+        or token.is_mark(*_CLOSING, ">>")
+        or token.keyword.endswith(("TRUE", "FALSE"))
+    )
 
 
 def _pragmas(query: QueryText) -> Iterator[Token]:
     tokens = query.tokens
     if _is_ambiguous(tokens):
         if _PRAGMA.search(query.text):
-            yield from (Token("other", match.group(), match.start()) for match in _FETCHING.finditer(query.text))
+            yield from (
+                Token("other", match.group(), match.start())
+                for match in _FETCHING.finditer(query.text)
+            )
         return
     option = 0  # the depth of brackets behind OPTION
     before = ""

@@ -184,10 +184,17 @@ def check_braces(text: str, tokens: Sequence[Token]) -> None:
             open_braces.append(token)
         elif token.is_mark("}"):
             if not open_braces:
-                raise error(text, token.start, "this } closes nothing", "remove it, or add the { it belongs to")
+                raise error(
+                    text,
+                    token.start,
+                    "this } closes nothing",
+                    "remove it, or add the { it belongs to",
+                )
             open_braces.pop()
     if open_braces:
-        raise error(text, open_braces[-1].start, "this { is never closed", "add the } it belongs to")
+        raise error(
+            text, open_braces[-1].start, "this { is never closed", "add the } it belongs to"
+        )
 
 
 def closing(tokens: Sequence[Token], opening: int) -> int:

@@ -94,7 +94,9 @@ class _Reader:
         self._depth += 1
         if self._depth > _MOST_NESTED:
             message = f"the template nests more than {_MOST_NESTED} deep"
-            raise error(self._text, self._token.start, message, "name inner nodes by blank node labels")
+            raise error(
+                self._text, self._token.start, message, "name inner nodes by blank node labels"
+            )
 
     # --- quads and triples ------------------------------------------------------------------------------------------
 
@@ -223,7 +225,11 @@ class _Reader:
         """ReifiedTriple: `<< s p o ~ reifier >>` is its reifier."""
         self._deeper()
         self._next += 1
-        subject, predicate, object = self._inner(reified=True), self._verb(), self._inner(reified=True)
+        subject, predicate, object = (
+            self._inner(reified=True),
+            self._verb(),
+            self._inner(reified=True),
+        )
         stated = self._nested(subject, predicate, object)
         reifier = self._reifier(stated) if self._at("~") else self._reify(self._fresh(), stated)
         self._need(">>", "at the end of the reified triple")
@@ -253,7 +259,11 @@ class _Reader:
     def _triple_term(self) -> Slot:
         self._deeper()
         self._next += 1
-        subject, predicate, object = self._inner(reified=False), self._verb(), self._inner(reified=False)
+        subject, predicate, object = (
+            self._inner(reified=False),
+            self._verb(),
+            self._inner(reified=False),
+        )
         self._need(")>>", "at the end of the triple term")
         self._depth -= 1
         return self._nested(subject, predicate, object)
@@ -310,7 +320,9 @@ class _Reader:
         if suffix.kind == "language":
             self._next += 1
             language, _, direction = suffix.text[1:].partition("--")
-            return Constant(self._legal(suffix, literal, value, language=language, direction=direction or None))
+            return Constant(
+                self._legal(suffix, literal, value, language=language, direction=direction or None)
+            )
         if self._take("^^"):
             if self._token.kind not in ("iri", "pname"):
                 raise self._refused("expected the IRI of a datatype")
@@ -319,7 +331,9 @@ class _Reader:
             return Constant(literal(value, datatype=self._prologue.iri(self._text, suffix)[1:-1]))
         return Constant(self._legal(token, literal, value))
 
-    def _legal(self, token: Token, make: Callable[..., T], *values: str, **options: str | None) -> T:
+    def _legal(
+        self, token: Token, make: Callable[..., T], *values: str, **options: str | None
+    ) -> T:
         try:
             return make(*values, **options)
         except TermError as problem:

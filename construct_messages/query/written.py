@@ -33,7 +33,13 @@ class Written:
     prefixes: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, text: str, template: tuple[int, int] | None, base: str | None, prefixes: Mapping[str, str]) -> Written:
+    def of(
+        cls,
+        text: str,
+        template: tuple[int, int] | None,
+        base: str | None,
+        prefixes: Mapping[str, str],
+    ) -> Written:
         """The query with these offsets of the inside of its template; None: in the short form there is none.
 
         >>> Written.of("CONSTRUCT { ?s ?p ?o }\\nWHERE {}", (11, 21), None, {}).text
@@ -47,7 +53,9 @@ class Written:
     def refusal(self) -> SyntaxError | None:
         """Returns why the embedded engine refuses the query; None: it does not."""
         try:
-            ox.Store().query(names_in_full(self.text), base_iri=self.base, prefixes=dict(self.prefixes))
+            ox.Store().query(
+                names_in_full(self.text), base_iri=self.base, prefixes=dict(self.prefixes)
+            )
         except SyntaxError as error:
             return error
         except (OSError, RuntimeError, ValueError):

@@ -59,7 +59,13 @@ class CanonicalContent:
             namespace, prefix, shown_key = _parts(key)
             if prefix:  # an attribute without a prefix is in no namespace
                 used[prefix] = namespace
-            written.append((namespace, shown_key.rpartition(":")[2], f' {shown_key}="{value.translate(_ATTRIBUTE)}"'))
+            written.append(
+                (
+                    namespace,
+                    shown_key.rpartition(":")[2],
+                    f' {shown_key}="{value.translate(_ATTRIBUTE)}"',
+                )
+            )
         changed = []
         declarations = []
         for prefix, namespace in sorted(used.items()):
@@ -70,7 +76,9 @@ class CanonicalContent:
                 declarations.append(f' {declared}="{namespace.translate(_ATTRIBUTE)}"')
         self._open.append((shown, changed))
         self.depth += 1
-        self._write("".join(("<", shown, *declarations, *(text for *_, text in sorted(written)), ">")))
+        self._write(
+            "".join(("<", shown, *declarations, *(text for *_, text in sorted(written)), ">"))
+        )
 
     def end(self) -> None:
         """Writes an end tag."""

@@ -25,10 +25,19 @@ class NTriplesFile:
     """
 
     def __init__(
-        self, file: Any, base: str | None = None, limits: Limits | None = None, *, lenient: bool = False
+        self,
+        file: Any,
+        base: str | None = None,
+        limits: Limits | None = None,
+        *,
+        lenient: bool = False,
     ) -> None:
         self._file, self._parser = file, RdfXmlParser(base, limits, lenient=lenient)
-        self._text, self._place, self._ended = b"", 0, False  # what is not read yet begins at the place
+        self._text, self._place, self._ended = (
+            b"",
+            0,
+            False,
+        )  # what is not read yet begins at the place
 
     @property
     def prefixes(self) -> dict[str, str]:

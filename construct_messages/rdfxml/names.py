@@ -29,7 +29,18 @@ _CONTEXT: Final = {
 
 # section 6.2.2 to 6.2.7, by local name
 CORE: Final = frozenset(
-    ("RDF", "ID", "about", "annotation", "annotationNodeID", "parseType", "resource", "nodeID", "datatype", "version")
+    (
+        "RDF",
+        "ID",
+        "about",
+        "annotation",
+        "annotationNodeID",
+        "parseType",
+        "resource",
+        "nodeID",
+        "datatype",
+        "version",
+    )
 )
 OLD: Final = frozenset(("aboutEach", "aboutEachPrefix", "bagID"))
 _UNQUALIFIED: Final = frozenset(("ID", "about", "parseType", "resource", "type", "version"))
@@ -85,7 +96,9 @@ class Names:
     def _name_of_element(self, name: str) -> str:
         namespace, *rest = name.split(SEPARATOR)
         if not rest:
-            self._fail(f"the element {shortened(name)} is in no namespace: declare its prefix, or a default one")
+            self._fail(
+                f"the element {shortened(name)} is in no namespace: declare its prefix, or a default one"
+            )
         local, *prefix = rest
         if prefix and prefix[0].lower().startswith("xml"):
             self._fail(f"the element {prefix[0]}:{local}: names that begin with xml are reserved")
@@ -98,7 +111,9 @@ class Names:
             if name.lower().startswith("xml"):
                 return self._remember(self._attributes, name, _RESERVED)
             if name not in _UNQUALIFIED:
-                self._fail(f"the attribute {shortened(name)} is in no namespace: declare a prefix, and write it")
+                self._fail(
+                    f"the attribute {shortened(name)} is in no namespace: declare a prefix, and write it"
+                )
             namespace, local, prefix = RDF, name, []
         else:
             local, *prefix = rest

@@ -55,7 +55,9 @@ class RdfXmlError(SyntaxError):
     """
 
     def __init__(self, reason: str, line: int, column: int, *, ends_early: bool = False) -> None:
-        super().__init__(f"Parser error at line {line} column {column}: {reason}", (None, line, column, None))
+        super().__init__(
+            f"Parser error at line {line} column {column}: {reason}", (None, line, column, None)
+        )
         self.ends_early = ends_early
 
 
@@ -98,7 +100,9 @@ class RdfXmlParser:
     <http://example.org/s> <urn:a:p> "o" .
     """
 
-    def __init__(self, base: str | None = None, limits: Limits | None = None, *, lenient: bool = False) -> None:
+    def __init__(
+        self, base: str | None = None, limits: Limits | None = None, *, lenient: bool = False
+    ) -> None:
         self.prefixes: dict[str, str] = {}
         self._limits = limits = limits or Limits()
         self._most = _LEAST if limits.characters is None else limits.characters
@@ -107,15 +111,26 @@ class RdfXmlParser:
         self._places = array("Q")  # of their statements
         self._pieces: deque[tuple[int, array[int]]] = deque([(0, self._places)], maxlen=_KEPT)
         self._productions = Productions(
-            base, self._state, self._spend, self._enter_base, self._fail, self._warn, lenient=lenient
+            base,
+            self._state,
+            self._spend,
+            self._enter_base,
+            self._fail,
+            self._warn,
+            lenient=lenient,
         )
         # what may hold the XML declaration; and how many lines and columns that which replaced it has too few
         self._head: bytes | None = b"" if limits.doctype else None
         self._shift = 0, 0
         self._ended_at = 1, 1  # the line and column after what was parsed
-        self._piece, self._fed = (0, b""), 0  # what is being parsed, and where it begins in what expat was fed
+        self._piece, self._fed = (
+            (0, b""),
+            0,
+        )  # what is being parsed, and where it begins in what expat was fed
         self._warned = False
-        self._failure: RdfXmlError | None = None  # of an element; what is not well-formed behind it, goes before it
+        self._failure: RdfXmlError | None = (
+            None  # of an element; what is not well-formed behind it, goes before it
+        )
         self._expat = self._new_expat(None if limits.doctype else "utf-8")
 
     def feed(self, data: bytes) -> bytes:
@@ -258,7 +273,9 @@ class RdfXmlParser:
             place = self._shifted(error.lineno, error.offset + 1)
             if error.code in _EARLY_ENDS:
                 place = self._after(data)
-                raise RdfXmlError(f"the document ends early: {reason}", *place, ends_early=True) from error
+                raise RdfXmlError(
+                    f"the document ends early: {reason}", *place, ends_early=True
+                ) from error
             raise RdfXmlError(f"not well-formed XML: {reason}", *place) from error
         if self._failure is not None:
             raise self._failure
@@ -274,13 +291,19 @@ class RdfXmlParser:
         """The place after the next data."""
         line, column = self._ended_at
         *lines, last = data.rsplit(b"\n", 1)
-        return line + data.count(b"\n"), (1 if lines else column) + len(last.translate(None, _CONTINUATION))
+        return line + data.count(b"\n"), (1 if lines else column) + len(
+            last.translate(None, _CONTINUATION)
+        )
 
     def _external_dtd(self) -> int:
         self._fail("the DOCTYPE needs an external DTD, and none is ever fetched: leave it out")
 
-    def _external_entity(self, _context: str, _base: str | None, system: str | None, _public: str | None) -> int:
-        self._fail(f"an entity stands for {system or 'what is elsewhere'}, and nothing is ever fetched: write its text")
+    def _external_entity(
+        self, _context: str, _base: str | None, system: str | None, _public: str | None
+    ) -> int:
+        self._fail(
+            f"an entity stands for {system or 'what is elsewhere'}, and nothing is ever fetched: write its text"
+        )
 
     def _skipped_entity(self, name: str, is_parameter_entity: bool) -> None:
         # what a parameter entity would declare is undefined then
@@ -289,7 +312,9 @@ class RdfXmlParser:
 
     def _declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
         if encoding is not None and encoding.lower() != "utf-8":
-            raise RdfXmlError(f"the encoding is {encoding}; write UTF-8, and say so or nothing", 1, 1)
+            raise RdfXmlError(
+                f"the encoding is {encoding}; write UTF-8, and say so or nothing", 1, 1
+            )
 
     def _doctype(self, *_: object) -> None:
         before, data = self._piece
@@ -300,7 +325,9 @@ class RdfXmlParser:
 
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:
         if self._limits.open is not None and len(attributes) > self._limits.open:
-            raise LimitExceeded(f"{self._limits.name}: an element has more than {self._limits.open} attributes")
+            raise LimitExceeded(
+                f"{self._limits.name}: an element has more than {self._limits.open} attributes"
+            )
         self._open()
         if self._failure is None:
             try:

@@ -92,7 +92,9 @@ class _Element:
     text: list[str] = field(default_factory=list)
     members: int = 0  # rdf:li so far
     cell: str = ""  # the last one of a collection
-    outside: list[tuple[str, str, str]] | None = None  # where the statements around a triple term go
+    outside: list[tuple[str, str, str]] | None = (
+        None  # where the statements around a triple term go
+    )
 
 
 class Productions:
@@ -126,7 +128,9 @@ class Productions:
         self._state, self._spend, self._enter_base = state, spend, enter_base
         self._fail, self._warn, self._lenient = fail, warn, lenient
         self._elements = [_Element(_Kind.DOCUMENT, _Context(base))]
-        self._collected: list[tuple[str, str, str]] | None = None  # the statements of a triple term that is open
+        self._collected: list[tuple[str, str, str]] | None = (
+            None  # the statements of a triple term that is open
+        )
         self._triple_terms = self._blank_nodes = 0
         self._ids: set[str] = set()
         self._names = Names(fail)
@@ -222,7 +226,9 @@ class Productions:
             if parent.datatype:
                 self._fail("an element in a property with an rdf:datatype, whose value is text")
             if "".join(parent.text).strip(" \t\r\n"):
-                self._fail(f"an element beside the text {shortened(''.join(parent.text).strip())!r}")
+                self._fail(
+                    f"an element beside the text {shortened(''.join(parent.text).strip())!r}"
+                )
             parent.text.clear()
         syntax = found.syntax
         for name in syntax:
@@ -235,7 +241,9 @@ class Productions:
         elif "nodeID" in syntax:
             subject = self._named_blank("nodeID", syntax["nodeID"])
         else:
-            subject = self._identified(syntax["ID"], context) if "ID" in syntax else self._new_blank()
+            subject = (
+                self._identified(syntax["ID"], context) if "ID" in syntax else self._new_blank()
+            )
         if parent.kind is _Kind.PROPERTY:
             parent.object = subject
         elif parent.kind is _Kind.COLLECTION:
@@ -245,7 +253,9 @@ class Productions:
         self._make_properties(subject, context, found.properties)
         return _Element(_Kind.NODE, context, subject)
 
-    def _property(self, parent: _Element, iri: str, context: _Context, found: Attributes) -> _Element:
+    def _property(
+        self, parent: _Element, iri: str, context: _Context, found: Attributes
+    ) -> _Element:
         """Production propertyElt: which of them it is."""
         if iri in _NO_PROPERTIES:
             self._fail(f"rdf:{iri.removeprefix(RDF)} is no property element")
@@ -264,7 +274,10 @@ class Productions:
             element.annotations.append(self._iri(annotation, context))
         if (annotation := syntax.pop("annotationNodeID", None)) is not None:
             element.annotations.append(self._named_blank("annotationNodeID", annotation))
-        others = [*(f"rdf:{name}" for name in syntax), *(f"<{property}>" for property, _ in found.properties)]
+        others = [
+            *(f"rdf:{name}" for name in syntax),
+            *(f"<{property}>" for property, _ in found.properties),
+        ]
         exclusive = {"parseType", "resource", "nodeID", "datatype"} & syntax.keys()
         if len(exclusive) > 1 or (exclusive & {"parseType", "datatype"} and len(others) > 1):
             self._fail(f"{' and '.join(others)}: a property has one value")
@@ -287,7 +300,9 @@ class Productions:
         elif parse_type == "Triple":
             if element.context.version < "1.2":
                 # as the test rdf12-xml-tt-01 of the W3C has it
-                self._warn('rdf:parseType="Triple" is ignored: the document has no rdf:version="1.2"')
+                self._warn(
+                    'rdf:parseType="Triple" is ignored: the document has no rdf:version="1.2"'
+                )
                 element.kind = _Kind.IGNORED
                 return
             self._triple_terms += 1
@@ -297,7 +312,9 @@ class Productions:
         else:
             element.kind, self.content = _Kind.LITERAL, CanonicalContent(self._spend)
 
-    def _start_empty(self, element: _Element, syntax: dict[str, str], properties: list[tuple[str, str]]) -> None:
+    def _start_empty(
+        self, element: _Element, syntax: dict[str, str], properties: list[tuple[str, str]]
+    ) -> None:
         """Production emptyPropertyElt, where it has a value."""
         if "resource" in syntax:
             object = self._iri(syntax["resource"], element.context)
@@ -337,10 +354,14 @@ class Productions:
             self._spend(len(subject) + len(predicate) + len(object))
             self._collected.append((subject, predicate, object))
 
-    def _make_properties(self, subject: str, context: _Context, properties: list[tuple[str, str]]) -> None:
+    def _make_properties(
+        self, subject: str, context: _Context, properties: list[tuple[str, str]]
+    ) -> None:
         """Production propertyAttr."""
         for property, value in properties:
-            object = self._iri(value, context) if property == _TYPE else self._literal(value, context)
+            object = (
+                self._iri(value, context) if property == _TYPE else self._literal(value, context)
+            )
             self._make(subject, self._absolute(property), object)
 
     def _append(self, collection: _Element, node: str) -> None:
@@ -395,7 +416,9 @@ class Productions:
 
     def _ncname(self, attribute: str, name: str) -> str:
         if not _NCNAME.fullmatch(name):
-            self._fail(f"rdf:{attribute}={shortened(name)!r} is no name: it has letters, digits, '.', '-' and '_'")
+            self._fail(
+                f"rdf:{attribute}={shortened(name)!r} is no name: it has letters, digits, '.', '-' and '_'"
+            )
         return name
 
     def _literal(self, text: str, context: _Context = _Context(), datatype: str = "") -> str:  # noqa: B008 - immutable
@@ -405,7 +428,9 @@ class Productions:
         if not context.language:
             return quoted
         if not _LANGTAG.fullmatch(context.language):
-            self._fail(f"xml:lang={shortened(context.language)!r} is no language tag, such as en or pt-BR")
+            self._fail(
+                f"xml:lang={shortened(context.language)!r} is no language tag, such as en or pt-BR"
+            )
         return f"{quoted}@{context.language}{f'--{context.direction}' if context.direction else ''}"
 
     def _changed(self, context: _Context, said: dict[str, str]) -> _Context:

@@ -44,7 +44,12 @@ class NewDecoder(Protocol):
     """A factory of decoders of one format: their class."""
 
     def __call__(
-        self, variables: tuple[str, ...], *, response: int = 0, scope: str = "d", lenience: Lenience | None = None
+        self,
+        variables: tuple[str, ...],
+        *,
+        response: int = 0,
+        scope: str = "d",
+        lenience: Lenience | None = None,
     ) -> Decoder:
         """A decoder for one document.
 
@@ -86,7 +91,9 @@ def check_head(kind: str, declared: Collection[str], variables: Sequence[str]) -
         given = shown(", ".join(map(repr, list(declared)[:20]))) or "none"
         raise IncompleteResult(f"the {kind} result is not for {wanted}: its variables are {given}")
     if len(declared) > len(variables) + MOST_COLUMNS:
-        raise IncompleteResult(f"the {kind} result has {len(declared)} variables, and {len(variables)} were asked for")
+        raise IncompleteResult(
+            f"the {kind} result has {len(declared)} variables, and {len(variables)} were asked for"
+        )
 
 
 def excerpt(data: bytes) -> str:

@@ -20,7 +20,9 @@ _PARTIAL: Final = re.compile(
 )
 _WHOLE: Final = re.compile(rf"{_OF_A_RESULT}(?:complete|completed|exhaustive){_OF_A_RESULT}")
 _STATE: Final = re.compile(r"status|state|warnings?")
-_SAID: Final = re.compile(r"\b(?:incomplete|partial|truncat|timed[ _-]?out|cancel+ed)", re.IGNORECASE)
+_SAID: Final = re.compile(
+    r"\b(?:incomplete|partial|truncat|timed[ _-]?out|cancel+ed)", re.IGNORECASE
+)
 _NO: Final = ("", "0", "false", "no", "none", "null")
 
 
@@ -66,7 +68,11 @@ def _says_incomplete(name: str, value: Any) -> bool:
         return tells_of_a_part(str(value))
     if _PARTIAL.fullmatch(name):
         return _is_yes(value)
-    return _WHOLE.fullmatch(name) is not None and not isinstance(value, dict | list) and not _is_yes(value)
+    return (
+        _WHOLE.fullmatch(name) is not None
+        and not isinstance(value, dict | list)
+        and not _is_yes(value)
+    )
 
 
 def _is_yes(value: Any) -> bool:

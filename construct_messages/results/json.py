@@ -19,7 +19,17 @@ from construct_messages.errors import IncompleteResult, TermError, shown
 from construct_messages.results import DEEPEST, excerpt
 from construct_messages.results.json_frame import MALFORMED, SPACE, Frame, Scanner
 from construct_messages.solutions import Solutions
-from construct_messages.terms import NEEDS_ESCAPE, UNBOUND, USUAL_IRI, Lenience, Term, blank, iri, literal, triple
+from construct_messages.terms import (
+    NEEDS_ESCAPE,
+    UNBOUND,
+    USUAL_IRI,
+    Lenience,
+    Term,
+    blank,
+    iri,
+    literal,
+    triple,
+)
 
 
 class _Iri(msgspec.Struct, tag_field="type", tag="uri", gc=False):
@@ -93,7 +103,12 @@ class JsonDecoder:
     """
 
     def __init__(
-        self, variables: tuple[str, ...], *, response: int = 0, scope: str = "d", lenience: Lenience | None = None
+        self,
+        variables: tuple[str, ...],
+        *,
+        response: int = 0,
+        scope: str = "d",
+        lenience: Lenience | None = None,
     ) -> None:
         self._response = response
         self._scope, self._lenience = scope, lenience
@@ -127,7 +142,9 @@ class JsonDecoder:
         if self._solutions is None:
             raise self._frame.no_solutions()
         if not self._is_behind:
-            raise IncompleteResult(f"the JSON result ends before its end, after {self._count} whole solutions")
+            raise IncompleteResult(
+                f"the JSON result ends before its end, after {self._count} whole solutions"
+            )
         self._frame.close(self._count)
         return []
 
@@ -204,7 +221,9 @@ class JsonDecoder:
             return []  # the cut was wrong, or the JSON is: `_last_end` tells
 
     def _malformed(self, reason: str) -> IncompleteResult:
-        return IncompleteResult(f"the JSON result is damaged behind solution {self._count}: {shown(reason)}")
+        return IncompleteResult(
+            f"the JSON result is damaged behind solution {self._count}: {shown(reason)}"
+        )
 
     # --- terms ---
 
@@ -238,7 +257,9 @@ class JsonDecoder:
                     suffixes = list(map(self._suffixes.__getitem__, map(_literal_kind, values)))
                 except TermError:
                     return None  # term by term, the error gets its number
-                return [Term(f'"{text}"{suffix}') for text, suffix in zip(texts, suffixes, strict=True)]
+                return [
+                    Term(f'"{text}"{suffix}') for text, suffix in zip(texts, suffixes, strict=True)
+                ]
         return None
 
     def _term(self, value: _Value | None) -> Term:
@@ -278,7 +299,9 @@ class JsonDecoder:
         return Term("".join((*opened, self._term(value), _CLOSE * len(opened))))
 
 
-def _decoder(variables: tuple[str, ...], declared: tuple[str, ...]) -> msgspec.json.Decoder[list[Any]]:
+def _decoder(
+    variables: tuple[str, ...], declared: tuple[str, ...]
+) -> msgspec.json.Decoder[list[Any]]:
     """Returns a decoder of solutions; a value for an unknown variable is an error.
 
     It gives the field `v0` for the first variable, and so on.
@@ -287,7 +310,9 @@ def _decoder(variables: tuple[str, ...], declared: tuple[str, ...]) -> msgspec.j
     names = {f"v{index}": name for index, name in enumerate((*variables, *others))}
     kinds = [*[_Value | None] * len(variables), *[msgspec.Raw] * len(others)]
     fields = [(field, kind, None) for field, kind in zip(names, kinds, strict=True)]
-    solution = msgspec.defstruct("Solution", fields, rename=names, gc=False, forbid_unknown_fields=True)
+    solution = msgspec.defstruct(
+        "Solution", fields, rename=names, gc=False, forbid_unknown_fields=True
+    )
     return msgspec.json.Decoder(list[solution])  # type: ignore[valid-type] # made above
 
 
@@ -301,7 +326,9 @@ class _Suffixes(dict[tuple[str | None, str | None, str | None], str]):
     def __missing__(self, kind: tuple[str | None, str | None, str | None]) -> str:
         datatype, language, direction = kind
         passed = self._lenience and self._lenience.passed
-        term = literal("", datatype=datatype, language=language, direction=direction, lenience=self._lenience)
+        term = literal(
+            "", datatype=datatype, language=language, direction=direction, lenience=self._lenience
+        )
         if self._lenience is None or self._lenience.passed == passed:  # each that is passed counts
             self[kind] = term[2:]
         return term[2:]

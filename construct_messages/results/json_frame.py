@@ -24,7 +24,9 @@ MALFORMED: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _BOM: Final = b"\xef\xbb\xbf"
 _BINDINGS: Final = ["results", "bindings"]
-_STRING: Final = rb'(?:[^"\\]++|\\.)*+("?)'  # behind its first quote; without the last where it is not whole yet
+_STRING: Final = (
+    rb'(?:[^"\\]++|\\.)*+("?)'  # behind its first quote; without the last where it is not whole yet
+)
 _REST: Final = re.compile(_STRING, re.DOTALL)
 _TOKEN: Final = re.compile(rb'[{}\[\]:]|"' + _STRING, re.DOTALL)
 
@@ -102,7 +104,12 @@ class Frame:
                 self._string = base + place
             elif token == b":":
                 self._name(base + place)
-            elif token == b"[" and self._scanner.depth == 3 and self._path == _BINDINGS and self._follows_colon:
+            elif (
+                token == b"["
+                and self._scanner.depth == 3
+                and self._path == _BINDINGS
+                and self._follows_colon
+            ):
                 del self._text[base + place + 1 :]
                 self._before = len(self._text)
                 self._check_size()
@@ -117,7 +124,9 @@ class Frame:
         Raises:
             IncompleteResult: this is no results document, or one with other variables, or it tells of a failure.
         """
-        return self._read(bytes(self._text) + b"]}}", f"before its solutions: {excerpt(bytes(self._text))}")
+        return self._read(
+            bytes(self._text) + b"]}}", f"before its solutions: {excerpt(bytes(self._text))}"
+        )
 
     def close(self, count: int) -> None:
         """Says that this was all of it.
@@ -128,7 +137,10 @@ class Frame:
         Raises:
             IncompleteResult: see `declared`.
         """
-        self._read(bytes(self._text), f"behind its {count} solutions: {excerpt(bytes(self._text[self._before :]))}")
+        self._read(
+            bytes(self._text),
+            f"behind its {count} solutions: {excerpt(bytes(self._text[self._before :]))}",
+        )
 
     def no_solutions(self) -> IncompleteResult:
         """The error for a document that ends like this."""
@@ -136,7 +148,9 @@ class Frame:
         try:
             whole = msgspec.json.decode(text.removeprefix(_BOM))
         except MALFORMED:
-            return IncompleteResult(f"the JSON result ends before its first solution: {excerpt(text)}")
+            return IncompleteResult(
+                f"the JSON result ends before its first solution: {excerpt(text)}"
+            )
         if isinstance(whole, dict) and "boolean" in whole:
             return IncompleteResult("expected the solutions of a SELECT, got the result of an ASK")
         return IncompleteResult(f"the JSON result has no results.bindings: {excerpt(text)}")
@@ -147,11 +161,15 @@ class Frame:
         if beginning and not _BOM.startswith(self._text):
             self._has_begun = True
             if not beginning.startswith(b"{"):
-                raise IncompleteResult(f"expected a JSON object in UTF-8, got {excerpt(bytes(self._text))}")
+                raise IncompleteResult(
+                    f"expected a JSON object in UTF-8, got {excerpt(bytes(self._text))}"
+                )
 
     def _check_size(self) -> None:
         if len(self._text) > AROUND_LIMIT:
-            raise IncompleteResult(f"the JSON result has more than {AROUND_LIMIT} bytes around its solutions")
+            raise IncompleteResult(
+                f"the JSON result has more than {AROUND_LIMIT} bytes around its solutions"
+            )
 
     def _name(self, colon: int) -> None:
         """Takes the last string for the name of a member."""
@@ -159,14 +177,18 @@ class Frame:
         if self._string is None or not 1 <= depth <= 2 or len(self._path) < depth - 1:
             return
         try:
-            name = msgspec.json.decode(bytes(self._text[self._string : colon]).rstrip(SPACE), type=str)
+            name = msgspec.json.decode(
+                bytes(self._text[self._string : colon]).rstrip(SPACE), type=str
+            )
         except MALFORMED as error:
             raise IncompleteResult(f"the JSON result is damaged: {shown(str(error))}") from error
         self._string = None
         self._path[depth - 1 :] = [name]
         if depth == 1 or self._path[0] in ("head", "results"):
             if tuple(self._path) in self._names:
-                raise IncompleteResult(f"the JSON result is damaged: its member {shown(name)!r} comes twice")
+                raise IncompleteResult(
+                    f"the JSON result is damaged: its member {shown(name)!r} comes twice"
+                )
             self._names.add(tuple(self._path))
 
     def _read(self, text: bytes, place: str) -> tuple[str, ...]:
@@ -175,7 +197,11 @@ class Frame:
         except MALFORMED as error:
             raise IncompleteResult(f"the JSON result is damaged {place}") from error
         results, head = document.get("results"), document.get("head") or {}
-        if not isinstance(results, dict) or results.get("bindings") != [] or not isinstance(head, dict):
+        if (
+            not isinstance(results, dict)
+            or results.get("bindings") != []
+            or not isinstance(head, dict)
+        ):
             raise IncompleteResult(f"the JSON result is damaged {place}")
         check_members("JSON", document)
         names = head.get("vars")

@@ -33,9 +33,13 @@ _ROWS: Final = re.compile(rb"\t([^\n]*+)\n")
 
 # Columns are looked at as one text, with a line feed before each field. A field is a term in canonical form, or empty.
 _CANONICAL: Final = rf"(?:\n(?:{CANONICAL_IRI}|{CANONICAL_LITERAL}|))*+"
-_CANONICAL_ASCII: Final = re.compile(rf"(?:\n(?:{CANONICAL_ASCII_IRI}|{CANONICAL_ASCII_LITERAL}|))*+".encode("ascii"))
+_CANONICAL_ASCII: Final = re.compile(
+    rf"(?:\n(?:{CANONICAL_ASCII_IRI}|{CANONICAL_ASCII_LITERAL}|))*+".encode("ascii")
+)
 _ASCII: Final = bytes(range(0x80))
-_IN_IRI: Final = bytes(code for code in _ASCII if re.match(f"[{ASCII_CHARS}?#%]", chr(code))).translate(None, b":@")
+_IN_IRI: Final = bytes(
+    code for code in _ASCII if re.match(f"[{ASCII_CHARS}?#%]", chr(code))
+).translate(None, b":@")
 _OTHER_CHARS: Final = f"[{OTHER_CHARS}]*+"
 _IN_STRING: Final = bytes(code for code in range(0x100) if code >= 0x20 and code not in b'"\\\x7f')
 _NO_CHARACTERS: Final = ("\ufffe".encode(), "\uffff".encode())
@@ -67,13 +71,20 @@ class TsvDecoder:
     """
 
     def __init__(
-        self, variables: tuple[str, ...], *, response: int = 0, scope: str = "d", lenience: Lenience | None = None
+        self,
+        variables: tuple[str, ...],
+        *,
+        response: int = 0,
+        scope: str = "d",
+        lenience: Lenience | None = None,
     ) -> None:
         self._variables = variables
         self._response = response
         self._scope, self._lenience = scope, lenience
         self._terms = _Terms(scope, lenience)
-        self._indexes: list[int] | None = None  # where the variables' columns are, once the header has come
+        self._indexes: list[int] | None = (
+            None  # where the variables' columns are, once the header has come
+        )
         self._width = 0
         self._line = 1  # the number of the next line
         self._rest: list[bytes] = []
@@ -108,7 +119,9 @@ class TsvDecoder:
         places = {name: index for index, name in enumerate(names)}
         check_head("TSV", places, self._variables)
         if len(places) < len(names):
-            raise IncompleteResult(f"the TSV result has a variable twice in its header: {excerpt(line)}")
+            raise IncompleteResult(
+                f"the TSV result has a variable twice in its header: {excerpt(line)}"
+            )
         self._indexes = [places[variable] for variable in self._variables]
         self._width = len(names)
         self._line = 2
@@ -128,7 +141,9 @@ class TsvDecoder:
         fields = _ROWS.split(block)
         own, keys = fields[:-1:2], fields[1::2]
         rows = {key: key.split(b"\t") for key in dict.fromkeys(keys)}
-        if len(rows) * _WORTH > len(keys) or any(len(row) != self._width - 1 for row in rows.values()):
+        if len(rows) * _WORTH > len(keys) or any(
+            len(row) != self._width - 1 for row in rows.values()
+        ):
             return None
         if b"\n" in b"".join(fields[::2]):  # a line of one field
             return None
@@ -165,12 +180,20 @@ class TsvDecoder:
             return self._one_by_one(column)
         if terms is fields:
             return column
-        return terms if fields is column else list(map(dict(zip(fields, terms, strict=True)).__getitem__, column))
+        return (
+            terms
+            if fields is column
+            else list(map(dict(zip(fields, terms, strict=True)).__getitem__, column))
+        )
 
     def _in_bulk(self, fields: list[bytes]) -> list[bytes] | None:
         """The terms of fields that are all of one kind (`fields` itself where they are canonical); else None."""
         text = b"\n" + b"\n".join(fields)
-        if _is_web_iris(text, len(fields)) or _is_literals(text, len(fields)) or _is_canonical(text):
+        if (
+            _is_web_iris(text, len(fields))
+            or _is_literals(text, len(fields))
+            or _is_canonical(text)
+        ):
             return fields
         if _BLANK.fullmatch(text):
             return text.replace(b"_:", b"_:" + self._scope.encode())[1:].split(b"\n")
@@ -185,7 +208,8 @@ class TsvDecoder:
             terms.extend(map(self._terms.__getitem__, column))
         except TermError as error:
             raise IncompleteResult(
-                f"line {self._line + len(terms)} of the TSV result: {shown(error.message)}", hint=error.hint
+                f"line {self._line + len(terms)} of the TSV result: {shown(error.message)}",
+                hint=error.hint,
             ) from error
         return terms
 
@@ -193,7 +217,9 @@ class TsvDecoder:
         counts = enumerate((line.count(b"\t") + 1 for line in block.split(b"\n")), self._line)
         number, count = next((number, count) for number, count in counts if count != self._width)
         line = block.split(b"\n")[number - self._line]
-        return IncompleteResult(f"line {number} of the TSV result has {count} of {self._width} fields: {excerpt(line)}")
+        return IncompleteResult(
+            f"line {number} of the TSV result has {count} of {self._width} fields: {excerpt(line)}"
+        )
 
 
 class _Terms(dict[bytes, bytes]):
@@ -235,7 +261,10 @@ def _is_web_iris(text: bytes, count: int) -> bool:
         rest = rest.translate(None, others)
     return (
         # one colon in each, the scheme's, or else a host without user and port
-        (rest == b"\n<:>" * count or (rest.translate(None, b":@") == b"\n<>" * count and not _ODD_HOST.search(text)))
+        (
+            rest == b"\n<:>" * count
+            or (rest.translate(None, b":@") == b"\n<>" * count and not _ODD_HOST.search(text))
+        )
         and not (b"#" in text and _TWO_FRAGMENTS.search(text))
         and not (b"%" in text and _NO_ENCODING.search(text))
     )
@@ -249,7 +278,9 @@ def _is_literals(text: bytes, count: int) -> bool:
         and text.translate(None, _IN_STRING) == b'\n""' * count
         and text.count(end + b'\n"') == count - 1
         and _is_canonical(b'\n"' + end)
-        and (text.isascii() or (_is_utf8(text) and not any(code in text for code in _NO_CHARACTERS)))
+        and (
+            text.isascii() or (_is_utf8(text) and not any(code in text for code in _NO_CHARACTERS))
+        )
     )
 
 

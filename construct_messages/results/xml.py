@@ -53,7 +53,12 @@ class XmlDecoder:
     """
 
     def __init__(
-        self, variables: tuple[str, ...], *, response: int = 0, scope: str = "d", lenience: Lenience | None = None
+        self,
+        variables: tuple[str, ...],
+        *,
+        response: int = 0,
+        scope: str = "d",
+        lenience: Lenience | None = None,
     ) -> None:
         self._variables = variables
         self._indexes = {name: index for index, name in enumerate(variables)}
@@ -114,13 +119,20 @@ class XmlDecoder:
             self._parser.Parse(data, last)
         except expat.ExpatError as error:
             raise self._damaged(str(error)) from error
-        except (LookupError, ValueError) as error:  # of an encoding that Python has not, or not a byte to a character
+        except (
+            LookupError,
+            ValueError,
+        ) as error:  # of an encoding that Python has not, or not a byte to a character
             if len(self._open) > 1:
                 raise
-            raise self._damaged(f"it cannot be read in the encoding that it says: {error}") from error
+            raise self._damaged(
+                f"it cannot be read in the encoding that it says: {error}"
+            ) from error
 
     def _damaged(self, reason: str) -> IncompleteResult:
-        return IncompleteResult(f"the XML result is damaged behind solution {self._count}: {shown(reason)}")
+        return IncompleteResult(
+            f"the XML result is damaged behind solution {self._count}: {shown(reason)}"
+        )
 
     # --- what expat calls ---
 
@@ -132,10 +144,14 @@ class XmlDecoder:
         parent = self._open[-1].name
         if local == name or local not in _CHILDREN.get(parent, ()):
             if local == "boolean" and parent == "sparql":
-                raise IncompleteResult("expected the solutions of a SELECT, got the result of an ASK")
+                raise IncompleteResult(
+                    "expected the solutions of a SELECT, got the result of an ASK"
+                )
             raise self._damaged(f"unexpected element {local!r} in {parent or 'the document'!r}")
         if parent in ("", "sparql"):
-            check_members("XML", {name.rpartition(" ")[2]: value for name, value in attributes.items()})
+            check_members(
+                "XML", {name.rpartition(" ")[2]: value for name, value in attributes.items()}
+            )
         if parent == "sparql":
             if local in self._sections:
                 raise self._damaged(f"a second {local}")
@@ -190,7 +206,8 @@ class XmlDecoder:
             parts = self._value(element)
         except TermError as error:
             raise IncompleteResult(
-                f"solution {self._count + 1} of the XML result: {shown(error.message)}", hint=error.hint
+                f"solution {self._count + 1} of the XML result: {shown(error.message)}",
+                hint=error.hint,
             ) from error
         if element.name == "result":
             self._solutions.append(self._solution)
@@ -221,10 +238,16 @@ class XmlDecoder:
             case "triple":
                 self._depth -= 1
                 if element.children != list(_PARTS):
-                    raise self._damaged(f"a triple term of {', '.join(element.children) or 'nothing'}")
+                    raise self._damaged(
+                        f"a triple term of {', '.join(element.children) or 'nothing'}"
+                    )
                 subject, predicate = (Term("".join(parts)) for parts in element.terms[:2])
                 # only the object can be a triple term, too (RDF 1.2 Concepts, section 3.1)
-                return [triple(subject, predicate, UNBOUND).removesuffix(_CLOSE), *element.terms[2], _CLOSE]
+                return [
+                    triple(subject, predicate, UNBOUND).removesuffix(_CLOSE),
+                    *element.terms[2],
+                    _CLOSE,
+                ]
             case "binding" | "subject" | "predicate" | "object":
                 if len(element.terms) != 1:
                     raise self._damaged(f"a {element.name} of {len(element.terms)} terms")

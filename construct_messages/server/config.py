@@ -16,7 +16,9 @@ import msgspec
 from construct_messages.errors import UsageError
 from construct_messages.sources.http.urls import is_url
 
-_ADDRESS: Final = re.compile(r"(?:(?P<name>[A-Za-z0-9._-]+)|\[(?P<v6>[0-9A-Fa-f:.]+)\]):(?P<port>[0-9]{1,5})")
+_ADDRESS: Final = re.compile(
+    r"(?:(?P<name>[A-Za-z0-9._-]+)|\[(?P<v6>[0-9A-Fa-f:.]+)\]):(?P<port>[0-9]{1,5})"
+)
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Size = Annotated[int, msgspec.Meta(ge=0)]
@@ -271,4 +273,6 @@ def dotted_name(key: Key) -> str:
     """
     if key[:2] == ("endpoints", ""):
         key = (UNNAMED, *key[2:])
-    return ".".join(part if re.fullmatch(r"[\w-]+", part, re.ASCII) else f'"{part}"' for part in key)
+    return ".".join(
+        part if re.fullmatch(r"[\w-]+", part, re.ASCII) else f'"{part}"' for part in key
+    )

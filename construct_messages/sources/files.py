@@ -38,7 +38,11 @@ def load_files(paths: Sequence[Path], *, lenient: bool = False) -> ox.Store:
 
 
 def load_into(
-    store: ox.Store, paths: Sequence[Path], progress: Callable[[int], None] | None = None, *, lenient: bool = False
+    store: ox.Store,
+    paths: Sequence[Path],
+    progress: Callable[[int], None] | None = None,
+    *,
+    lenient: bool = False,
 ) -> None:
     """Adds the content of the files to a store; blank nodes stay apart between files.
 
@@ -62,7 +66,9 @@ def load_into(
             raise SourceError(f"{path}: {error.message}", hint=error.hint) from error
         except MemoryError as error:  # of the parser's buffer, not of the machine
             hint = "shorten the literal, or load the file into a store directory by other means"
-            raise SourceError(f"{path}: a term is too long for the parser: {error}", hint=hint) from error
+            raise SourceError(
+                f"{path}: a term is too long for the parser: {error}", hint=hint
+            ) from error
         except unpack_errors(SyntaxError, ValueError) as error:
             raise SourceError(
                 f"{path}: {error}",
@@ -74,7 +80,9 @@ def _load(store: ox.Store, file: Any, format: ox.RdfFormat, base: str, lenient: 
     if format != ox.RdfFormat.RDF_XML:
         _in_thread(partial(store.bulk_load, file, format, base_iri=base, lenient=lenient))
         return
-    from construct_messages.rdfxml import NTriplesFile  # and with it expat, which no other format needs
+    from construct_messages.rdfxml import (
+        NTriplesFile,
+    )  # and with it expat, which no other format needs
 
     statements: Any = NTriplesFile(file, base, lenient=lenient)
     try:
@@ -137,7 +145,10 @@ def open_directory(path: Path, *, allow_stale: bool = False) -> ox.Store:
         )
     try:
         return ox.Store.read_only(str(path))
-    except (OSError, RuntimeError) as error:  # a damaged store is RocksDB's own error, not the system's
+    except (
+        OSError,
+        RuntimeError,
+    ) as error:  # a damaged store is RocksDB's own error, not the system's
         raise SourceError(f"{path}: {error}") from error
 
 
@@ -155,9 +166,13 @@ def _has_writer(path: Path) -> bool:
         "    try: fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)\n"
         "    except (BlockingIOError, PermissionError): sys.exit(3)\n"
     )
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", look, str(lock)], capture_output=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", look, str(lock)], capture_output=True, check=False
+    )
     if done.returncode not in (0, 3):
-        raise SourceError(f"{path}: cannot tell whether a writer holds it: {done.stderr.decode().strip()}")
+        raise SourceError(
+            f"{path}: cannot tell whether a writer holds it: {done.stderr.decode().strip()}"
+        )
     return done.returncode == 3
 
 

@@ -66,7 +66,8 @@ def open_source(
         source = os.environ.get(VARIABLE)
         if not source:
             raise UsageError(
-                "no source is named", hint=f"pass a file, a store directory or an endpoint's URL, or set {VARIABLE}"
+                "no source is named",
+                hint=f"pass a file, a store directory or an endpoint's URL, or set {VARIABLE}",
             )
     if isinstance(source, ox.Store):
         return OxigraphSource(source)
@@ -86,18 +87,25 @@ def open_source(
         from construct_messages.sources.http.endpoint import EndpointSource
 
         return EndpointSource(
-            paths[0], method=method, headers=headers, results=results, profile=profile, retries=retries
+            paths[0],
+            method=method,
+            headers=headers,
+            results=results,
+            profile=profile,
+            retries=retries,
         )
     for path in paths:
         if "://" in str(path):
             raise UsageError(
-                f"{path} cannot be a source here", hint="name one http(s) endpoint, or files, or one store directory"
+                f"{path} cannot be a source here",
+                hint="name one http(s) endpoint, or files, or one store directory",
             )
     directories = [path for path in paths if Path(path).is_dir()]
     if directories:
         if len(paths) > 1:
             raise UsageError(
-                f"{directories[0]} is a directory and cannot be combined", hint="name one store directory, or files"
+                f"{directories[0]} is a directory and cannot be combined",
+                hint="name one store directory, or files",
             )
         return OxigraphSource(open_directory(Path(paths[0]), allow_stale=allow_stale))
     return OxigraphSource(load_files([Path(path) for path in paths], lenient=lenient))
@@ -118,5 +126,7 @@ def _paths(source: Any) -> Iterable[str | os.PathLike[str]]:
         raise UsageError("the list of files is empty", hint="name at least one")
     for path in paths:
         if not isinstance(path, (str, os.PathLike)):
-            raise UsageError(f"{path!r} is no path", hint="a list names files; pass other sources by themselves")
+            raise UsageError(
+                f"{path!r} is no path", hint="a list names files; pass other sources by themselves"
+            )
     return paths

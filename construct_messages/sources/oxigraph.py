@@ -20,8 +20,19 @@ from construct_messages.errors import ConstructMessagesError
 from construct_messages.query.select import Select
 from construct_messages.solutions import Solutions
 from construct_messages.sources import REWRITTEN, Request
-from construct_messages.sources.evaluators.evaluation import QueryResult, explain, query, write_solutions
-from construct_messages.sources.evaluators.pipes import Document, adecoded, bulk_document, decoded, small_document
+from construct_messages.sources.evaluators.evaluation import (
+    QueryResult,
+    explain,
+    query,
+    write_solutions,
+)
+from construct_messages.sources.evaluators.pipes import (
+    Document,
+    adecoded,
+    bulk_document,
+    decoded,
+    small_document,
+)
 
 
 class OxigraphSource:
@@ -92,7 +103,9 @@ class _Evaluation:
         """`end` for asyncio; the thread has nothing left to do but to end."""
         self.end(document)
 
-    def _evaluate(self, run: Callable[[], QueryResult], select: Select, first: int, bulk: int) -> None:
+    def _evaluate(
+        self, run: Callable[[], QueryResult], select: Select, first: int, bulk: int
+    ) -> None:
         try:
             write_solutions(run, select.variables, first, bulk)
         except BaseException as error:  # noqa: BLE001 - carried to the consumer's thread, which raises it

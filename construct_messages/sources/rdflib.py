@@ -66,12 +66,20 @@ class RdflibSource:
                 yield batch
 
     def _solutions(self, request: Request) -> Generator[Solutions]:
-        variables, scope = [Variable(name) for name in request.select.variables], request.labels.of_data
+        variables, scope = (
+            [Variable(name) for name in request.select.variables],
+            request.labels.of_data,
+        )
         for binding in _evaluate(self._dataset(request), request.select):
             terms = [binding.get(variable) for variable in variables]
             # one at a time: rdflib takes longer for a solution than a batch would save
             yield Solutions.of(
-                [[UNBOUND if term is None else from_rdflib(term, scope, request.lenience) for term in terms]]
+                [
+                    [
+                        UNBOUND if term is None else from_rdflib(term, scope, request.lenience)
+                        for term in terms
+                    ]
+                ]
             )
 
     def close(self) -> None:
@@ -84,12 +92,17 @@ class RdflibSource:
         if not isinstance(self._graph, rdflib.Dataset):
             if asked == (UNION,):
                 return self._graph
-            raise UsageError("an rdflib.Graph is one graph; it has no graphs to choose from", hint="pass a Dataset")
+            raise UsageError(
+                "an rdflib.Graph is one graph; it has no graphs to choose from",
+                hint="pass a Dataset",
+            )
         if request.default_graphs == (UNION,) and not request.named_graphs:
             return rdflib.Dataset(store=self._graph.store, default_union=True)
         chosen = rdflib.Dataset()
         for name in request.default_graphs:
-            graphs = self._graph.graphs() if name == UNION else [self._graph.graph(rdflib.URIRef(name))]
+            graphs = (
+                self._graph.graphs() if name == UNION else [self._graph.graph(rdflib.URIRef(name))]
+            )
             for graph in graphs:
                 chosen.default_graph += graph
         for name in request.named_graphs:

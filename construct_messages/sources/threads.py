@@ -86,7 +86,9 @@ class _Thread(Generic[T]):
         self._blocking, self._notify = blocking, notify
         self._room = threading.Semaphore(_AHEAD)
         self._closed = False
-        threading.Thread(target=self._run, name="construct-messages evaluation", daemon=True).start()
+        threading.Thread(
+            target=self._run, name="construct-messages evaluation", daemon=True
+        ).start()
 
     def get(self, seconds: float | None) -> T | _End:
         """Takes the next item, which makes room for another."""
@@ -129,4 +131,6 @@ def _remaining(deadline: float | None) -> float | None:
 
 
 def _late() -> SourceTimeout:
-    return SourceTimeout("the evaluation did not end within the time allowed", hint="raise timeout, or add a LIMIT")
+    return SourceTimeout(
+        "the evaluation did not end within the time allowed", hint="raise timeout, or add a LIMIT"
+    )

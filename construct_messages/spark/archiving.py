@@ -47,7 +47,11 @@ def make(archive: Path) -> None:
         command = [sys.executable, "-m", _MODULE, _SESSION, str(made), str(folder)]
         # Java has the end of the pipe, too: it has written all when the pipe ends
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
         )
         if done.returncode == 0 and made.is_file():
             summary_of(archive).write_text(summary(made), encoding="ascii")

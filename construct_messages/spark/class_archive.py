@@ -26,7 +26,12 @@ CACHE: Final = "CONSTRUCT_MESSAGES_CACHE"
 OPTIONS: Final = "spark.driver.extraJavaOptions"
 """Spark's setting that archives are named in."""
 
-_OWN: Final = ("-XX:SharedArchiveFile", "-XX:ArchiveClassesAtExit", "-XX:+AutoCreateSharedArchive", "-Xshare")
+_OWN: Final = (
+    "-XX:SharedArchiveFile",
+    "-XX:ArchiveClassesAtExit",
+    "-XX:+AutoCreateSharedArchive",
+    "-Xshare",
+)
 _QUIET: Final = "-Xshare:auto -Xlog:cds*=off"
 _CHUNK: Final = 1 << 20
 
@@ -67,7 +72,12 @@ def settings(given: Mapping[str, str], archive: Path | None) -> dict[str, str]:
         archive: see `archive_path`.
     """
     options = given.get(OPTIONS, "")
-    if archive is None or any(own in options for own in _OWN) or not _can_be_named(archive) or not is_usable(archive):
+    if (
+        archive is None
+        or any(own in options for own in _OWN)
+        or not _can_be_named(archive)
+        or not is_usable(archive)
+    ):
         return {}
     return {OPTIONS: f"{options} -XX:SharedArchiveFile={archive} {_QUIET}".strip()}
 
@@ -94,7 +104,9 @@ def summary(archive: Path) -> str:
         OSError: it cannot be read.
     """
     state = archive.stat()
-    return f"{state.st_size} {_crc32(archive, state.st_size, state.st_mtime_ns):08x} {_jars():08x}\n"
+    return (
+        f"{state.st_size} {_crc32(archive, state.st_size, state.st_mtime_ns):08x} {_jars():08x}\n"
+    )
 
 
 @cache
@@ -112,7 +124,9 @@ def _jars() -> int:
     home, package = os.environ.get("SPARK_HOME"), find_spec("pyspark")
     folders = [home] if home else (package and package.submodule_search_locations) or []
     jars = sorted(jar for folder in folders for jar in Path(folder, "jars").glob("*.jar"))
-    states = [(jar.name, state.st_size, state.st_mtime_ns) for jar in jars for state in [jar.stat()]]
+    states = [
+        (jar.name, state.st_size, state.st_mtime_ns) for jar in jars for state in [jar.stat()]
+    ]
     return crc32(repr(states).encode())
 
 
@@ -128,7 +142,12 @@ def failure(archive: Path) -> Path:
 
 def begin(archive: Path | None) -> None:
     """Starts a process that makes an archive, unless there is one to use; nobody waits for it, and it may fail."""
-    if archive is None or not _can_be_named(archive) or failure(archive).exists() or is_usable(archive):
+    if (
+        archive is None
+        or not _can_be_named(archive)
+        or failure(archive).exists()
+        or is_usable(archive)
+    ):
         return
     try:
         archive.parent.mkdir(parents=True, exist_ok=True)

@@ -102,11 +102,16 @@ def construct_messages(
     if skolemize is not None:
         iri(skolemize)
     if out_of_range not in OUT_OF_RANGE:
-        raise UsageError(f"out_of_range={out_of_range!r} is unknown", hint=f"choose one of {', '.join(OUT_OF_RANGE)}")
+        raise UsageError(
+            f"out_of_range={out_of_range!r} is unknown",
+            hint=f"choose one of {', '.join(OUT_OF_RANGE)}",
+        )
     if not isinstance(quads, QuadTable):
         quads = QuadTable.of(quads, columns, assume_distinct)
     elif columns or assume_distinct:
-        raise UsageError("columns and assume_distinct are about a DataFrame, and this is a table of quads already")
+        raise UsageError(
+            "columns and assume_distinct are about a DataFrame, and this is a table of quads already"
+        )
     parsed, plan = plan_query(
         query,
         group_by=group_by,
@@ -124,7 +129,9 @@ def construct_messages(
         plan,
         quads,
         MessageOptions(keys(group_by), distinct, skip_empty, skolemize, max_messages),
-        EvaluationOptions(max_path_rounds, allow_full_closure, Labels(label_prefix), out_of_range == "unbound"),
+        EvaluationOptions(
+            max_path_rounds, allow_full_closure, Labels(label_prefix), out_of_range == "unbound"
+        ),
     )
 
 
@@ -154,7 +161,13 @@ class Messages:
         labels = self.evaluation_options.labels
         template = self.query.template.labelled(labels)
         columns = relabelled(self.plan.variables, labels)
-        return messages(self._solutions, template, self.message_options, ordered=self.plan.ordered, columns=columns)
+        return messages(
+            self._solutions,
+            template,
+            self.message_options,
+            ordered=self.plan.ordered,
+            columns=columns,
+        )
 
     def solutions(self) -> DataFrame:
         """Returns a DataFrame of the solutions: a column for each variable of the template, NULL if it is unbound."""
@@ -242,7 +255,9 @@ class Messages:
     def _prefixes(self, format: Format) -> Mapping[str, str]:
         return self.query.prefixes if format.log_prefixes else {}
 
-    def _format_options(self, format: Format, options: FormatOptions | None) -> FormatOptions | None:
+    def _format_options(
+        self, format: Format, options: FormatOptions | None
+    ) -> FormatOptions | None:
         template = self.query.template
         # known here alone, and the same in every task: the logs of a folder are one when they are joined
         return options_for_writing(

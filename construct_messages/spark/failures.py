@@ -21,25 +21,40 @@ _NO_ANSWER: Final = re.compile(
     r"|An error occurred while trying to connect to the Java server"
 )
 # gRPC's states where a server does not answer, or another one does that has no such session
-_NO_SERVER: Final = re.compile(r"StatusCode\.UNAVAILABLE|failed to connect to all addresses|Socket closed")
+_NO_SERVER: Final = re.compile(
+    r"StatusCode\.UNAVAILABLE|failed to connect to all addresses|Socket closed"
+)
 _NO_SESSION: Final = re.compile(r"INVALID_HANDLE\.(?:SESSION|OPERATION)_\w+")
 
 # the files of Spark's committer, and of a run of this package (`logs.runs`)
 _RUNS: Final = r"/(?:_temporary|\.\d{8}T\d{12}Z-[0-9a-f]{4})\b"
 _REMOVED: Final = (
     # Hadoop makes a folder and then gives it its rights, also the one above its own files
-    re.compile(rf"chmod: cannot access '(?:file:)?(?P<folder>[^\n]+?)(?:{_RUNS}[^\n]*)?': No such file"),
+    re.compile(
+        rf"chmod: cannot access '(?:file:)?(?P<folder>[^\n]+?)(?:{_RUNS}[^\n]*)?': No such file"
+    ),
     re.compile(rf"Mkdirs failed to create (?:file:)?(?P<folder>[^\n]+?){_RUNS}"),
-    re.compile(rf"(?:file:)?(?P<folder>[^\s'\"]+?){_RUNS}[^\n]*?(?:does not exist|No such file or directory)"),
+    re.compile(
+        rf"(?:file:)?(?P<folder>[^\s'\"]+?){_RUNS}[^\n]*?(?:does not exist|No such file or directory)"
+    ),
 )
 _HINTS: Final = (
-    (re.compile(r"OutOfMemoryError|Java heap space|GC overhead"), "give it more memory: --conf spark.driver.memory=4g"),
-    (re.compile(r"No space left on device"), "free some space, or name another disk: --conf spark.local.dir=DIR"),
+    (
+        re.compile(r"OutOfMemoryError|Java heap space|GC overhead"),
+        "give it more memory: --conf spark.driver.memory=4g",
+    ),
+    (
+        re.compile(r"No space left on device"),
+        "free some space, or name another disk: --conf spark.local.dir=DIR",
+    ),
     (
         re.compile(r"ExecutorLostFailure|executor \S+ exited|Executor heartbeat timed out"),
         "an executor has ended; it may have run out of memory: give it more by --conf spark.executor.memory=4g",
     ),
-    (re.compile(r"Python worker exited unexpectedly|Python worker failed to connect"), "see the log of the executor"),
+    (
+        re.compile(r"Python worker exited unexpectedly|Python worker failed to connect"),
+        "see the log of the executor",
+    ),
 )
 _SAID_BEFORE: Final = re.compile(r"An error occurred while calling \S+\.?\s*:?\s*")
 _CLASS: Final = re.compile(r"(?:[a-z][\w$]*\.)+(?=[A-Z])")
@@ -68,7 +83,10 @@ def error_of(failure: Exception) -> ConstructMessagesError:
             hint="see its log; it may have run out of memory: start it with --conf spark.driver.memory=4g",
         )
     if _NO_SESSION.search(text):
-        return SourceError("the Spark Connect server has ended the session", hint="see its log; it may have restarted")
+        return SourceError(
+            "the Spark Connect server has ended the session",
+            hint="see its log; it may have restarted",
+        )
     if removed := files_removed(text):
         return removed
     hint = next((hint for pattern, hint in _HINTS if pattern.search(text)), _DEBUG)
@@ -104,7 +122,9 @@ def in_short(text: str) -> str:
     """
     text = _SAID_BEFORE.sub("", text, count=1)
     first = " ".join(_until_stack(text))
-    causes = [line.removeprefix(_CAUSED_BY) for line in text.splitlines() if line.startswith(_CAUSED_BY)]
+    causes = [
+        line.removeprefix(_CAUSED_BY) for line in text.splitlines() if line.startswith(_CAUSED_BY)
+    ]
     last = causes[-1] if causes else _last_of_traceback(text)
     said = _CLASS.sub("", first)
     cause = _CLASS.sub("", last)

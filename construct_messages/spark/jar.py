@@ -50,7 +50,9 @@ def has_functions(spark: SparkSession) -> bool:
     if spark.conf.get(_NAME, None) is None:
         return False
     try:
-        return bool(spark.sql(f"SELECT {statement(_NO_TEXT, _NO_TEXT, graphs=False, lenient=False)}").schema)
+        return bool(
+            spark.sql(f"SELECT {statement(_NO_TEXT, _NO_TEXT, graphs=False, lenient=False)}").schema
+        )
     except refusals:  # the setting without the jar
         return False
 

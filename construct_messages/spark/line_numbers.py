@@ -41,12 +41,21 @@ def line_number(spark: SparkSession, uri: str, text: str) -> int | None:
         the number, counted from 1; None: there is no such line.
     """
     path = _WILD.sub(r"\\\g<0>", unquote(uri))
-    place = F.struct(F.col("_metadata.file_block_start").alias("block"), F.monotonically_increasing_id().alias("id"))
-    lines = spark.read.option("recursiveFileLookup", True).text(path).select("value", place.alias("place"))
+    place = F.struct(
+        F.col("_metadata.file_block_start").alias("block"),
+        F.monotonically_increasing_id().alias("id"),
+    )
+    lines = (
+        spark.read.option("recursiveFileLookup", True)
+        .text(path)
+        .select("value", place.alias("place"))
+    )
     is_shown = F.expr(shown_line("value")) == F.lit(text)
     (first,) = lines.agg(F.min(F.when(is_shown, F.col("place"))).alias("place")).collect()
     if first["place"] is None:
         return None
     # rows of one block have rising numbers; those of two blocks are told apart by their blocks
-    reached = F.struct(F.lit(first["place"]["block"]).alias("block"), F.lit(first["place"]["id"]).alias("id"))
+    reached = F.struct(
+        F.lit(first["place"]["block"]).alias("block"), F.lit(first["place"]["id"]).alias("id")
+    )
     return int(lines.filter(F.col("place") <= reached).count())

@@ -48,20 +48,30 @@ def plan_query(
     if isinstance(default_graph, str):
         default_graph = (default_graph,)
     if group_order not in ("appearance", "sorted"):
-        raise UsageError(f"group_order={group_order!r} is unknown", hint='choose "appearance" or "sorted"')
+        raise UsageError(
+            f"group_order={group_order!r} is unknown", hint='choose "appearance" or "sorted"'
+        )
     if "union" in default_graph:
-        raise UsageError('default_graph="union" is not evaluated on Spark', hint="name the graphs to merge")
+        raise UsageError(
+            'default_graph="union" is not evaluated on Spark', hint="name the graphs to merge"
+        )
     parsed = ConstructQuery.parse(query, base=base, prefixes=prefixes, group_by=keys(group_by))
     select = parsed.rewritten
     if bindings:
-        select = select.bind({name.lstrip("?$"): as_term(value) for name, value in bindings.items()})
+        select = select.bind(
+            {name.lstrip("?$"): as_term(value) for name, value in bindings.items()}
+        )
     if group_by and group_order == "sorted":
         select = select.sorted_by(keys(group_by))
     now = literal(datetime.now(UTC).isoformat(), datatype=XSD + "dateTime")
     try:
-        plan = translate_query(str(select), now=now, base=base, default_graphs=default_graph, named_graphs=named_graphs)
+        plan = translate_query(
+            str(select), now=now, base=base, default_graphs=default_graph, named_graphs=named_graphs
+        )
     except QueryError as error:
-        error.position = error.position and _in_query(error.position, str(select), query.removeprefix("\ufeff"))
+        error.position = error.position and _in_query(
+            error.position, str(select), query.removeprefix("\ufeff")
+        )
         raise
     return parsed, plan
 
@@ -72,7 +82,9 @@ def keys(group_by: str | Sequence[str]) -> tuple[str, ...]:
     >>> keys("?s"), keys(["s", "$o"])
     (('s',), ('s', 'o'))
     """
-    return tuple(name.lstrip("?$") for name in ((group_by,) if isinstance(group_by, str) else group_by))
+    return tuple(
+        name.lstrip("?$") for name in ((group_by,) if isinstance(group_by, str) else group_by)
+    )
 
 
 def _in_query(position: Position, select: str, query: str) -> Position | None:

@@ -61,7 +61,8 @@ _BOUNDED: Final = {
 # So does the compiler that optimizes code, and a third of what it is given has soon run for the last time: by these
 # limits, three times Java's own, it is given less.
 _OPTIMIZE_LATER: Final = (
-    "-XX:Tier4InvocationThreshold=15000 -XX:Tier4MinInvocationThreshold=1800 -XX:Tier4CompileThreshold=45000"
+    "-XX:Tier4InvocationThreshold=15000 "
+    "-XX:Tier4MinInvocationThreshold=1800 -XX:Tier4CompileThreshold=45000"
 )
 # Java collects the whole heap when its classes take 21 MB, and again at the next such mark; Spark's take some 150 MB.
 _CLASSES: Final = "-XX:MetaspaceSize=256m"
@@ -94,7 +95,9 @@ def require(*, java: bool = True) -> None:
 
 def _require_modules(names: Sequence[str], use: str, install: str) -> None:
     if missing := [name for name in names if find_spec(name) is None]:
-        raise SparkUnavailable(f"{' and '.join(missing)} not installed, and needed for {use}", hint=install)
+        raise SparkUnavailable(
+            f"{' and '.join(missing)} not installed, and needed for {use}", hint=install
+        )
 
 
 def java_version() -> str:
@@ -118,10 +121,13 @@ def _version_of(java: str) -> str:
     said = done.stderr + done.stdout
     version = _feature_release(said)
     if done.returncode or version is None:
-        raise SparkUnavailable(f"{java} does not run: {(done.stderr or done.stdout).strip()}", hint=_INSTALL_JAVA)
+        raise SparkUnavailable(
+            f"{java} does not run: {(done.stderr or done.stdout).strip()}", hint=_INSTALL_JAVA
+        )
     if version < _OLDEST_JAVA:
         raise SparkUnavailable(
-            f"Spark needs Java {_OLDEST_JAVA} or later, and {java} is Java {version}", hint=_INSTALL_JAVA
+            f"Spark needs Java {_OLDEST_JAVA} or later, and {java} is Java {version}",
+            hint=_INSTALL_JAVA,
         )
     return said
 
@@ -164,7 +170,9 @@ def local_session(
     # workers would otherwise be whatever python3 is first on PATH, without this package's libraries
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master).appName("construct-messages")
-    for name, value in new_settings(settings or {}, class_archive=class_archive, input_bytes=input_bytes).items():
+    for name, value in new_settings(
+        settings or {}, class_archive=class_archive, input_bytes=input_bytes
+    ).items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     _expect_end(getattr(spark.sparkContext, "_accumulatorServer", None))
@@ -191,15 +199,23 @@ def _expect_end(server: BaseServer | None) -> None:
     server.handle_error = handle_error  # type: ignore[assignment, method-assign]  # of this server alone
 
 
-def new_settings(given: Mapping[str, str], *, class_archive: bool, input_bytes: int | None = None) -> dict[str, str]:
+def new_settings(
+    given: Mapping[str, str], *, class_archive: bool, input_bytes: int | None = None
+) -> dict[str, str]:
     """The settings of a new session or server, some of which depend on how much it is going to read."""
-    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+    quiet = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+    }
     sized = _LONG_LIVED
     if input_bytes is not None:
         java = _SHORT_LIVED if input_bytes < _LITTLE_BYTES else _LONG_LIVED
         sized = {**java, _PARTITIONS: str(_partitions(input_bytes, os.cpu_count() or 1))}
     chosen = {**quiet, **_BOUNDED, **sized, **given}
-    archive = archives.settings(chosen, archives.archive_path(java_version())) if class_archive else {}
+    archive = (
+        archives.settings(chosen, archives.archive_path(java_version())) if class_archive else {}
+    )
     return {**chosen, **jar.settings(chosen), **archive}
 
 
@@ -213,7 +229,9 @@ def _partitions(input_bytes: int, cores: int) -> int:
     return min(_MOST_PARTITIONS, max(2 + input_bytes // _PARTITION_BYTES, parallel))
 
 
-def serve(master: str, settings: Mapping[str, str], *, host: str, port: int, class_archive: bool = True) -> NoReturn:
+def serve(
+    master: str, settings: Mapping[str, str], *, host: str, port: int, class_archive: bool = True
+) -> NoReturn:
     """Replaces this process by a Spark Connect server with the settings and the jar of this package's sessions.
 
     Args:
@@ -231,10 +249,20 @@ def serve(master: str, settings: Mapping[str, str], *, host: str, port: int, cla
     import pyspark
 
     home = os.environ.get("SPARK_HOME") or os.path.dirname(pyspark.__file__)
-    address = {"spark.connect.grpc.binding.address": host, "spark.connect.grpc.binding.port": str(port)}
+    address = {
+        "spark.connect.grpc.binding.address": host,
+        "spark.connect.grpc.binding.port": str(port),
+    }
     conf = new_settings({**settings, **address}, class_archive=class_archive)
     options = [part for pair in conf.items() for part in ("--conf", "=".join(pair))]
-    command = [os.path.join(home, "bin", "spark-submit"), "--class", _SERVER, "--master", master, *options]
+    command = [
+        os.path.join(home, "bin", "spark-submit"),
+        "--class",
+        _SERVER,
+        "--master",
+        master,
+        *options,
+    ]
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # as Spark's own start-connect-server.sh does it
     os.environ["SPARK_CONNECT_MODE"] = "0"
@@ -262,7 +290,8 @@ def remote_session(url: str) -> SparkSession:
         server = DefaultChannelBuilder(url)
     except PySparkException as error:
         raise UsageError(
-            f"{url} is no address of a Spark Connect server: {error.getMessage()}", hint="write sc://HOST:PORT"
+            f"{url} is no address of a Spark Connect server: {error.getMessage()}",
+            hint="write sc://HOST:PORT",
         ) from error
     # the client itself would go on trying for ten minutes, and could not be stopped
     with server.toChannel() as channel:
@@ -339,7 +368,14 @@ def failures() -> tuple[type[Exception], ...]:
 
 _RAISED: Final = {
     error.__name__: error
-    for error in (UnsupportedByFormat, IncompleteResult, LimitExceeded, QuadsError, UsageError, ValueOutOfRange)
+    for error in (
+        UnsupportedByFormat,
+        IncompleteResult,
+        LimitExceeded,
+        QuadsError,
+        UsageError,
+        ValueOutOfRange,
+    )
 }
 # by raise_error, which ends with its SQLSTATE, or the last lines of a worker's traceback
 _OWN: Final = re.compile(
@@ -363,7 +399,9 @@ _MENDABLE: Final[tuple[tuple[re.Pattern[str], Callable[[str], ConstructMessagesE
     ),
     (
         re.compile(r"\[PATH_ALREADY_EXISTS\] Path (.*?) already exists\."),
-        lambda path: UsageError(f"{path} exists already", hint="choose another path, or ask for it to be overwritten"),
+        lambda path: UsageError(
+            f"{path} exists already", hint="choose another path, or ask for it to be overwritten"
+        ),
     ),
     (
         re.compile(r"Unable to clear output directory (?:file:)?(.*?) prior to writing to it"),
@@ -374,7 +412,9 @@ _MENDABLE: Final[tuple[tuple[re.Pattern[str], Callable[[str], ConstructMessagesE
     ),
     (
         re.compile(r"\[FAILED_READ_FILE[.\w]*\] Encountered error while reading file (.*?)\. "),
-        lambda file: QuadsError(f"{file} cannot be read", hint="check that it is whole, and packed as its name says"),
+        lambda file: QuadsError(
+            f"{file} cannot be read", hint="check that it is whole, and packed as its name says"
+        ),
     ),
     (
         re.compile(r"ModuleNotFoundError: No module named '([^']+)'"),
@@ -384,7 +424,9 @@ _MENDABLE: Final[tuple[tuple[re.Pattern[str], Callable[[str], ConstructMessagesE
         ),
     ),
     (
-        re.compile(r"No FileSystem for scheme \"([^\"]+)\"|Class org\.apache\.hadoop\.fs\.(\w+)\.\w+ not found"),
+        re.compile(
+            r"No FileSystem for scheme \"([^\"]+)\"|Class org\.apache\.hadoop\.fs\.(\w+)\.\w+ not found"
+        ),
         lambda scheme: UsageError(
             f"Spark has no file system for {scheme}:",
             hint="start it with the connector as a package (for s3a: --packages org.apache.hadoop:hadoop-aws:VERSION)",

@@ -11,4 +11,12 @@ from construct_messages.streams.publication import Publication
 from construct_messages.streams.saved_state import Seen
 from construct_messages.streams.store import StreamStore, open_store
 
-__all__ = ["Description", "Element", "Publication", "Retention", "Seen", "StreamStore", "open_store"]
+__all__ = [
+    "Description",
+    "Element",
+    "Publication",
+    "Retention",
+    "Seen",
+    "StreamStore",
+    "open_store",
+]

@@ -95,7 +95,9 @@ class Broadcast:
             if not 0 <= start <= len(recent.elements):
                 return None
             # a follower is mostly near the end, where a deque is indexed fast, and iterating begins at its other end
-            return [recent.elements[at] for at in range(start, min(start + most, len(recent.elements)))]
+            return [
+                recent.elements[at] for at in range(start, min(start + most, len(recent.elements)))
+            ]
 
     @property
     def version(self) -> int:

@@ -42,7 +42,11 @@ class Finding(NamedTuple):
             return self.what
         if self.first is None:
             return f"{self.stream}: {self.what}"
-        which = f"element {self.first}" if self.first == self.last else f"elements {self.first} to {self.last}"
+        which = (
+            f"element {self.first}"
+            if self.first == self.last
+            else f"elements {self.first} to {self.last}"
+        )
         return f"{self.stream}, {which}: {self.what}"
 
 
@@ -115,7 +119,9 @@ def _elements(connection: sqlite3.Connection, stream: StoredStream) -> Iterator[
                 what: str | None = row
             else:
                 stored, nquads = row
-                what = _unreadable(nquads) or ("it is earlier than the one before" if stored < time else None)
+                what = _unreadable(nquads) or (
+                    "it is earlier than the one before" if stored < time else None
+                )
                 size, time = size + len(nquads), max(time, stored)
             if what is None:
                 continue
@@ -135,7 +141,10 @@ def _rows(
     start = row_id(stream, 0)
     select = "SELECT id - ?, time, nquads FROM element WHERE id BETWEEN ? AND ? ORDER BY id"
     try:
-        found = {row[0]: (row[1], row[2]) for row in connection.execute(select, (start, start + first, start + last))}
+        found = {
+            row[0]: (row[1], row[2])
+            for row in connection.execute(select, (start, start + first, start + last))
+        }
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
             raise

@@ -48,35 +48,64 @@ def _link(iri: str, to: str = "@id") -> dict[str, str]:
 
 _LDP_CONTEXT: Final = {
     "ldp": LDP,
-    **_terms(LDP, "Resource RDFSource NonRDFSource Container BasicContainer DirectContainer IndirectContainer Page"),
+    **_terms(
+        LDP,
+        "Resource RDFSource NonRDFSource Container BasicContainer DirectContainer IndirectContainer Page",
+    ),
     **_terms(LDP, "PageSortCriterion Ascending Descending MemberSubject pageSequence"),
     **_terms(LDP, "PreferContainment PreferEmptyContainer PreferMembership PreferMinimalContainer"),
-    **_links(LDP, "contains member membershipResource hasMemberRelation isMemberOfRelation inbox constrainedBy"),
+    **_links(
+        LDP,
+        "contains member membershipResource hasMemberRelation isMemberOfRelation inbox constrainedBy",
+    ),
     **_links(LDP, "insertedContentRelation interactionModel"),
     **_links(LDP, "pageSortCollation pageSortCriteria pageSortOrder pageSortPredicate"),
 }
 
 _ANNOTATION: Final = {
-    **{"oa": _OA, "dc": _DC, "dcterms": DCTERMS, "dctypes": _DCTYPES, "foaf": _FOAF, "rdf": RDF, "rdfs": RDFS},
+    **{
+        "oa": _OA,
+        "dc": _DC,
+        "dcterms": DCTERMS,
+        "dctypes": _DCTYPES,
+        "foaf": _FOAF,
+        "rdf": RDF,
+        "rdfs": RDFS,
+    },
     **{"skos": "http://www.w3.org/2004/02/skos/core#", "xsd": XSD, "as": _AS, "schema": _SCHEMA},
-    **{"iana": "http://www.iana.org/assignments/relation/", "owl": "http://www.w3.org/2002/07/owl#"},
+    **{
+        "iana": "http://www.iana.org/assignments/relation/",
+        "owl": "http://www.w3.org/2002/07/owl#",
+    },
     "id": _link("@id"),
     "type": _link("@type"),
     **_terms(_OA, "Annotation TextualBody ResourceSelection SpecificResource Choice Motivation"),
-    **_terms(_OA, "FragmentSelector CssSelector XPathSelector TextQuoteSelector TextPositionSelector"),
+    **_terms(
+        _OA, "FragmentSelector CssSelector XPathSelector TextQuoteSelector TextPositionSelector"
+    ),
     **_terms(_OA, "DataPositionSelector SvgSelector RangeSelector TimeState HttpRequestState"),
     "CssStylesheet": f"{_OA}CssStyle",
     **_terms(_DCTYPES, "Dataset Text"),
-    **{"Image": f"{_DCTYPES}StillImage", "Video": f"{_DCTYPES}MovingImage", "Audio": f"{_DCTYPES}Sound"},
+    **{
+        "Image": f"{_DCTYPES}StillImage",
+        "Video": f"{_DCTYPES}MovingImage",
+        "Audio": f"{_DCTYPES}Sound",
+    },
     **_terms(_FOAF, "Person Organization name"),
     "Software": f"{_AS}Application",
     "AnnotationCollection": f"{_AS}OrderedCollection",
     "AnnotationPage": f"{_AS}OrderedCollectionPage",
     "Audience": f"{_SCHEMA}Audience",
-    **_terms(_OA, "assessing bookmarking classifying commenting describing editing highlighting identifying linking"),
+    **_terms(
+        _OA,
+        "assessing bookmarking classifying commenting describing editing highlighting identifying linking",
+    ),
     **_terms(_OA, "moderating questioning replying reviewing tagging"),
     **{name: f"{_OA}{name}Direction" for name in ("auto", "ltr", "rtl")},
-    **{name: _link(f"{_OA}has{name.title()}") for name in ("body", "target", "source", "selector", "state", "scope")},
+    **{
+        name: _link(f"{_OA}has{name.title()}")
+        for name in ("body", "target", "source", "selector", "state", "scope")
+    },
     **_links(_OA, "refinedBy renderedVia via canonical"),
     "startSelector": _link(f"{_OA}hasStartSelector"),
     "endSelector": _link(f"{_OA}hasEndSelector"),
@@ -109,23 +138,66 @@ _PROVENANCE: Final = {
     "rdfs": RDFS,
     "xsd": XSD,
     "label": f"{RDFS}label",
-    **_terms(PROV, "Accept Activity ActivityInfluence Agent AgentInfluence Association Attribution Bundle Collection"),
-    **_terms(PROV, "Communication Contribute Contributor Copyright Create Creator Delegation Derivation Dictionary"),
-    **_terms(PROV, "DirectQueryService EmptyCollection EmptyDictionary End Entity EntityInfluence Generation"),
-    **_terms(PROV, "Insertion InstantaneousEvent Invalidation KeyEntityPair Location Modify Organization Person Plan"),
-    **_terms(PROV, "PrimarySource Publish Publisher Quotation Removal Replace Revision RightsAssignment RightsHolder"),
+    **_terms(
+        PROV,
+        "Accept Activity ActivityInfluence Agent AgentInfluence Association Attribution Bundle Collection",
+    ),
+    **_terms(
+        PROV,
+        "Communication Contribute Contributor Copyright Create Creator Delegation Derivation Dictionary",
+    ),
+    **_terms(
+        PROV,
+        "DirectQueryService EmptyCollection EmptyDictionary End Entity EntityInfluence Generation",
+    ),
+    **_terms(
+        PROV,
+        "Insertion InstantaneousEvent Invalidation KeyEntityPair Location Modify Organization Person Plan",
+    ),
+    **_terms(
+        PROV,
+        "PrimarySource Publish Publisher Quotation Removal Replace Revision RightsAssignment RightsHolder",
+    ),
     **_terms(PROV, "Influence Role ServiceDescription SoftwareAgent Start Submit Usage"),
-    **_links(PROV, "actedOnBehalfOf activity agent alternateOf asInBundle atLocation derivedByInsertionFrom"),
-    **_links(PROV, "derivedByRemovalFrom describesService dictionary entity generated hadActivity hadDictionaryMember"),
-    **_links(PROV, "hadGeneration hadMember hadPlan hadPrimarySource hadRole hadUsage has_anchor has_provenance"),
-    **_links(PROV, "has_query_service influenced influencer insertedKeyEntityPair invalidated mentionOf pairEntity"),
-    **_links(PROV, "pingback qualifiedAssociation qualifiedAttribution qualifiedCommunication qualifiedDelegation"),
-    **_links(PROV, "qualifiedDerivation qualifiedEnd qualifiedGeneration qualifiedInfluence qualifiedInsertion"),
-    **_links(PROV, "qualifiedInvalidation qualifiedPrimarySource qualifiedQuotation qualifiedRemoval"),
-    **_links(PROV, "qualifiedRevision qualifiedStart qualifiedUsage specializationOf used wasAssociatedWith"),
-    **_links(PROV, "wasAttributedTo wasDerivedFrom wasEndedBy wasGeneratedBy wasInfluencedBy wasInformedBy"),
+    **_links(
+        PROV,
+        "actedOnBehalfOf activity agent alternateOf asInBundle atLocation derivedByInsertionFrom",
+    ),
+    **_links(
+        PROV,
+        "derivedByRemovalFrom describesService dictionary entity generated hadActivity hadDictionaryMember",
+    ),
+    **_links(
+        PROV,
+        "hadGeneration hadMember hadPlan hadPrimarySource hadRole hadUsage has_anchor has_provenance",
+    ),
+    **_links(
+        PROV,
+        "has_query_service influenced influencer insertedKeyEntityPair invalidated mentionOf pairEntity",
+    ),
+    **_links(
+        PROV,
+        "pingback qualifiedAssociation qualifiedAttribution qualifiedCommunication qualifiedDelegation",
+    ),
+    **_links(
+        PROV,
+        "qualifiedDerivation qualifiedEnd qualifiedGeneration qualifiedInfluence qualifiedInsertion",
+    ),
+    **_links(
+        PROV, "qualifiedInvalidation qualifiedPrimarySource qualifiedQuotation qualifiedRemoval"
+    ),
+    **_links(
+        PROV,
+        "qualifiedRevision qualifiedStart qualifiedUsage specializationOf used wasAssociatedWith",
+    ),
+    **_links(
+        PROV,
+        "wasAttributedTo wasDerivedFrom wasEndedBy wasGeneratedBy wasInfluencedBy wasInformedBy",
+    ),
     **_links(PROV, "wasInvalidatedBy wasQuotedFrom wasRevisionOf wasStartedBy"),
-    **_typed(PROV, "dateTime", "atTime endedAtTime generatedAtTime invalidatedAtTime startedAtTime"),
+    **_typed(
+        PROV, "dateTime", "atTime endedAtTime generatedAtTime invalidatedAtTime startedAtTime"
+    ),
     **_terms(PROV, "pairKey provenanceUriTemplate removedKey value"),
 }
 
@@ -138,10 +210,16 @@ _STREAMS: Final = {
 
 def _by_iri(contexts: Mapping[str, Any]) -> dict[str, Any]:
     """Contexts by the IRIs that senders write, with either scheme."""
-    return {f"{scheme}://{iri}": context for iri, context in contexts.items() for scheme in ("http", "https")}
+    return {
+        f"{scheme}://{iri}": context
+        for iri, context in contexts.items()
+        for scheme in ("http", "https")
+    }
 
 
-_WHOLE: Final = _by_iri({"www.w3.org/ns/anno": _ANNOTATION, "www.w3.org/ns/anno.jsonld": _ANNOTATION})
+_WHOLE: Final = _by_iri(
+    {"www.w3.org/ns/anno": _ANNOTATION, "www.w3.org/ns/anno.jsonld": _ANNOTATION}
+)
 
 _OWN: Final = _by_iri(
     {
@@ -163,7 +241,10 @@ def _published() -> dict[str, Any]:
     # loading PyLD takes a third of a second, and messages without a context do without
     from pyld.documentloader.frozen import BUNDLED_CONTEXTS  # type: ignore[import-untyped] # it has no type information
 
-    published = {iri.partition("://")[2]: json.loads(path.read_text("utf-8")) for iri, path in BUNDLED_CONTEXTS.items()}
+    published = {
+        iri.partition("://")[2]: json.loads(path.read_text("utf-8"))
+        for iri, path in BUNDLED_CONTEXTS.items()
+    }
     activity_streams = published["www.w3.org/ns/activitystreams"]
     return _by_iri(
         {
@@ -222,7 +303,10 @@ def implied_context(media_type: str, parameters: Mapping[str, str]) -> str | Non
     'https://www.w3.org/ns/activitystreams'
     >>> implied_context("application/ld+json", {})
     """
-    profiled = media_type == JSON_LD.media_type and ACTIVITY_STREAMS in parameters.get("profile", "").split()
+    profiled = (
+        media_type == JSON_LD.media_type
+        and ACTIVITY_STREAMS in parameters.get("profile", "").split()
+    )
     return ACTIVITY_STREAMS if profiled or media_type == ACTIVITY_JSON else None
 
 

@@ -54,7 +54,9 @@ class OpeningCheck:
 
     def __init__(self, path: Path, damage: Damage) -> None:
         self._path, self._damage = path, damage
-        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5)
+        self._connection = sqlite3.connect(
+            path, isolation_level=None, check_same_thread=False, timeout=5
+        )
         self._thread = Thread(target=self._run, name="streams-check", daemon=True)
         self._thread.start()
 
@@ -76,14 +78,20 @@ class OpeningCheck:
 
     def _run(self) -> None:
         try:
-            found = [said for (said,) in self._connection.execute(f"PRAGMA quick_check({_FOUND})") if said != "ok"]
+            found = [
+                said
+                for (said,) in self._connection.execute(f"PRAGMA quick_check({_FOUND})")
+                if said != "ok"
+            ]
         except sqlite3.DatabaseError as error:
             # other errors say nothing of the pages: the check was interrupted, or the disk cannot be read
             found = [str(error)] if is_damage(error) else []
         finally:
             self._connection.close()
         if found:
-            self._damage.report(damaged(self._path, "; ".join(" ".join(each.split()) for each in found)))
+            self._damage.report(
+                damaged(self._path, "; ".join(" ".join(each.split()) for each in found))
+            )
 
 
 def is_damage(error: sqlite3.Error) -> bool:

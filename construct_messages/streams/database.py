@@ -118,14 +118,16 @@ class WriterLock:
             self._file: IO[bytes] = open(f"{path}-writer", "ab")  # noqa: SIM115 # held until it is released
         except OSError as error:
             raise StoreError(
-                f"cannot open {path}: {error.strerror}", hint="name a file in a folder that can be written"
+                f"cannot open {path}: {error.strerror}",
+                hint="name a file in a folder that can be written",
             ) from error
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             self._file.close()
             raise StoreLocked(
-                f"{path} is written by another process", hint="open it read-only, or publish through that process"
+                f"{path} is written by another process",
+                hint="open it read-only, or publish through that process",
             ) from error
 
     def release(self) -> None:
@@ -150,7 +152,9 @@ def open_to_write(path: Path) -> sqlite3.Connection:
             connection.execute("PRAGMA synchronous = FULL")
             if version < VERSION:
                 steps = "".join(_STEPS[version:])
-                connection.executescript(f"BEGIN IMMEDIATE; {steps} PRAGMA user_version = {VERSION}; COMMIT;")
+                connection.executescript(
+                    f"BEGIN IMMEDIATE; {steps} PRAGMA user_version = {VERSION}; COMMIT;"
+                )
         except BaseException:
             connection.close()
             raise
@@ -168,7 +172,11 @@ def open_to_read(path: Path) -> sqlite3.Connection:
         raise NotFound(f"there is no store {path}", hint="open it to write once, which makes it")
     with translated(path):
         connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, check_same_thread=False, timeout=5
+            f"{path.absolute().as_uri()}?mode=ro",
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+            timeout=5,
         )
         try:
             version = _version(connection, path)
@@ -187,7 +195,8 @@ def _version(connection: sqlite3.Connection, path: Path) -> int:
         StoreError: the file is none.
     """
     application, version = (
-        connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+        connection.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("application_id", "user_version")
     )
     if application != _APPLICATION:
         raise StoreError(f"{path} is a database, but no store of streams", hint="name another file")
@@ -221,7 +230,9 @@ def translated(path: str | os.PathLike[str]) -> Iterator[None]:
             raise full_disk(path) from error
         if is_damage(error):
             raise damaged(os.fspath(path), str(error)) from error
-        raise StoreError(f"{path}: {error}", hint="see whether it is a store of streams, and can be read") from error
+        raise StoreError(
+            f"{path}: {error}", hint="see whether it is a store of streams, and can be read"
+        ) from error
 
 
 class Readers:

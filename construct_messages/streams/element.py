@@ -73,7 +73,9 @@ def microseconds_of(time: datetime) -> int:
     86400000000
     """
     if time.tzinfo is None:
-        raise UsageError(f"the time {time.isoformat()} has no time zone", hint="give one, such as +00:00")
+        raise UsageError(
+            f"the time {time.isoformat()} has no time zone", hint="give one, such as +00:00"
+        )
     return (time - _EPOCH) // _MICROSECOND
 
 
@@ -105,14 +107,18 @@ def generated_at(message: Message) -> str | None:
     '2016-05-01T11:04:59Z'
     """
     predicate = f"<{GENERATED_AT}>"
-    return _one_time(quad.object for quad in message if quad.predicate == predicate and quad.graph is None)
+    return _one_time(
+        quad.object for quad in message if quad.predicate == predicate and quad.graph is None
+    )
 
 
 def _one_time(terms: Iterable[Term]) -> str | None:
     """The lexical form of the one time that all terms are; one instant may be written in several zones."""
     forms = set()
     for term in terms:
-        text, datatype, language, _ = literal_parts(term) if is_literal(term) else ("", None, "", None)
+        text, datatype, language, _ = (
+            literal_parts(term) if is_literal(term) else ("", None, "", None)
+        )
         if language is not None or (datatype is not None and datatype not in _TIMES):
             return None
         forms.add(text)
@@ -144,7 +150,9 @@ class Retention:
     def __post_init__(self) -> None:
         for name, bound in asdict(self).items():
             if bound is not None and not bound > 0:
-                raise UsageError(f"retention: {name} is {bound}", hint="give a number above 0, or leave it out")
+                raise UsageError(
+                    f"retention: {name} is {bound}", hint="give a number above 0, or leave it out"
+                )
 
 
 @checked_fields

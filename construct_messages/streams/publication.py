@@ -51,7 +51,10 @@ class Publications(NamedTuple):
 
     @classmethod
     def of(
-        cls, messages: Iterable[Message | Publication], key: str | None = None, own: str | None = None
+        cls,
+        messages: Iterable[Message | Publication],
+        key: str | None = None,
+        own: str | None = None,
     ) -> Publications:
         """Messages as they are stored.
 
@@ -77,7 +80,12 @@ class Publications(NamedTuple):
             if digest is not None:
                 digest.add(message, publication.nquads)
         size = sum(len(publication.nquads) for publication in publications)
-        return cls(publications, size, None if key is None or digest is None else (key, digest.value), placeholder)
+        return cls(
+            publications,
+            size,
+            None if key is None or digest is None else (key, digest.value),
+            placeholder,
+        )
 
     def numbered(self, first: int) -> list[Publication]:
         """The messages, each with its sequence in the place of `own`.

@@ -46,7 +46,9 @@ class StoreReader:
         StoreError: it is no store, or one of another version.
     """
 
-    def __init__(self, path: Path, broadcast: Broadcast, writer: Writer | None, damage: Damage) -> None:
+    def __init__(
+        self, path: Path, broadcast: Broadcast, writer: Writer | None, damage: Damage
+    ) -> None:
         self._path, self._broadcast, self._writer, self._damage = path, broadcast, writer, damage
         self._readers = Readers(path, damage)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="streams-reader")
@@ -70,7 +72,10 @@ class StoreReader:
         if self._writer is not None:
             return self._writer.states()
         with self._readers.connection() as connection:
-            return sorted((stream.state for stream in reading.load(connection).values()), key=lambda state: state.name)
+            return sorted(
+                (stream.state for stream in reading.load(connection).values()),
+                key=lambda state: state.name,
+            )
 
     @checked
     def state(self, stream: str) -> State:
@@ -90,7 +95,9 @@ class StoreReader:
     # --- reading ---
 
     @checked
-    def read(self, stream: str, after: int | None = None, *, follow: bool = False) -> Iterator[Element]:
+    def read(
+        self, stream: str, after: int | None = None, *, follow: bool = False
+    ) -> Iterator[Element]:
         """Yields the elements of a stream in their order.
 
         Args:
@@ -118,7 +125,9 @@ class StoreReader:
                 self._broadcast.wait(version)
 
     @checked
-    async def aread(self, stream: str, after: int | None = None, *, follow: bool = False) -> AsyncGenerator[Element]:
+    async def aread(
+        self, stream: str, after: int | None = None, *, follow: bool = False
+    ) -> AsyncGenerator[Element]:
         """`read` for asyncio."""
         async with aclosing(self.apages(stream, after, follow=follow)) as pages:
             async for page in pages:
@@ -153,7 +162,9 @@ class StoreReader:
         elements = self._recent(stream, after)
         return await self._in_thread(self._page, stream, after) if elements is None else elements
 
-    async def alines(self, stream: str, after: int, last: int, between: str) -> AsyncGenerator[reading.Lines]:
+    async def alines(
+        self, stream: str, after: int, last: int, between: str
+    ) -> AsyncGenerator[reading.Lines]:
         """Yields elements as blocks of N-Quads lines; the next block is read while one is used.
 
         Args:
@@ -174,11 +185,15 @@ class StoreReader:
                 if lines.last == last:
                     yield lines
                     return
-                ahead = asyncio.ensure_future(self._in_thread(self._lines, stream, lines.last, last, between))
+                ahead = asyncio.ensure_future(
+                    self._in_thread(self._lines, stream, lines.last, last, between)
+                )
                 yield lines
         finally:
             ahead.cancel()
-            await asyncio.gather(ahead, return_exceptions=True)  # whatever it came to, nobody wants it
+            await asyncio.gather(
+                ahead, return_exceptions=True
+            )  # whatever it came to, nobody wants it
 
     def check(self) -> None:
         """Checks that the store can be read, and that no damage of its file was found so far.
@@ -295,7 +310,10 @@ class StoreReader:
 
     def _recent(self, stream: str, position: int) -> list[Element] | None:
         if self._broadcast.closed:
-            raise StoreError(f"the store {self._path} was closed", hint="open it, and read on behind the last element")
+            raise StoreError(
+                f"the store {self._path} was closed",
+                hint="open it, and read on behind the last element",
+            )
         return self._broadcast.after(stream, position, reading.PAGE_ELEMENTS)
 
     def _page(self, stream: str, position: int) -> list[Element]:
@@ -307,4 +325,6 @@ class StoreReader:
             return reading.lines(connection, stream, position, last, between)
 
     async def _in_thread(self, call: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(call, *args, **options))
+        return await asyncio.get_running_loop().run_in_executor(
+            self._threads, partial(call, *args, **options)
+        )

@@ -58,10 +58,14 @@ class StoredStream(NamedTuple):
 def load(connection: sqlite3.Connection, name: str | None = None) -> dict[str, StoredStream]:
     """The streams of a store by their names: all, or the one of a name if there is one."""
     rows = connection.execute(
-        "SELECT id, time, name, description, first, next, bytes FROM stream WHERE ?1 IS NULL OR name = ?1", (name,)
+        "SELECT id, time, name, description, first, next, bytes FROM stream WHERE ?1 IS NULL OR name = ?1",
+        (name,),
     ).fetchall()
     return {
-        name: StoredStream(time, State(name, Description.from_json(json.loads(description)), first, next, bytes, id))
+        name: StoredStream(
+            time,
+            State(name, Description.from_json(json.loads(description)), first, next, bytes, id),
+        )
         for id, time, name, description, first, next, bytes in rows
     }
 
@@ -98,7 +102,9 @@ def page(connection: sqlite3.Connection, stream: str, position: int) -> list[Ele
     return elements
 
 
-def lines(connection: sqlite3.Connection, stream: str, position: int, last: int, between: str) -> Lines:
+def lines(
+    connection: sqlite3.Connection, stream: str, position: int, last: int, between: str
+) -> Lines:
     """The elements behind a sequence, as many as are read at a time, as lines.
 
     SQLite puts them together, which takes a quarter of the time of rows in Python, and leaves Python to other threads.
@@ -188,7 +194,9 @@ def first_at(connection: sqlite3.Connection, stream: int, first: int, next: int,
 
 
 def _time(connection: sqlite3.Connection, stream: int, sequence: int) -> int:
-    found = connection.execute("SELECT time FROM element WHERE id = ?", (row_id(stream, sequence),)).fetchone()
+    found = connection.execute(
+        "SELECT time FROM element WHERE id = ?", (row_id(stream, sequence),)
+    ).fetchone()
     if found is None:
         name = connection.execute("SELECT name FROM stream WHERE id = ?", (stream,)).fetchone()
         raise missing(name[0] if name else str(stream), sequence, sequence)
@@ -248,7 +256,9 @@ def _gone(state: State, sequence: int) -> Gone:
     )
 
 
-def _elements(connection: sqlite3.Connection, stream: StoredStream, first: int, last: int) -> Iterator[Element]:
+def _elements(
+    connection: sqlite3.Connection, stream: StoredStream, first: int, last: int
+) -> Iterator[Element]:
     start = row_id(stream.id, 0)
     rows = connection.execute(
         "SELECT ?, id - ?, time, nquads, generated FROM element WHERE id BETWEEN ? AND ? ORDER BY id",

@@ -32,7 +32,10 @@ def put_state(connection: sqlite3.Connection, owner: str, key: str, value: bytes
     if value is None:
         connection.execute("DELETE FROM state WHERE owner = ? AND key = ?", (number, key))
     else:
-        connection.execute("INSERT OR REPLACE INTO state (owner, key, value) VALUES (?, ?, ?)", (number, key, value))
+        connection.execute(
+            "INSERT OR REPLACE INTO state (owner, key, value) VALUES (?, ?, ?)",
+            (number, key, value),
+        )
 
 
 def put_seen(connection: sqlite3.Connection, owner: str, seen: Iterable[Seen]) -> None:
@@ -47,7 +50,9 @@ def put_seen(connection: sqlite3.Connection, owner: str, seen: Iterable[Seen]) -
     connection.executemany("DELETE FROM seen WHERE owner = ? AND digest = ?", gone)
     # in the order of the rows, which fills the pages
     kept.sort(key=lambda row: row[1])
-    connection.executemany("INSERT OR REPLACE INTO seen (owner, digest, count, content) VALUES (?, ?, ?, ?)", kept)
+    connection.executemany(
+        "INSERT OR REPLACE INTO seen (owner, digest, count, content) VALUES (?, ?, ?, ?)", kept
+    )
 
 
 def forget(connection: sqlite3.Connection, owner: str) -> None:
@@ -67,7 +72,8 @@ def saved_state(connection: sqlite3.Connection, owner: str) -> dict[str, bytes]:
     """The values of an owner by key."""
     return dict(
         connection.execute(
-            "SELECT key, value FROM state WHERE owner = (SELECT id FROM owner WHERE name = ?) ORDER BY key", (owner,)
+            "SELECT key, value FROM state WHERE owner = (SELECT id FROM owner WHERE name = ?) ORDER BY key",
+            (owner,),
         )
     )
 
@@ -76,12 +82,15 @@ def seen(connection: sqlite3.Connection, owner: str) -> dict[bytes, int]:
     """The digests of what an owner saw, and how often each is there."""
     return dict(
         connection.execute(
-            "SELECT digest, count FROM seen WHERE owner = (SELECT id FROM owner WHERE name = ?)", (owner,)
+            "SELECT digest, count FROM seen WHERE owner = (SELECT id FROM owner WHERE name = ?)",
+            (owner,),
         )
     )
 
 
-def contents(connection: sqlite3.Connection, owner: str, digests: Iterable[bytes]) -> list[bytes | None]:
+def contents(
+    connection: sqlite3.Connection, owner: str, digests: Iterable[bytes]
+) -> list[bytes | None]:
     """Returns the contents that were stored with digests; None: nothing."""
     select = "SELECT content FROM seen WHERE owner = (SELECT id FROM owner WHERE name = ?) AND digest = ?"
     found = (connection.execute(select, (owner, digest)).fetchone() for digest in digests)

@@ -34,7 +34,9 @@ _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._~-]{0,126}[A-Za-z0-9])?")
 
 
 @checked
-def open_store(path: str | os.PathLike[str], *, read_only: bool = False, reserve_bytes: int = 0) -> StreamStore:
+def open_store(
+    path: str | os.PathLike[str], *, read_only: bool = False, reserve_bytes: int = 0
+) -> StreamStore:
     """Opens a store of streams, and checks its file: for five seconds at most, and then in the background.
 
     Args:
@@ -70,16 +72,25 @@ class StreamStore(StoreReader):
     """
 
     def __init__(
-        self, path: Path, *, read_only: bool = False, reserve_bytes: int = 0, clock: Clock | None = None
+        self,
+        path: Path,
+        *,
+        read_only: bool = False,
+        reserve_bytes: int = 0,
+        clock: Clock | None = None,
     ) -> None:
         broadcast, damage = Broadcast(), Damage()
-        writer = None if read_only else Writer(path, broadcast, clock or _now, damage, reserve_bytes)
+        writer = (
+            None if read_only else Writer(path, broadcast, clock or _now, damage, reserve_bytes)
+        )
         super().__init__(path, broadcast, writer, damage)
 
     # --- streams ---
 
     @checked
-    def create(self, stream: str, description: Description | None = None, *, exist_ok: bool = False) -> State:
+    def create(
+        self, stream: str, description: Description | None = None, *, exist_ok: bool = False
+    ) -> State:
         """Creates a stream.
 
         Args:
@@ -94,7 +105,9 @@ class StreamStore(StoreReader):
         return self._write(_creation(stream, description, exist_ok))
 
     @checked
-    async def acreate(self, stream: str, description: Description | None = None, *, exist_ok: bool = False) -> State:
+    async def acreate(
+        self, stream: str, description: Description | None = None, *, exist_ok: bool = False
+    ) -> State:
         """`create` for asyncio."""
         return await self._awrite(_creation(stream, description, exist_ok))
 
@@ -129,7 +142,9 @@ class StreamStore(StoreReader):
     # --- publishing ---
 
     @checked
-    def append(self, stream: str, message: Message, *, key: str | None = None, own: str | None = None) -> int:
+    def append(
+        self, stream: str, message: Message, *, key: str | None = None, own: str | None = None
+    ) -> int:
         """Appends a message, durably.
 
         Args:
@@ -151,13 +166,20 @@ class StreamStore(StoreReader):
         return self.append_all(stream, [message], key=key, own=own)[0]
 
     @checked
-    async def aappend(self, stream: str, message: Message, *, key: str | None = None, own: str | None = None) -> int:
+    async def aappend(
+        self, stream: str, message: Message, *, key: str | None = None, own: str | None = None
+    ) -> int:
         """`append` for asyncio."""
         return (await self.aappend_all(stream, [message], key=key, own=own))[0]
 
     @checked
     def append_all(
-        self, stream: str, messages: Iterable[Message], *, key: str | None = None, own: str | None = None
+        self,
+        stream: str,
+        messages: Iterable[Message],
+        *,
+        key: str | None = None,
+        own: str | None = None,
     ) -> range:
         """Appends messages, such as those of a log, all or none; see `append`.
 
@@ -168,7 +190,12 @@ class StreamStore(StoreReader):
 
     @checked
     async def aappend_all(
-        self, stream: str, messages: Iterable[Message], *, key: str | None = None, own: str | None = None
+        self,
+        stream: str,
+        messages: Iterable[Message],
+        *,
+        key: str | None = None,
+        own: str | None = None,
     ) -> range:
         """`append_all` for asyncio; many messages are made ready in a thread."""
         if isinstance(messages, Sized) and len(messages) > _MANY:
@@ -261,7 +288,10 @@ class StreamStore(StoreReader):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -301,7 +331,9 @@ def _trimming(stream: str, last: int) -> Change[None]:
     return Change(lambda transaction: transaction.trim(stream, last), relieves=True)
 
 
-def _appending(stream: str, messages: Iterable[Message], key: str | None, own: str | None) -> Change[range]:
+def _appending(
+    stream: str, messages: Iterable[Message], key: str | None, own: str | None
+) -> Change[range]:
     publications = Publications.of(messages, key, own)
     return Change(lambda transaction: transaction.append(stream, publications), publications.size)
 

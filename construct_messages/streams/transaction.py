@@ -46,7 +46,11 @@ class Transaction:
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, streams: dict[str, StoredStream], now: int, garbage: list[Rows]
+        self,
+        connection: sqlite3.Connection,
+        streams: dict[str, StoredStream],
+        now: int,
+        garbage: list[Rows],
     ) -> None:
         self._connection, self.now, self.garbage = connection, now, garbage
         self._changed: set[str] = set()
@@ -63,7 +67,9 @@ class Transaction:
         if name in self.streams:
             if exist_ok:
                 return self.streams[name].state
-            raise Conflict(f"the stream {name} exists already", hint="choose another name, or delete it first")
+            raise Conflict(
+                f"the stream {name} exists already", hint="choose another name, or delete it first"
+            )
         cursor = self._connection.execute(
             "INSERT INTO stream (name, description, first, next, time, bytes) VALUES (?, ?, 1, 1, 0, 0)",
             (name, json.dumps(description.to_json())),
@@ -82,7 +88,8 @@ class Transaction:
         stream = self._stream(name)
         state = stream.state._replace(description=description)
         self._connection.execute(
-            "UPDATE stream SET description = ? WHERE id = ?", (json.dumps(description.to_json()), stream.id)
+            "UPDATE stream SET description = ? WHERE id = ?",
+            (json.dumps(description.to_json()), stream.id),
         )
         self.streams[name] = stream._replace(state=state)
         self._changed.add(name)  # its retention may be another
@@ -122,7 +129,8 @@ class Transaction:
         if idempotency is not None:
             key, digest = idempotency
             known = self._connection.execute(
-                "SELECT digest, first, count FROM idempotency WHERE stream = ? AND key = ?", (stream.id, key)
+                "SELECT digest, first, count FROM idempotency WHERE stream = ? AND key = ?",
+                (stream.id, key),
             ).fetchone()
             if known is not None:
                 if known[0] != digest:
@@ -136,7 +144,9 @@ class Transaction:
         time = max(self.now, stream.time)
         elements = [
             Element(name, sequence, time, nquads, generated)
-            for sequence, (nquads, generated) in enumerate(publications.numbered(state.next), state.next)
+            for sequence, (nquads, generated) in enumerate(
+                publications.numbered(state.next), state.next
+            )
         ]
         start = row_id(stream.id, 0)
         self._connection.executemany(
@@ -186,7 +196,9 @@ class Transaction:
             every_stream: whether elements that became too old are looked for in all streams, and old keys forgotten.
         """
         if every_stream:
-            self._connection.execute("DELETE FROM idempotency WHERE time < ?", (self.now - KEY_SECONDS * _SECOND,))
+            self._connection.execute(
+                "DELETE FROM idempotency WHERE time < ?", (self.now - KEY_SECONDS * _SECOND,)
+            )
         for name in list(self.streams if every_stream else self._changed):
             stream = self.streams[name]
             first = self._first_kept(stream)
@@ -211,7 +223,8 @@ class Transaction:
             first, last = self.garbage[0]
             row = None
             rows = self._connection.execute(
-                "SELECT id, length(nquads) FROM element WHERE id BETWEEN ? AND ? ORDER BY id", (first, last)
+                "SELECT id, length(nquads) FROM element WHERE id BETWEEN ? AND ? ORDER BY id",
+                (first, last),
             )
             for row, size in rows:  # noqa: B007 # the last one counts
                 left -= size + _ROW_BYTES
@@ -219,7 +232,9 @@ class Transaction:
                     break
             rows.close()
             if row is not None:
-                self._connection.execute("DELETE FROM element WHERE id BETWEEN ? AND ?", (first, row))
+                self._connection.execute(
+                    "DELETE FROM element WHERE id BETWEEN ? AND ?", (first, row)
+                )
             if left > 0:
                 del self.garbage[0]
             elif row is not None:

@@ -30,7 +30,9 @@ from construct_messages.streams.transaction import Transaction, find_garbage
 T = TypeVar("T")
 
 _COMMIT_BYTES: Final = 1 << 24  # after so many no further change joins a transaction
-_CHECK_SECONDS: Final = 5.0  # that the check of a large store may hold up its opening; it goes on afterwards
+_CHECK_SECONDS: Final = (
+    5.0  # that the check of a large store may hold up its opening; it goes on afterwards
+)
 _PRUNE_SECONDS: Final = 1.0  # how often elements that became too old are looked for
 
 Clock = Callable[[], int]
@@ -115,7 +117,9 @@ class Writer:
         StoreError: it cannot be opened.
     """
 
-    def __init__(self, path: Path, broadcast: Broadcast, clock: Clock, damage: Damage, reserve_bytes: int) -> None:
+    def __init__(
+        self, path: Path, broadcast: Broadcast, clock: Clock, damage: Damage, reserve_bytes: int
+    ) -> None:
         self._path, self._broadcast, self._clock, self._damage = path, broadcast, clock, damage
         self._reserve = Reserve(path, reserve_bytes)
         with ExitStack() as opened:
@@ -145,7 +149,9 @@ class Writer:
 
     def states(self) -> list[State]:
         """Returns the states of all streams at the last commit, by name."""
-        return sorted((stream.state for stream in self._streams.values()), key=lambda state: state.name)
+        return sorted(
+            (stream.state for stream in self._streams.values()), key=lambda state: state.name
+        )
 
     def write(self, change: Change[T]) -> T:
         """Makes a change, and returns its result once that is on disk.
@@ -206,7 +212,11 @@ class Writer:
         """Returns the changes that wait, and whether more may come."""
         found: list[_Waiting] = []
         try:
-            waiting = self._queue.get_nowait() if self._purges else self._queue.get(timeout=_PRUNE_SECONDS)
+            waiting = (
+                self._queue.get_nowait()
+                if self._purges
+                else self._queue.get(timeout=_PRUNE_SECONDS)
+            )
             size = 0
             while waiting is not None:
                 if waiting.begin():
@@ -240,7 +250,13 @@ class Writer:
             full = self._transact(waiting, kept, every_stream=every_stream)
         else:
             full = True
-            _tell([_Outcome(each.future, None, full_disk(self._path)) for each in waiting if each not in kept])
+            _tell(
+                [
+                    _Outcome(each.future, None, full_disk(self._path))
+                    for each in waiting
+                    if each not in kept
+                ]
+            )
         if full and last_resort:
             self._reserve.release()
             self._transact(kept, [], every_stream=every_stream)
@@ -257,7 +273,9 @@ class Writer:
             return False
         return bool(pages) and pages == folded
 
-    def _transact(self, waiting: Sequence[_Waiting], kept: Sequence[_Waiting], *, every_stream: bool) -> bool:
+    def _transact(
+        self, waiting: Sequence[_Waiting], kept: Sequence[_Waiting], *, every_stream: bool
+    ) -> bool:
         """One transaction of several changes: those that are refused change nothing, and hold up none of the others.
 
         Args:
@@ -273,7 +291,9 @@ class Writer:
         try:
             with translated(self._path):
                 self._connection.execute("BEGIN IMMEDIATE")
-                transaction = Transaction(self._connection, dict(self._streams), self._clock(), list(self._garbage))
+                transaction = Transaction(
+                    self._connection, dict(self._streams), self._clock(), list(self._garbage)
+                )
                 for change, future in waiting:
                     try:
                         outcomes.append(_Outcome(future, change.apply(transaction), None))
@@ -292,10 +312,16 @@ class Writer:
         finally:
             self._committed = failed is None
             if failed is not None:
-                with suppress(sqlite3.Error):  # then it fails again, and says so, when the next change begins
+                with suppress(
+                    sqlite3.Error
+                ):  # then it fails again, and says so, when the next change begins
                     if self._connection.in_transaction:
                         self._connection.execute("ROLLBACK")
-                told = waiting if not isinstance(failed, StoreFull) else [each for each in waiting if each not in kept]
+                told = (
+                    waiting
+                    if not isinstance(failed, StoreFull)
+                    else [each for each in waiting if each not in kept]
+                )
                 _tell([_Outcome(future, None, failed) for _, future in told])
         if failed is not None:
             return isinstance(failed, StoreFull)

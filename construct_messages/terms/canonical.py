@@ -46,9 +46,19 @@ UNBOUND: Final = Term("")
 
 # --- text of literals and IRIs ------------------------------------------------------------------------------------
 
-_SHORT_ESCAPES: Final = {"\t": "\\t", "\b": "\\b", "\n": "\\n", "\r": "\\r", "\f": "\\f", '"': '\\"', "\\": "\\\\"}
+_SHORT_ESCAPES: Final = {
+    "\t": "\\t",
+    "\b": "\\b",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\f": "\\f",
+    '"': '\\"',
+    "\\": "\\\\",
+}
 # canonical N-Triples escapes what is no character of XML 1.1, too
-_ESCAPES: Final = str.maketrans({chr(c): f"\\u{c:04X}" for c in (*range(0x20), 0x7F, 0xFFFE, 0xFFFF)} | _SHORT_ESCAPES)
+_ESCAPES: Final = str.maketrans(
+    {chr(c): f"\\u{c:04X}" for c in (*range(0x20), 0x7F, 0xFFFE, 0xFFFF)} | _SHORT_ESCAPES
+)
 _AT_ONCE: Final = 1 << 16  # characters
 NEEDS_ESCAPE: Final = re.compile(f"[{NEVER_PLAIN}]|[{NO_XML}]")
 """Finds in the text of a literal what canonical N-Triples escapes."""
@@ -88,7 +98,9 @@ def unescape(text: str) -> str:
         if short is not None:
             return _SHORT_UNESCAPES[short]
         if four is None and eight is None:
-            raise TermError(f"unknown escape {text[match.start() : match.start() + 2]!r} in {text!r}")
+            raise TermError(
+                f"unknown escape {text[match.start() : match.start() + 2]!r} in {text!r}"
+            )
         code = int(four or eight, 16)
         if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
             raise TermError(f"{match.group()} is not a character")
@@ -122,7 +134,9 @@ def iri(value: str, *, encode: bool = False, lenience: Lenience | None = None) -
       hint: percent-encode what no IRI may hold (% itself as %25), or read leniently to pass such IRIs
     """
     if not isinstance(value, str):
-        raise wrong_type("iri", "value", value, "str", "pass the IRI as a string, without angle brackets")
+        raise wrong_type(
+            "iri", "value", value, "str", "pass the IRI as a string, without angle brackets"
+        )
     fault = fault_of_iri(value)
     if fault is None:
         return Term(f"<{value}>")
@@ -132,9 +146,14 @@ def iri(value: str, *, encode: bool = False, lenience: Lenience | None = None) -
     if fault is None or (lenience is not None and lenience.passes_iri(value)):
         return Term(f"<{value}>")
     if bad := NOT_IN_IRIREF.search(value):
-        raise TermError(f"IRI <{value}> holds {bad.group()!r}, which no IRI may", hint="percent-encode the character")
+        raise TermError(
+            f"IRI <{value}> holds {bad.group()!r}, which no IRI may",
+            hint="percent-encode the character",
+        )
     if not SCHEME.match(value):
-        raise TermError(f"IRI <{value}> is relative", hint="give a base IRI, or write the IRI in full")
+        raise TermError(
+            f"IRI <{value}> is relative", hint="give a base IRI, or write the IRI in full"
+        )
     raise TermError(
         f"<{value}> is no IRI: {fault}",
         hint="percent-encode what no IRI may hold (% itself as %25), or read leniently to pass such IRIs",
@@ -168,29 +187,51 @@ def literal(
     '"x"'
     """
     if not isinstance(value, str):
-        raise wrong_type("literal", "value", value, "str", f'write it as in literal("{value}", datatype=…)')
+        raise wrong_type(
+            "literal", "value", value, "str", f'write it as in literal("{value}", datatype=…)'
+        )
     if _SURROGATE.search(value):
         raise TermError(f"literal {value!r} holds a surrogate, which is not a character")
     text = f'"{escape(value)}"'
     if language:
         if not isinstance(language, str):
-            raise wrong_type("literal", "language", language, "str | None", "pass a language tag, or leave it out")
-        if not is_language(language) and not (lenience is not None and lenience.passes_language(language)):
+            raise wrong_type(
+                "literal",
+                "language",
+                language,
+                "str | None",
+                "pass a language tag, or leave it out",
+            )
+        if not is_language(language) and not (
+            lenience is not None and lenience.passes_language(language)
+        ):
             is_tag = LANGTAG.fullmatch(language) is not None
-            hint = "correct the tag, or read leniently to pass such tags" if is_tag else 'write it as in "chat"@fr'
+            hint = (
+                "correct the tag, or read leniently to pass such tags"
+                if is_tag
+                else 'write it as in "chat"@fr'
+            )
             raise TermError(f"{language!r} is not a language tag", hint=hint)
         if direction and direction not in ("ltr", "rtl"):
             raise TermError(f"base direction {direction!r} is neither ltr nor rtl")
-        return Term(f"{text}@{language.lower()}--{direction}" if direction else f"{text}@{language.lower()}")
+        return Term(
+            f"{text}@{language.lower()}--{direction}" if direction else f"{text}@{language.lower()}"
+        )
     if direction:
         raise TermError(f"literal {value!r} has a base direction but no language tag")
     if datatype is None or datatype == XSD + "string":
         return Term(text)
     if not isinstance(datatype, str):
-        raise wrong_type("literal", "datatype", datatype, "str | None", "pass its IRI, or leave it out")
+        raise wrong_type(
+            "literal", "datatype", datatype, "str | None", "pass its IRI, or leave it out"
+        )
     if datatype in _TAGGED:
-        raise TermError(f"literal {value!r} is of the datatype <{datatype}>, and has no language tag")
-    return Term(f"{text}^^{_datatype(datatype) if lenience is None else iri(datatype, lenience=lenience)}")
+        raise TermError(
+            f"literal {value!r} is of the datatype <{datatype}>, and has no language tag"
+        )
+    return Term(
+        f"{text}^^{_datatype(datatype) if lenience is None else iri(datatype, lenience=lenience)}"
+    )
 
 
 _TAGGED: Final = (f"{RDF}langString", f"{RDF}dirLangString")
@@ -247,7 +288,13 @@ def triple(subject: Term, predicate: Term, object: Term, *, generalized: bool = 
     term = Term(f"<<( {subject} {predicate} {object} )>>")
     for position, part in (("subject", subject), ("predicate", predicate), ("object", object)):
         if not isinstance(part, str):
-            raise wrong_type("triple", position, part, "a Term", "make terms by iri(), literal(), blank() and triple()")
+            raise wrong_type(
+                "triple",
+                position,
+                part,
+                "a Term",
+                "make terms by iri(), literal(), blank() and triple()",
+            )
         if not generalized and part.startswith(FORBIDDEN[position]):
             raise TermError(f"{part} cannot be the {position} of a triple term: {term}")
     return term
@@ -300,7 +347,9 @@ def number(lexical: str) -> Term:
     >>> number("1.5")
     '"1.5"^^<http://www.w3.org/2001/XMLSchema#decimal>'
     """
-    kind = "double" if "e" in lexical or "E" in lexical else "decimal" if "." in lexical else "integer"
+    kind = (
+        "double" if "e" in lexical or "E" in lexical else "decimal" if "." in lexical else "integer"
+    )
     return Term(f'"{lexical}"^^<{XSD}{kind}>')
 
 
@@ -313,7 +362,9 @@ def boolean(lexical: str) -> Term:
     return Term(f'"{lexical.lower()}"^^<{XSD}boolean>')
 
 
-def parse_term(text: str, scope: str = "", lenience: Lenience | None = None, *, generalized: bool = False) -> Term:
+def parse_term(
+    text: str, scope: str = "", lenience: Lenience | None = None, *, generalized: bool = False
+) -> Term:
     """Parses and normalises a term of N-Triples, of SPARQL TSV results, or of a command line.
 
     Abbreviated numbers and booleans are expanded, needless escapes decoded, language tags lower-cased, and `xsd:string`
@@ -332,14 +383,18 @@ def parse_term(text: str, scope: str = "", lenience: Lenience | None = None, *, 
     """
     term, end = _read_term(text, 0, scope, lenience, generalized)
     if text[end:].strip():
-        raise TermError(f"unexpected {text[end:].strip()!r} after the term {text[:end]!r}", hint=TERM_HINT)
+        raise TermError(
+            f"unexpected {text[end:].strip()!r} after the term {text[:end]!r}", hint=TERM_HINT
+        )
     return term
 
 
 TERM_HINT: Final = 'write an IRI as <http://…>, a string as "…", a number as 42'
 
 
-def _read_term(text: str, start: int, scope: str, lenience: Lenience | None, generalized: bool) -> tuple[Term, int]:
+def _read_term(
+    text: str, start: int, scope: str, lenience: Lenience | None, generalized: bool
+) -> tuple[Term, int]:
     token = compiled(_TOKEN, text.isascii())
     match = token.match(text, start)
     if match is None:
@@ -430,11 +485,15 @@ def map_blanks(term: Term, change: Callable[[Term], Term]) -> Term:
         return change(term)
     if is_triple(term):
         subject, predicate, object = triple_parts(term)
-        return triple(map_blanks(subject, change), predicate, map_blanks(object, change), generalized=True)
+        return triple(
+            map_blanks(subject, change), predicate, map_blanks(object, change), generalized=True
+        )
     return term
 
 
-_LITERAL: Final = re.compile(r'"((?:[^"\\]|\\.)*+)"(?:@([a-z0-9\-]+?)(?:--(ltr|rtl))?|\^\^<([^>]*)>)?', re.DOTALL)
+_LITERAL: Final = re.compile(
+    r'"((?:[^"\\]|\\.)*+)"(?:@([a-z0-9\-]+?)(?:--(ltr|rtl))?|\^\^<([^>]*)>)?', re.DOTALL
+)
 
 
 def literal_parts(term: Term) -> tuple[str, str | None, str | None, str | None]:

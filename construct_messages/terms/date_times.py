@@ -47,12 +47,18 @@ def microseconds_of_date_time(text: str) -> int | None:
     year, month, day = int(match[1]), int(match[2]), int(match[3])
     if day > _DAYS[month - 1] and not (month == 2 and day == 29 and _is_leap(year)):
         return None
-    hours, minutes, seconds = (24, 0, 0) if match[4] is None else (int(match[4]), int(match[5]), int(match[6]))
+    hours, minutes, seconds = (
+        (24, 0, 0) if match[4] is None else (int(match[4]), int(match[5]), int(match[6]))
+    )
     if match[8]:
         ahead = int(match[9] or match[11]) * 60 + int(match[10] or 0)
         minutes += ahead if match[8] == "-" else -ahead
     fraction = int((match[7] or "")[:6].ljust(6, "0"))
-    return _days(year, month, day) * _DAY + ((hours * 60 + minutes) * 60 + seconds) * _SECOND + fraction
+    return (
+        _days(year, month, day) * _DAY
+        + ((hours * 60 + minutes) * 60 + seconds) * _SECOND
+        + fraction
+    )
 
 
 def date_time_of(microseconds: int) -> str:
@@ -78,7 +84,16 @@ def _days(year: int, month: int, day: int) -> int:
     """The days since the 1st of January 1970. Years begin with March, so that the day of leap years is the last."""
     year, month = (year, month - 3) if month > 2 else (year - 1, month + 9)
     cycle, year = divmod(year, _CYCLE_YEARS)
-    return cycle * _CYCLE_DAYS + year * 365 + year // 4 - year // 100 + (153 * month + 2) // 5 + day - 1 - _TO_1970
+    return (
+        cycle * _CYCLE_DAYS
+        + year * 365
+        + year // 4
+        - year // 100
+        + (153 * month + 2) // 5
+        + day
+        - 1
+        - _TO_1970
+    )
 
 
 def _date(days: int) -> tuple[int, int, int]:

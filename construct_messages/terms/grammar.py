@@ -84,7 +84,9 @@ OTHER_CHARS: Final = rf"{UCSCHAR}\U00010000-\U0001fffd"
 """Those of the first two planes."""
 
 SCHEME: Final = r"[A-Za-z][A-Za-z0-9+.\-]*+:"
-_AUTHORITY: Final = r"//[A-Za-z0-9\-._~]*+(?:/|(?::[0-9]*+)?+(?=[/?#>\n]|\Z))"  # no user, no address in brackets
+_AUTHORITY: Final = (
+    r"//[A-Za-z0-9\-._~]*+(?:/|(?::[0-9]*+)?+(?=[/?#>\n]|\Z))"  # no user, no address in brackets
+)
 
 
 def _part(other_chars: str) -> str:

@@ -72,7 +72,9 @@ def to_pyoxigraph(term: Term) -> OxTerm:
             value, datatype, language, direction = literal_parts(term)
             if language:
                 return ox.Literal(
-                    value, language=language, direction=ox.BaseDirection(direction) if direction else None
+                    value,
+                    language=language,
+                    direction=ox.BaseDirection(direction) if direction else None,
                 )
             return ox.Literal(value, datatype=ox.NamedNode(datatype) if datatype else None)
         if is_triple(term):
@@ -130,10 +132,15 @@ def to_rdflib(term: Term) -> Any:
     if is_literal(term):
         value, datatype, language, direction = literal_parts(term)
         if direction:
-            raise TermError(f"rdflib has no literals with a base direction: {term}", hint="use to_pyoxigraph()")
+            raise TermError(
+                f"rdflib has no literals with a base direction: {term}", hint="use to_pyoxigraph()"
+            )
         # normalize=False: rdflib would rewrite "01" to "1"
         return rdflib.Literal(
-            value, lang=language, datatype=rdflib.URIRef(datatype) if datatype else None, normalize=False
+            value,
+            lang=language,
+            datatype=rdflib.URIRef(datatype) if datatype else None,
+            normalize=False,
         )
     if is_triple(term):
         raise TermError(f"rdflib has no triple terms: {term}", hint="use to_pyoxigraph()")

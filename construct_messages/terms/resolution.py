@@ -35,7 +35,11 @@ def resolve(reference: str, base: str | None, *, lenient: bool = False) -> Term:
     escaped = "".join(f"\\U{ord(char):08X}" for char in reference)
     text = f"<{escaped}> <x:p> <x:o> ."
     try:
-        triple = next(iter(ox.parse(text, format=ox.RdfFormat.TURTLE, base_iri=base, lenient=lenient)))
+        triple = next(
+            iter(ox.parse(text, format=ox.RdfFormat.TURTLE, base_iri=base, lenient=lenient))
+        )
     except (SyntaxError, ValueError) as problem:
-        raise TermError(f"<{reference}> cannot be resolved against the base <{base}>: {problem}") from None
+        raise TermError(
+            f"<{reference}> cannot be resolved against the base <{base}>: {problem}"
+        ) from None
     return Term(str(triple.subject))

@@ -38,14 +38,23 @@ def as_term(value: object) -> Term:
         return from_rdflib(rdflib.Literal(value))
     if _is_rdflib(value):
         return from_rdflib(value)
-    raise UsageError(f"{value!r} is no term", hint='write it as in N-Triples: "<http://…>", \'"text"@en\' or "42"')
+    raise UsageError(
+        f"{value!r} is no term",
+        hint='write it as in N-Triples: "<http://…>", \'"text"@en\' or "42"',
+    )
 
 
 def _is_plain(value: object) -> bool:
-    from datetime import date, time, timedelta  # a datetime is a date; most queries do without all of them
+    from datetime import (
+        date,
+        time,
+        timedelta,
+    )  # a datetime is a date; most queries do without all of them
     from decimal import Decimal
 
-    return isinstance(value, (int, date, time, timedelta)) or (isinstance(value, Decimal) and value.is_finite())
+    return isinstance(value, (int, date, time, timedelta)) or (
+        isinstance(value, Decimal) and value.is_finite()
+    )
 
 
 def _is_rdflib(value: object) -> bool:

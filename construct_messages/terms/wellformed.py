@@ -132,7 +132,11 @@ class Lenience:
             for count, what in ((self.iris, "IRI"), (self.languages, "language tag"))
             if count
         ]
-        return f"passed as found: {' and '.join(counts)}; the first is {self.first}" if counts else "passed nothing"
+        return (
+            f"passed as found: {' and '.join(counts)}; the first is {self.first}"
+            if counts
+            else "passed nothing"
+        )
 
     @property
     def passed(self) -> int:

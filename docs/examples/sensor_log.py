@@ -10,7 +10,15 @@ def readings():
     """Yield messages as they are measured; none is held in memory."""
     for number, celsius in enumerate(["21.5", "21.7", "22.0"], 1):
         reading = iri(f"https://example.org/reading/{number}")
-        yield Message([Quad(reading, iri(SOSA + "hasSimpleResult"), literal(celsius, datatype=XSD + "decimal"))])
+        yield Message(
+            [
+                Quad(
+                    reading,
+                    iri(SOSA + "hasSimpleResult"),
+                    literal(celsius, datatype=XSD + "decimal"),
+                )
+            ]
+        )
 
 
 print(write_log(readings(), "readings.jelly"), "messages written")

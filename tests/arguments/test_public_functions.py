@@ -107,7 +107,9 @@ async def all_of(made: Any) -> list[Any]:
     return [each async for each in made]
 
 
-def calls(function: Callable[..., Any], right: list[Any]) -> Iterator[tuple[str, list[Any], dict[str, Any]]]:
+def calls(
+    function: Callable[..., Any], right: list[Any]
+) -> Iterator[tuple[str, list[Any], dict[str, Any]]]:
     """Calls with one wrong argument each, and the name of that."""
     names = [name for name in inspect.signature(function).parameters if name != "self"]
     for place, name in enumerate(names):
@@ -118,7 +120,9 @@ def calls(function: Callable[..., Any], right: list[Any]) -> Iterator[tuple[str,
                 yield name, right, {name: value}
 
 
-def complaints(function: Callable[..., Any], right: list[Any], use: Callable[[Any], None] = run) -> list[str]:
+def complaints(
+    function: Callable[..., Any], right: list[Any], use: Callable[[Any], None] = run
+) -> list[str]:
     """What calls with wrong arguments raise, where it is none of our errors, or does not say what is wrong."""
     found = []
     for name, arguments, options in calls(function, right):
@@ -178,7 +182,11 @@ def test_no_wrong_type_ends_a_store(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("call", "words", "hint"),
     [
-        (lambda: literal(5), "literal(): value must be str, not 5 (int)", 'write it as in literal("5", datatype=…)'),  # type: ignore[arg-type]
+        (
+            lambda: literal(5),
+            "literal(): value must be str, not 5 (int)",
+            'write it as in literal("5", datatype=…)',
+        ),  # type: ignore[arg-type]
         (
             lambda: Message([("<s>", "<p>", "<o>")]),  # type: ignore[list-item]
             "Message(): quads must be an iterable of Quads, not ('<s>', '<p>', '<o>') (tuple)",

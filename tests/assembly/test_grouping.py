@@ -28,7 +28,12 @@ def test_each_solution() -> None:
 
 
 def test_by_appearance() -> None:
-    assert run(ByAppearance([0], ["k"], 10, True), batch(B, A, B), batch(A, "", C, "")) == [[0, 2], [1, 3], [4, 6], [5]]
+    assert run(ByAppearance([0], ["k"], 10, True), batch(B, A, B), batch(A, "", C, "")) == [
+        [0, 2],
+        [1, 3],
+        [4, 6],
+        [5],
+    ]
 
 
 def test_sorted_leaves_as_soon_as_the_next_begins() -> None:
@@ -79,7 +84,10 @@ class TestBlankNodeKeys:
 @given(st.lists(st.lists(st.sampled_from("abc"), min_size=1)))
 def test_no_solution_is_lost_or_doubled(batches: list[list[str]]) -> None:
     keys = [key for keys in batches for key in keys]
-    groups = run(ByAppearance([0], ["k"], 1000, True), *(batch(*map("<urn:{}>".format, keys)) for keys in batches))
+    groups = run(
+        ByAppearance([0], ["k"], 1000, True),
+        *(batch(*map("<urn:{}>".format, keys)) for keys in batches),
+    )
     assert sorted(number for group in groups for number in group) == list(range(len(keys)))
     assert [keys[group[0]] for group in groups] == list(dict.fromkeys(keys))
     assert all(len({keys[number] for number in group}) == 1 for group in groups)

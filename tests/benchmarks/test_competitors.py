@@ -42,7 +42,11 @@ TREE = f"{PREFIXES} CONSTRUCT {{ {_TREE} }} WHERE {{ {_TREE} }}"
 UNION = f"""{PREFIXES} CONSTRUCT {{ ?c ex:at ?place ; ex:staff ?n }}
 WHERE {{ {{ ?c ex:at ?place }} UNION {{ ?c ex:staff ?n }} }}"""
 
-ALL_RIGHT = {"star": Groups(3, 3, 0, 0, 0, 0), "tree": Groups(3, 3, 0, 0, 0, 0), "union": Groups(7, 7, 0, 0, 0, 0)}
+ALL_RIGHT = {
+    "star": Groups(3, 3, 0, 0, 0, 0),
+    "tree": Groups(3, 3, 0, 0, 0, 0),
+    "union": Groups(7, 7, 0, 0, 0, 0),
+}
 QUERIES = {"star": STAR, "tree": TREE, "union": UNION}
 
 # an IRI is not followed; two solutions of ex:b are one group
@@ -82,7 +86,13 @@ def test_groups_are_right_but_where_the_method_cannot_know(
         absent(f"{competitor.title}: {competitor.install}")
     endpoint = None if competitor.engine == "file" else oxigraph_server(data)
     # those that do all right are not asked the easiest one, and Spark, which takes long to start, is asked once
-    for name in QUERIES if competitor.name in WRONG else ["tree"] if competitor.smallest else ["tree", "union"]:
+    for name in (
+        QUERIES
+        if competitor.name in WRONG
+        else ["tree"]
+        if competitor.smallest
+        else ["tree", "union"]
+    ):
         done = _run(competitor, QUERIES[name], data, endpoint, tmp_path / name)
         wanted = WRONG.get(competitor.name, {}).get(name, ALL_RIGHT[name])
         if wanted is None:
@@ -90,10 +100,14 @@ def test_groups_are_right_but_where_the_method_cannot_know(
             continue
         assert done.ending == "ok", done.stderr
         assert done.first_seconds is not None, name
-        assert compare(Reference(data).groups(QUERIES[name]), competitor.groups(done.stdout)) == wanted, name
+        assert (
+            compare(Reference(data).groups(QUERIES[name]), competitor.groups(done.stdout)) == wanted
+        ), name
 
 
-def _run(competitor: Competitor, query: str, data: Path, endpoint: str | None, workdir: Path) -> harness.Run:
+def _run(
+    competitor: Competitor, query: str, data: Path, endpoint: str | None, workdir: Path
+) -> harness.Run:
     workdir.mkdir()
     path = workdir / "query.rq"
     path.write_text(query)
@@ -106,7 +120,11 @@ def _run(competitor: Competitor, query: str, data: Path, endpoint: str | None, w
 
 
 def test_names_are_unique_and_everything_is_said() -> None:
-    assert len({each.name for each in COMPETITORS}) == len({each.title for each in COMPETITORS}) == len(COMPETITORS)
+    assert (
+        len({each.name for each in COMPETITORS})
+        == len({each.title for each in COMPETITORS})
+        == len(COMPETITORS)
+    )
     assert all(each.install and each.group for each in COMPETITORS)
     assert WRONG.keys() <= {each.name for each in COMPETITORS}
 
@@ -124,10 +142,17 @@ def test_versions_are_told(version: Callable[[], str | None]) -> None:
 def test_programs_in_python_wait_for_nothing_of_the_suite() -> None:
     """What they import is measured with them."""
     code = "import sys, benchmarks.suite.competitors.select; print(*sys.modules, sep='\\n')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, cwd=ROOT, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True, cwd=ROOT, text=True
+    )
     modules = set(done.stdout.split())
-    assert {name for name in modules if name.startswith(("benchmarks.", "tests", "construct_messages"))} == {
+    assert {
+        name for name in modules if name.startswith(("benchmarks.", "tests", "construct_messages"))
+    } == {
         "benchmarks.suite",
-        *(f"benchmarks.suite.competitors{name}" for name in ("", ".printing", ".select", ".solutions")),
+        *(
+            f"benchmarks.suite.competitors{name}"
+            for name in ("", ".printing", ".select", ".solutions")
+        ),
     }
     assert modules & {"importlib.metadata", "pytest", "rdflib", "subprocess", "tempfile"} == set()

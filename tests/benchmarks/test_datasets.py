@@ -51,7 +51,9 @@ def test_the_shape_is_that_of_dbpedia(tmp_path: Path) -> None:
     assert links.most_common(1)[0][1] > 20 * statistics.median(links.values())
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="there is no /proc to tell of memory")
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="there is no /proc to tell of memory"
+)
 def test_memory_does_not_grow_with_the_size(tmp_path: Path) -> None:
     # not `ru_maxrss`, which is that of pytest where it is more
     program = (
@@ -63,7 +65,11 @@ def test_memory_does_not_grow_with_the_size(tmp_path: Path) -> None:
     )
     root = Path(__file__).parents[2]
     done = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path / "x")], check=True, capture_output=True, text=True, cwd=root
+        [sys.executable, "-c", program, str(tmp_path / "x")],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=root,
     )
     small, large = map(int, done.stdout.split())
     assert large < small + 8_000  # KiB; the file has 30 MB
@@ -109,4 +115,6 @@ def test_another_file_or_none_is_refused(mirror: Path, tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="is not the file that it should be"):
         links.path()
     with pytest.raises(SystemExit, match="CONSTRUCT_MESSAGES_DBPEDIA"):
-        next(each for each in real.real(str(tmp_path), tmp_path) if each.name == "dbpedia-links").path()
+        next(
+            each for each in real.real(str(tmp_path), tmp_path) if each.name == "dbpedia-links"
+        ).path()

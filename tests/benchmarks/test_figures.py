@@ -46,7 +46,9 @@ SECONDS = MEASURES["time"]
     ],
     ids=lambda value: " ".join(map(str, value)) if isinstance(value, dict) else "",
 )
-def test_what_is_right_and_what_has_failed(changed: dict[str, object], right: bool, failed: bool) -> None:
+def test_what_is_right_and_what_has_failed(
+    changed: dict[str, object], right: bool, failed: bool
+) -> None:
     changed_row = row(**changed)  # type: ignore[arg-type]
     assert (is_right(changed_row), has_failed(changed_row)) == (right, failed)
 
@@ -61,7 +63,14 @@ def test_what_is_right_and_what_has_failed(changed: dict[str, object], right: bo
         ([row(seconds=None)], None),
         ([row("flat", 2, groups=None)], None),
     ],
-    ids=["nothing", "fastest", "faster with wrong groups", "faster until it failed", "all failed", "groups unknown"],
+    ids=[
+        "nothing",
+        "fastest",
+        "faster with wrong groups",
+        "faster until it failed",
+        "all failed",
+        "groups unknown",
+    ],
 )
 def test_the_best_of_those_with_all_groups_right(rows: list[Row], expected: float | None) -> None:
     assert best(rows, SECONDS) == expected
@@ -87,7 +96,13 @@ def test_a_failure_counts_as_twice_the_limit(rows: list[Row], expected: float | 
 def test_ratios_are_geometric_and_leave_out_what_was_not_measured() -> None:
     found = ratio([(8.0, 1.0), (1.0, 2.0), (None, 1.0), (1.0, None)])
     assert found is not None
-    assert (found.mean, found.low, found.high, found.cells, found.ahead) == (pytest.approx(2), 0.5, 8, 2, 1)
+    assert (found.mean, found.low, found.high, found.cells, found.ahead) == (
+        pytest.approx(2),
+        0.5,
+        8,
+        2,
+        1,
+    )
     assert ratio([(None, 1.0)]) is None
 
 
@@ -113,7 +128,10 @@ def test_the_exponent_of_a_power_law_is_found_whatever_each_query_costs(
     used = [point for point in points if len(queries[point[0]][1]) > 1]
     assert found.points == len(used)
     assert (found.low, found.high) == (min(x for _, x, _ in used), max(x for _, x, _ in used))
-    x, y = (statistics.fmean(map(math.log, values)) for values in zip(*[point[1:] for point in used], strict=True))
+    x, y = (
+        statistics.fmean(map(math.log, values))
+        for values in zip(*[point[1:] for point in used], strict=True)
+    )
     assert math.log(found.at(math.exp(x))) == pytest.approx(y, abs=1e-6)
 
 
@@ -132,7 +150,11 @@ def test_numbers_of_solutions_are_those_of_the_truth_also_for_rows_that_failed()
 
 
 def test_groups_are_added_over_the_runs_that_ended() -> None:
-    rows = [row(groups=groups(3, wrong=2)), row(groups=groups(4, right=1, missing=3)), row(seconds=None)]
+    rows = [
+        row(groups=groups(3, wrong=2)),
+        row(groups=groups(4, right=1, missing=3)),
+        row(seconds=None),
+    ]
     assert total(rows) == Groups(expected=7, right=4, wrong=2, merged=0, split=0, missing=3)
     assert total([row(seconds=None)]) is None
 
@@ -153,7 +175,9 @@ def test_competitors_are_compared_with_ours_over_the_same_data_got_the_same_way(
     files, endpoint = fields(results(*rows))
     assert [each.competitor for each in files.standings] == ["ours", "cli"]  # ours first
     (cli,), (flat,) = files.others, endpoint.others
-    assert [found and found.mean for found in (cli.beside_ours(SECONDS), flat.beside_ours(SECONDS))] == [2, 0.5]
+    assert [
+        found and found.mean for found in (cli.beside_ours(SECONDS), flat.beside_ours(SECONDS))
+    ] == [2, 0.5]
 
 
 def test_a_field_without_ours_compares_with_nothing() -> None:
@@ -184,7 +208,11 @@ def test_the_race_is_against_the_best_with_all_groups_right_in_each_cell() -> No
 def test_losses_are_told_by_size_measure_and_competitor() -> None:
     rows = [
         *(row(query="one"), row(query="two"), row(query="three")),
-        *(row("cli", 0.25, query="one"), row("cli", 4, query="two"), row("cli", None, query="three")),
+        *(
+            row("cli", 0.25, query="one"),
+            row("cli", 4, query="two"),
+            row("cli", None, query="three"),
+        ),
         row("flat", 0.5, query="one", groups=groups(3, wrong=1), peak_bytes=2**30),
     ]
     told = [
@@ -201,7 +229,9 @@ def test_losses_are_told_by_size_measure_and_competitor() -> None:
 
 def test_standings_of_many_rows() -> None:
     files = fields(many())[0]
-    slow, flat = (next(each for each in files.others if each.competitor == name) for name in ("slow", "flat"))
+    slow, flat = (
+        next(each for each in files.others if each.competitor == name) for name in ("slow", "flat")
+    )
     assert slow.failures == {"timeout": 4}
     assert flat.failures == {"count": 12}
     assert slow.gets_all_right
@@ -218,7 +248,9 @@ def test_standings_of_many_rows() -> None:
 def test_rates_of_results_by_how_many_there_are() -> None:
     """Starting takes a second: it decides where results are few, and not in what each further one takes."""
 
-    def run(competitor: str, size: int, query: str, count: int, seconds: float, right: int | None = None) -> Row:
+    def run(
+        competitor: str, size: int, query: str, count: int, seconds: float, right: int | None = None
+    ) -> Row:
         counted = groups(count, right=count if right is None else right)
         figures = {"delivered": count, "results_per_second": count / seconds, "groups": counted}
         return row(competitor, seconds, size=size, query=query, engine="oxigraph", **figures)

@@ -25,7 +25,9 @@ def group(text: str) -> Group:
 
 # the same for every group, so that hubs are common
 terms = st.sampled_from(["<urn:a>", "<urn:b>", "<urn:c>", "_:x", "_:y"])
-groups = st.frozensets(st.tuples(terms, st.sampled_from([P, "<urn:q>"]), terms), min_size=1, max_size=5)
+groups = st.frozensets(
+    st.tuples(terms, st.sampled_from([P, "<urn:q>"]), terms), min_size=1, max_size=5
+)
 bags = st.lists(groups, max_size=6)
 
 
@@ -43,7 +45,9 @@ def renamed(one: Group, names: dict[str, str]) -> Group:
         ('"7"^^<not an IRI>', 0),
     ],
 )
-def test_literals_are_equal_if_the_store_of_the_truth_keeps_them_alike(delivered: str, right: int) -> None:
+def test_literals_are_equal_if_the_store_of_the_truth_keeps_them_alike(
+    delivered: str, right: int
+) -> None:
     expected = frozenset({("<urn:a>", P, '"7"^^<http://www.w3.org/2001/XMLSchema#integer>')})
     assert compare([expected], [frozenset({("<urn:a>", P, delivered)})]).right == right
 
@@ -81,14 +85,22 @@ def test_one_group_less_is_missing(expected: list[Group]) -> None:
 def test_results_in_one_group_are_merged(subjects: list[str]) -> None:
     expected = [group(f"{each}b {each}x") for each in subjects]
     together = frozenset(
-        triple for each, one in zip(subjects, expected, strict=True) for triple in renamed(one, {"_:x": f"_:{each}"})
+        triple
+        for each, one in zip(subjects, expected, strict=True)
+        for triple in renamed(one, {"_:x": f"_:{each}"})
     )
     assert compare(expected, [together]) == Groups(len(expected), 0, 0, 1, 0, len(expected))
 
 
-@given(st.lists(groups.filter(lambda one: len(parts(one)) > 1), min_size=1, max_size=4, unique_by=parts))
+@given(
+    st.lists(
+        groups.filter(lambda one: len(parts(one)) > 1), min_size=1, max_size=4, unique_by=parts
+    )
+)
 def test_results_in_single_parts_are_split(expected: list[Group]) -> None:
-    ground = [frozenset(triple for triple in one if "_:" not in "".join(triple)) for one in expected]
+    ground = [
+        frozenset(triple for triple in one if "_:" not in "".join(triple)) for one in expected
+    ]
     expected = list(dict.fromkeys(one for one in ground if len(one) > 1))
     pieces = [frozenset([triple]) for one in expected for triple in one]
     found = compare(expected, pieces)

@@ -21,13 +21,18 @@ def query(template: str, where: str, rest: str = "") -> str:
     ("text", "select"),
     [
         (query("?s ex:p ?o", "?s ex:p ?o"), "SELECT ?s ?o WHERE { ?s ex:p ?o }"),
-        (query("?s ex:p '}'", "?s ex:p ?o # {\n", " LIMIT 1"), "SELECT ?s WHERE { ?s ex:p ?o # {\n } LIMIT 1"),
+        (
+            query("?s ex:p '}'", "?s ex:p ?o # {\n", " LIMIT 1"),
+            "SELECT ?s WHERE { ?s ex:p ?o # {\n } LIMIT 1",
+        ),
         (f"{EX}CONSTRUCT WHERE {{ ?s ex:p ?o }}", "SELECT ?s ?o WHERE { ?s ex:p ?o }"),
     ],
     ids=["plain", "brackets elsewhere", "short"],
 )
 def test_the_select_has_the_same_where_clause(text: str, select: str) -> None:
-    assert " ".join(handwritten(text)["select"].removeprefix(EX).split()) == " ".join(select.split())
+    assert " ".join(handwritten(text)["select"].removeprefix(EX).split()) == " ".join(
+        select.split()
+    )
 
 
 @pytest.mark.parametrize(
@@ -36,7 +41,10 @@ def test_the_select_has_the_same_where_clause(text: str, select: str) -> None:
         (query("?s ex:p ?o", "?s ex:p ?o OPTIONAL { ?s ex:q ?q }"), ["?o", "?s"]),
         (query("?s ex:p ?q", "?s ex:p ?o OPTIONAL { ?s ex:q ?q }"), ["?s"]),
         (query("?s ex:p ?o, ?q", "{ ?s ex:p ?o } UNION { ?s ex:q ?q }"), ["?s"]),
-        (query("?s ex:p ?n", "{ SELECT ?s (COUNT(*) AS ?n) { ?s ex:p ?o } GROUP BY ?s }"), ["?n", "?s"]),
+        (
+            query("?s ex:p ?n", "{ SELECT ?s (COUNT(*) AS ?n) { ?s ex:p ?o } GROUP BY ?s }"),
+            ["?n", "?s"],
+        ),
         (query("?s ex:p ?n", "?s ex:p ?o BIND (STR(?o) AS ?n) VALUES ?s { ex:a }"), ["?n", "?s"]),
     ],
     ids=["not used", "optional", "union", "aggregate", "bind"],
@@ -70,12 +78,16 @@ def test_the_template_is_found_again(text: str, pattern: str) -> None:
 def test_one_query_for_an_entity() -> None:
     pieces = handwritten(query("?s ex:p ?o", "?s ex:p ?o", " ORDER BY ?s LIMIT 3"))
     assert pieces["key"] == "?s"
-    assert " ".join(pieces["entities"].split()).endswith("SELECT DISTINCT ?s WHERE { ?s ex:p ?o } ORDER BY ?s LIMIT 3")
+    assert " ".join(pieces["entities"].split()).endswith(
+        "SELECT DISTINCT ?s WHERE { ?s ex:p ?o } ORDER BY ?s LIMIT 3"
+    )
     assert " ".join(pieces["entity"].split()).endswith(f"WHERE {{ {SLOT} ?s ex:p ?o }}")
 
 
 def test_a_shape_follows_paths_there_and_back() -> None:
-    shape = handwritten(query("?a ex:p ?b . ?c ex:q ?b . ?b ex:r ?d", "?a ex:p ?b . ?c ex:q ?b . ?b ex:r ?d"))["shape"]
+    shape = handwritten(
+        query("?a ex:p ?b . ?c ex:q ?b . ?b ex:r ?d", "?a ex:p ?b . ?c ex:q ?b . ?b ex:r ?d")
+    )["shape"]
     assert "<urn:shape:root> a sh:NodeShape ; sh:closed true" in shape
     assert "sh:path [ sh:inversePath <http://example.org/q> ]" in shape
     assert len(list(ox.parse(shape, ox.RdfFormat.TURTLE))) == 12
@@ -85,7 +97,10 @@ def test_a_shape_follows_paths_there_and_back() -> None:
     ("text", "reason"),
     [
         (query("?s ex:p ?o", "?s ex:p ?o FILTER (?o > ?s)"), "one property at a time: ?o > ?s"),
-        (query("?s ex:p ?o", "?s ex:p ?o FILTER NOT EXISTS { ?s ex:q ?o }"), "no place for NOTEXISTS"),
+        (
+            query("?s ex:p ?o", "?s ex:p ?o FILTER NOT EXISTS { ?s ex:q ?o }"),
+            "no place for NOTEXISTS",
+        ),
         (query("?s ex:p ?o", "?s ex:p/ex:q ?o"), "no property paths"),
         (query("?s ?p ?o", "?s ?p ?o"), "no variable predicates"),
         (query("?s ex:q ?o", "?s ex:p ?o"), "another graph"),
@@ -104,7 +119,10 @@ def test_a_schema() -> None:
     below = {"p2": {"@id": "http://example.org/q", "@array": True, "@optional": True}}
     pieces = handwritten(text)
     assert pieces["ldkit_where"] == {
-        "p1": {"$filter": "?value != <http://example.org/o>", "p2": {"$filter": 'LANG(?value) = "en"'}}
+        "p1": {
+            "$filter": "?value != <http://example.org/o>",
+            "p2": {"$filter": 'LANG(?value) = "en"'},
+        }
     }
     assert pieces["ldkit"] == {
         "@type": ["http://example.org/C"],
@@ -113,7 +131,12 @@ def test_a_schema() -> None:
 
 
 def test_a_template_leaves_out_what_is_no_triple() -> None:
-    template = [("?s", "<urn:p>", "?o"), ("?o", "<urn:q>", "?s"), ("_:b", "<urn:r>", "?s"), ("?s", "?o", "?s")]
+    template = [
+        ("?s", "<urn:p>", "?o"),
+        ("?o", "<urn:q>", "?s"),
+        ("_:b", "<urn:r>", "?s"),
+        ("?s", "?o", "?s"),
+    ]
     assert instantiate(template, {"?s": "<urn:s>", "?o": '"o"'}, 3) == [
         '<urn:s> <urn:p> "o" .\n',
         "_:own_b_3 <urn:r> <urn:s> .\n",
@@ -138,7 +161,8 @@ def test_groups_are_read(output: bytes) -> None:
 
 def test_descriptions_are_those_of_rdflib() -> None:
     turtle = (
-        f"""{EX} ex:a ex:p ex:b, _:one, "x" . _:one ex:q _:two ; ex:r ex:b . _:two ex:back _:one . ex:b ex:p ex:a ."""
+        f"""{EX} ex:a ex:p ex:b, _:one, "x" . _:one ex:q _:two ; ex:r ex:b . """
+        f"""_:two ex:back _:one . ex:b ex:p ex:a ."""
     )
     graph = Graph().parse(data=turtle, format="turtle")
     root = "http://example.org/a"

@@ -14,7 +14,10 @@ from benchmarks.harness import alternate, check_log, completed, kill_tree, run, 
 
 def test_time_counts_what_processes_start() -> None:
     burn = "import time\nwhile time.process_time() < 0.3: pass"
-    for program in (burn, f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn!r}])"):
+    for program in (
+        burn,
+        f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn!r}])",
+    ):
         done = run([sys.executable, "-c", program])
         assert done.ending == "ok"
         assert done.cpu_seconds >= 0.3
@@ -29,7 +32,9 @@ def test_memory_counts_what_processes_start() -> None:
         f"child = subprocess.Popen([sys.executable, '-c', {hold!r}], stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
         "child.stdout.readline(); print(1, flush=True); input(); child.communicate(b'\\n')"
     )
-    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         process.stdout.readline()
         held = sum(resident for _, resident, _ in tree(process.pid))
@@ -40,7 +45,9 @@ def test_memory_counts_what_processes_start() -> None:
 
 def test_memory_does_not_count_a_process_that_has_not_begun_its_program() -> None:
     program = "import os, time\nx = b'x' * 200_000_000\nif os.fork(): print(1, flush=True); input()\ntime.sleep(300)"
-    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         process.stdout.readline()
         held = sum(resident for _, resident, _ in tree(process.pid))
@@ -56,7 +63,9 @@ def test_what_works_beside_counts_meanwhile_and_lives_on() -> None:
         "for _ in sys.stdin:\n    end = time.process_time() + 0.3\n    while time.process_time() < end: pass\n"
         "    print(1, flush=True)"
     )
-    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdout.readline()
@@ -95,7 +104,9 @@ def _alive(process: int) -> bool:
 
 def test_a_limit_of_memory_ends_the_process_and_all_below_it(tmp_path: Path) -> None:
     # the limit is reached once both hold theirs: one that its parent leaves, and one that leaves the session
-    hold = "open(sys.argv[1], 'a').write(f'{os.getpid()}\\n'); x = b'x' * 100_000_000; time.sleep(600)"
+    hold = (
+        "open(sys.argv[1], 'a').write(f'{os.getpid()}\\n'); x = b'x' * 100_000_000; time.sleep(600)"
+    )
     program = f"""
 import os, sys, time
 if not os.fork():
@@ -115,11 +126,15 @@ time.sleep(600)
     assert not any(map(_alive, started))
 
 
-def test_one_that_ends_late_in_a_session_of_its_own_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_ends_late_in_a_session_of_its_own_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """By then its parent has ended, and it is below nobody."""
     program = "import os, time\nif not os.fork():\n  os.setsid(); print(os.getpid(), flush=True)\ntime.sleep(600)"
     kill = os.kill
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, start_new_session=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, start_new_session=True
+    ) as process:
         assert process.stdout is not None
         late = [child := int(process.stdout.readline())]
 

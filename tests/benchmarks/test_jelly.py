@@ -17,7 +17,9 @@ from construct_messages.terms import Term
     [(jelly.COMPANY, jelly.company), (jelly.OBSERVATION, jelly.observation)],
     ids=["triples", "quads"],
 )
-def test_it_runs(template: Template, make: Callable[[int], tuple[Term, ...]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_runs(
+    template: Template, make: Callable[[int], tuple[Term, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     solutions = [make(number) for number in range(30)]
     figures = jelly.measure("small", template, solutions, rounds=1)
     assert [figure.goal for figure in figures] == ["", "≥ 2", "≥ 4", "", "≥ 1.5"]

@@ -57,7 +57,9 @@ def endpoint() -> Iterator[Endpoint]:
         server.shutdown()
 
 
-def test_requests_are_handed_on_at_a_rate_with_a_contact_and_not_without_end(endpoint: Endpoint) -> None:
+def test_requests_are_handed_on_at_a_rate_with_a_contact_and_not_without_end(
+    endpoint: Endpoint,
+) -> None:
     there = f"http://127.0.0.1:{endpoint.server_port}/sparql"
     with polite(there, "a@example.org", every=0.2, requests=4) as url:
         for number in range(3):
@@ -90,7 +92,10 @@ def test_errors_are_handed_on(endpoint: Endpoint, tmp_path: Path) -> None:
             urllib.request.urlopen(url, b"fail", timeout=60)
         assert failed.value.code == 503
         failed.value.close()
-    with polite("http://127.0.0.1:9/", "a@example.org", every=0) as url, pytest.raises(SystemExit, match="502"):
+    with (
+        polite("http://127.0.0.1:9/", "a@example.org", every=0) as url,
+        pytest.raises(SystemExit, match="502"),
+    ):
         live(url, queries()[:1], tmp_path)
 
 
@@ -106,7 +111,12 @@ def test_a_live_endpoint_is_measured(tmp_path: Path) -> None:
              "--output", str(output), "--queries", "star", "--only", "ours", "ours-endpoint", "entities"]
         )  # fmt: skip
     ours, entities = Results.read(output).rows
-    assert (ours.competitor, ours.engine, ours.dataset, ours.status) == ("ours-endpoint", "endpoint", "endpoint", "ok")
+    assert (ours.competitor, ours.engine, ours.dataset, ours.status) == (
+        "ours-endpoint",
+        "endpoint",
+        "endpoint",
+        "ok",
+    )
     assert ours.groups is not None
     assert ours.groups.right == ours.groups.expected >= 10
     assert entities.groups is not None

@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.micro import continuous, data, embedded, jsonld, layouts, watch, watch_log, windows_soak
+from benchmarks.micro import (
+    continuous,
+    data,
+    embedded,
+    jsonld,
+    layouts,
+    watch,
+    watch_log,
+    windows_soak,
+)
 from construct_messages import construct_messages
 
 
@@ -15,10 +24,14 @@ def test_the_data_are_the_same_for_a_seed() -> None:
     first, again, other = (list(map(str, data.generate(60, seed))) for seed in (1, 1, 2))
     assert first == again
     assert first != other
-    assert sum("Company" in line or "Soci" in line or "Gesell" in line for line in first) == 60 + 2 + 1
+    assert (
+        sum("Company" in line or "Soci" in line or "Gesell" in line for line in first) == 60 + 2 + 1
+    )
 
 
-@pytest.mark.parametrize("query", [data.SPECIFICATION, data.HOSTILE], ids=["specification", "hostile"])
+@pytest.mark.parametrize(
+    "query", [data.SPECIFICATION, data.HOSTILE], ids=["specification", "hostile"]
+)
 def test_the_embedded_benchmark_runs(query: str) -> None:
     figures = embedded._measure("small", query, data.store(60), rounds=1)
     assert [figure.goal for figure in figures if figure.goal][:2] == ["≤ 1.25", "≤ 1.7"]
@@ -45,7 +58,9 @@ async def test_the_benchmark_of_watches_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("what", continuous.QUERIES)
 def test_the_benchmark_of_windows_runs(what: str) -> None:
     construct, _, pattern = continuous.QUERIES[what]
-    found = continuous.run(continuous.continuous_query(construct, pattern, "RSTREAM"), continuous.elements(1200))
+    found = continuous.run(
+        continuous.continuous_query(construct, pattern, "RSTREAM"), continuous.elements(1200)
+    )
     assert found.messages == 1200
     assert 0 < len(found.firings) <= 11
     assert found.given >= len(found.firings)
@@ -59,7 +74,9 @@ def test_the_soak_of_windows_runs() -> None:
 
 
 @pytest.mark.slow
-async def test_the_soak_of_a_registered_query_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_the_soak_of_a_registered_query_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     await windows_soak.at_server(4000, 2000, 100, tmp_path)
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["2,000", "4,000"]

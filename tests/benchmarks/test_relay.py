@@ -14,7 +14,10 @@ import pytest
 from benchmarks.suite.relay import Requests, relay
 
 GET = b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n"
-POST = b"POST / HTTP/1.1\r\ncontent-length: 30\r\n\r\n" + b"\r\n\r\nGET / HTTP/1.1\r\n\r\nbody...."[:30]
+POST = (
+    b"POST / HTTP/1.1\r\ncontent-length: 30\r\n\r\n"
+    + b"\r\n\r\nGET / HTTP/1.1\r\n\r\nbody...."[:30]
+)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +63,9 @@ def test_a_competitor_that_leaves_ends_the_request() -> None:
         endpoint.settimeout(60)
         with relay(f"http://127.0.0.1:{endpoint.getsockname()[1]}/sparql") as running:
             there = urlsplit(running.url)
-            with socket.create_connection((str(there.hostname), int(there.port or 0))) as competitor:
+            with socket.create_connection(
+                (str(there.hostname), int(there.port or 0))
+            ) as competitor:
                 competitor.sendall(GET)
                 connection, _ = endpoint.accept()
                 connection.settimeout(60)
@@ -75,7 +80,9 @@ def test_an_endpoint_that_is_not_there_is_a_closed_connection() -> None:
         nobody.bind(("127.0.0.1", 0))  # and does not listen
         with relay(f"http://127.0.0.1:{nobody.getsockname()[1]}/sparql") as running:
             there = urlsplit(running.url)
-            with socket.create_connection((str(there.hostname), int(there.port or 0)), timeout=60) as competitor:
+            with socket.create_connection(
+                (str(there.hostname), int(there.port or 0)), timeout=60
+            ) as competitor:
                 assert competitor.recv(1000) == b""
 
 

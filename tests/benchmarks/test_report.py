@@ -53,7 +53,10 @@ ROWS = st.builds(
     st.sampled_from([10_000, 100_000]),
     st.sampled_from(["ok", "failed", "timeout", "absent", "skipped"]),
     FIGURES,
-    st.none() | st.builds(lambda expected, wrong: groups(expected, wrong=wrong), st.integers(0, 9), st.integers(0, 2)),
+    st.none()
+    | st.builds(
+        lambda expected, wrong: groups(expected, wrong=wrong), st.integers(0, 9), st.integers(0, 2)
+    ),
     st.booleans(),
 )
 
@@ -66,7 +69,9 @@ def stored() -> Results | None:
 def test_the_stored_pages_are_made_of_the_stored_results() -> None:
     """`python -m benchmarks report` writes them again."""
     for name, page in texts(stored()).items():
-        assert (STORED / name).read_text(encoding="utf-8") == page, f"{name}: run `python -m benchmarks report`"
+        assert (STORED / name).read_text(encoding="utf-8") == page, (
+            f"{name}: run `python -m benchmarks report`"
+        )
 
 
 def test_the_stored_table_of_rows_is_that_of_the_stored_results() -> None:
@@ -84,8 +89,12 @@ def test_the_stored_table_of_rows_is_that_of_the_stored_results() -> None:
 def test_the_stored_plots_show_the_stored_results() -> None:
     """By what they show: other versions of matplotlib draw other bytes."""
     found = stored()
-    expected = {} if found is None else {name: digest(plot) for name, plot in plots(fields(found)).items()}
-    kept = {path.stem: stored_digest(path.read_text(encoding="utf-8")) for path in STORED.glob("*.svg")}
+    expected = (
+        {} if found is None else {name: digest(plot) for name, plot in plots(fields(found)).items()}
+    )
+    kept = {
+        path.stem: stored_digest(path.read_text(encoding="utf-8")) for path in STORED.glob("*.svg")
+    }
     assert kept == expected, "run `python -m benchmarks report`"
 
 
@@ -113,7 +122,17 @@ def test_escaped_text_has_no_markup_and_is_the_same_text(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["a|b", "<script>alert(1)</script>", "`code` *and* _more_", "- item", "1. first", "[a](b)", "&amp;", "# x"]
+    "text",
+    [
+        "a|b",
+        "<script>alert(1)</script>",
+        "`code` *and* _more_",
+        "- item",
+        "1. first",
+        "[a](b)",
+        "&amp;",
+        "# x",
+    ],
 )
 def test_markup_in_names_is_shown(text: str) -> None:
     assert html.unescape(escape(text)) == text
@@ -125,7 +144,12 @@ def test_the_examples_of_numbers_hold() -> None:
 
 
 def test_no_share_is_rounded_to_all_or_nothing() -> None:
-    assert [share(part, 1_000_000) for part in (0, 1, 999_999, 1_000_000)] == ["0 %", "0.1 %", "99.9 %", "100 %"]
+    assert [share(part, 1_000_000) for part in (0, 1, 999_999, 1_000_000)] == [
+        "0 %",
+        "0.1 %",
+        "99.9 %",
+        "100 %",
+    ]
     assert share(0, 0) == "–"
 
 
@@ -141,7 +165,9 @@ def test_the_headline_says_what_the_rows_say() -> None:
     ]
     found = fields(results(*rows))
     (line,) = races(found)[2:]
-    assert line == ("| from files | 100k | **0.50 ×** (1/2) | **0.50 ×** (1/2) | **0.50 ×** (1/2) | *Cli* | 0 / 0 |")
+    assert line == (
+        "| from files | 100k | **0.50 ×** (1/2) | **0.50 ×** (1/2) | **0.50 ×** (1/2) | *Cli* | 0 / 0 |"
+    )
     assert headline(found) == [
         "**Where others win.** Faster with all groups right: *Cli* (from files) in 1 of 2 pairs."
         " [What we lose](#where-we-lose).",
@@ -156,7 +182,9 @@ def test_the_headline_says_what_the_rows_say() -> None:
 def test_the_server_is_compared_beside_the_command_line() -> None:
     rows = [
         row("ours-endpoint", 2.0, engine="oxigraph", results_per_second=500.0),
-        row("ours-server", 0.5, engine="oxigraph", results_per_second=2000.0, peak_bytes=25 * 2**20),
+        row(
+            "ours-server", 0.5, engine="oxigraph", results_per_second=2000.0, peak_bytes=25 * 2**20
+        ),
         row("flat-shape", 100.0, engine="oxigraph", results_per_second=10.0),
     ]
     (found,) = fields(results(*rows))
@@ -169,21 +197,31 @@ def test_the_server_is_compared_beside_the_command_line() -> None:
     assert found.served is not None
     assert found.served.served is None
     rates = {
-        goal.what: goal.found for goal in goals([found]) if goal.wanted == "≥ 100 ×" and "queries" not in goal.what
+        goal.what: goal.found
+        for goal in goals([found])
+        if goal.wanted == "≥ 100 ×" and "queries" not in goal.what
     }
-    place, end = "from an Oxigraph endpoint (dbpedia-shaped)", ": results a second, to those of Flat-shape"
+    place, end = (
+        "from an Oxigraph endpoint (dbpedia-shaped)",
+        ": results a second, to those of Flat-shape",
+    )
     assert rates == {f"{place}{end}": "50.0 ×", f"{place}, through the server{end}": "200 ×"}
 
 
 def test_the_headline_hides_neither_failures_nor_wrong_groups_of_ours() -> None:
     rows = [
         *(row(seconds=None), row("cli", 1.0)),
-        *(row(query="path", seconds=2.0, groups=groups(10, right=9, missing=1)), row("cli", 1.0, query="path")),
+        *(
+            row(query="path", seconds=2.0, groups=groups(10, right=9, missing=1)),
+            row("cli", 1.0, query="path"),
+        ),
         *(row(query="tree", seconds=2.0), row("cli", 1.0, query="tree")),
     ]
     found = fields(results(*rows))
     (line,) = races(found)[2:]
-    assert line == ("| from files | 100k | 2.00 × (0/1) | 2.00 × (0/1) | 1.00 × (0/1) | *Cli* | 0 / 2 |")
+    assert line == (
+        "| from files | 100k | 2.00 × (0/1) | 2.00 × (0/1) | 1.00 × (0/1) | *Cli* | 0 / 2 |"
+    )
     wins, _, groups_, failures = headline(found)
     assert "*Cli* (from files) in 2 of 2 pairs" in wins
     assert groups_ == "This package gave 1,009 of 1,010 groups right: 0.1 % missing."
@@ -206,10 +244,19 @@ def test_what_a_limited_endpoint_loses_is_told() -> None:
 
 def test_goals_are_met_or_missed_by_the_rows() -> None:
     rows = [
-        *(row(seconds=1.0, results_per_second=900.0), row("comunica-cli", 9.0, results_per_second=100.0)),
+        *(
+            row(seconds=1.0, results_per_second=900.0),
+            row("comunica-cli", 9.0, results_per_second=100.0),
+        ),
         row(size=10_000, groups=groups(100), seconds=0.05),
         row("ours-endpoint", 1.0, engine="oxigraph", results_per_second=900.0),
-        row("flat-shape", 50.0, engine="oxigraph", results_per_second=10.0, groups=groups(1000, wrong=1)),
+        row(
+            "flat-shape",
+            50.0,
+            engine="oxigraph",
+            results_per_second=10.0,
+            groups=groups(1000, wrong=1),
+        ),
     ]
     found = [(goal.wanted, goal.found, goal.met) for goal in goals(fields(results(*rows)))]
     assert found == [
@@ -243,7 +290,10 @@ def test_what_is_lost_is_told_by_program_data_and_size() -> None:
         *(row(query="one"), row(query="two")),
         *(row("cli", 0.25, query="one"), row("cli", 4, query="two")),
         row("flat", 2, query="one", groups=groups(3, wrong=1), peak_bytes=2**20),
-        *(row(query="three", groups=groups(3, right=1, missing=2)), row(query="four", seconds=None, reason="a | b")),
+        *(
+            row(query="three", groups=groups(3, right=1, missing=2)),
+            row(query="four", seconds=None, reason="a | b"),
+        ),
     ]
     page = texts(results(*rows))["index.md"]
     _, _, lost = page.partition("## Where we lose\n\n")
@@ -260,7 +310,9 @@ def test_what_is_lost_is_told_by_program_data_and_size() -> None:
 def test_absent_competitors_are_named() -> None:
     page = texts(many())["index.md"]
     _, _, absent = page.partition("## Absent\n\n")
-    assert absent.startswith("Not installed where this was measured, so not compared:\n\n- Gone &#42;tool&#42;: npm i")
+    assert absent.startswith(
+        "Not installed where this was measured, so not compared:\n\n- Gone &#42;tool&#42;: npm i"
+    )
 
 
 def test_the_pages_say_where_the_rows_come_from() -> None:
@@ -299,14 +351,23 @@ def test_the_sortable_table_holds_every_row_and_loads_nothing() -> None:
     assert len(table.all("td")) == len(found.rows) * len(COLUMNS)
     assert [head["aria-sort"] for head in table.all("th")] == ["none"] * len(COLUMNS)
     assert len(table.all("button")) == len(COLUMNS)  # reached and pressed with the keyboard
-    assert not [name for _, attributes in table.found for name in attributes if name in ("src", "srcset", "onclick")]
+    assert not [
+        name
+        for _, attributes in table.found
+        for name in attributes
+        if name in ("src", "srcset", "onclick")
+    ]
     assert not table.all("link")
-    assert "//" not in re.sub(r"(?m)\s// .*|  // .*$", "", text.replace("<!-- ", ""))  # no address of another host
+    assert "//" not in re.sub(
+        r"(?m)\s// .*|  // .*$", "", text.replace("<!-- ", "")
+    )  # no address of another host
     assert "<oh no>" not in text
 
 
 @pytest.mark.slow
-def test_a_report_is_written_with_its_results_and_without_plots_of_earlier_ones(tmp_path: Path) -> None:
+def test_a_report_is_written_with_its_results_and_without_plots_of_earlier_ones(
+    tmp_path: Path,
+) -> None:
     if importlib.util.find_spec("matplotlib") is None:
         absent("matplotlib is not installed: pip install '.[bench]'")
     source, output = tmp_path / "measured.json", tmp_path / "report"
@@ -319,7 +380,10 @@ def test_a_report_is_written_with_its_results_and_without_plots_of_earlier_ones(
     assert {path.name: path.read_bytes() for path in output.iterdir()} == first
     replace(many(), rows=many().rows[:7]).write(source)
     report(source, output)
-    assert {path.name for path in output.glob("*.svg")} == {"own.svg", "groups-dbpedia-shaped-file.svg"}
+    assert {path.name for path in output.glob("*.svg")} == {
+        "own.svg",
+        "groups-dbpedia-shaped-file.svg",
+    }
 
 
 def test_a_missing_file_of_results_is_an_error(tmp_path: Path) -> None:

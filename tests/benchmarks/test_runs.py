@@ -34,7 +34,9 @@ def program(name: str, text: str, version: str | None = "1.0") -> Competitor:
     def command(job: Job) -> list[str]:
         return [sys.executable, "-c", text, str(job.data)]
 
-    return Competitor(name, name.title(), "flat", "file", True, lambda: version, "buy it", command, printed_groups)
+    return Competitor(
+        name, name.title(), "flat", "file", True, lambda: version, "buy it", command, printed_groups
+    )
 
 
 GOOD = program("good", PRINT)
@@ -56,7 +58,13 @@ def session(folder: Path, competitors: Sequence[Competitor], profile: Profile = 
     query = folder / "query.rq"
     query.write_text(TEXT)
     results = Results({}, {}, "abc", 42, "now", "smoke", {})
-    return Session(results, folder / "results.json", profile, competitors, [Query("query", "star", "All", TEXT, query)])
+    return Session(
+        results,
+        folder / "results.json",
+        profile,
+        competitors,
+        [Query("query", "star", "All", TEXT, query)],
+    )
 
 
 def row(rows: Sequence[Row], competitor: str, size: int = 4) -> Row:
@@ -69,16 +77,29 @@ def test_each_outcome_has_a_row(tmp_path: Path) -> None:
     rows = Results.read(tmp_path / "results.json").rows
     assert [each.competitor for each in rows] == ["good", "merging", "failing", "absent"]
     good, merging, failing, absent = rows
-    assert (good.status, good.groups and good.groups.right, good.counts_match, good.delivered) == ("ok", 4, True, 4)
+    assert (good.status, good.groups and good.groups.right, good.counts_match, good.delivered) == (
+        "ok",
+        4,
+        True,
+        4,
+    )
     assert good.seconds is not None
     assert good.first_seconds is not None
     assert good.first_seconds <= good.seconds
     assert good.results_per_second == pytest.approx(4 / good.seconds)
     assert good.peak_bytes is not None
     assert good.peak_bytes > 0, "a run so short may end before a busy machine looks a second time"
-    assert (merging.status, merging.groups and merging.groups.merged, merging.counts_match) == ("ok", 1, False)
+    assert (merging.status, merging.groups and merging.groups.merged, merging.counts_match) == (
+        "ok",
+        1,
+        False,
+    )
     assert merging.first_seconds == merging.seconds, "a single result is complete at the end"
-    assert (failing.status, failing.reason, failing.seconds) == ("failed", "cannot: no such thing", None)
+    assert (failing.status, failing.reason, failing.seconds) == (
+        "failed",
+        "cannot: no such thing",
+        None,
+    )
     assert (absent.status, absent.reason) == ("absent", "not installed: buy it")
     with (tmp_path / "results.csv").open() as file:
         table = list(csv.DictReader(file))
@@ -88,7 +109,9 @@ def test_each_outcome_has_a_row(tmp_path: Path) -> None:
 
 
 def test_runs_are_repeated_and_medians_taken(tmp_path: Path) -> None:
-    session(tmp_path, PROGRAMS[:2], Profile(sizes=(), runs=3, limit=300, capped=())).run([dataset(tmp_path, 4)])
+    session(tmp_path, PROGRAMS[:2], Profile(sizes=(), runs=3, limit=300, capped=())).run(
+        [dataset(tmp_path, 4)]
+    )
     for each in Results.read(tmp_path / "results.json").rows:
         assert len(each.runs) == 3
         assert each.seconds == sorted(run.seconds for run in each.runs)[1]
@@ -127,7 +150,9 @@ def test_starting_is_not_taken_for_growth(tmp_path: Path) -> None:
     assert row(Results.read(tmp_path / "results.json").rows, "good", 40).status == "ok"
 
 
-def test_rows_that_are_there_are_kept_and_others_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_are_there_are_kept_and_others_added(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     measure = Session._measured
     left = 2
 
@@ -172,7 +197,10 @@ def test_results_of_another_commit_are_not_gone_on_with(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("error", "status", "reason"),
-    [(Missing("get it"), "absent", "get it"), (NotStarted("no port"), "failed", "oxigraph did not start: no port")],
+    [
+        (Missing("get it"), "absent", "get it"),
+        (NotStarted("no port"), "failed", "oxigraph did not start: no port"),
+    ],
     ids=["missing", "not started"],
 )
 def test_an_engine_that_does_not_run_is_told_once_for_each_that_asks_it(
@@ -188,7 +216,9 @@ def test_an_engine_that_does_not_run_is_told_once_for_each_that_asks_it(
     assert [(each.status, each.reason) for each in rows] == [(status, reason)] * 2 + [("ok", None)]
 
 
-def test_a_service_is_started_once_before_its_engine_and_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_service_is_started_once_before_its_engine_and_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is asked instead of the engine, and counts."""
     told: list[str] = []
 
@@ -213,13 +243,20 @@ def test_a_service_is_started_once_before_its_engine_and_ended(tmp_path: Path, m
     found = row(Results.read(tmp_path / "results.json").rows, "good")
     assert found.status == "ok"
     assert found.peak_bytes is not None
-    assert found.peak_bytes > sum(resident for _, resident, _ in harness.tree(os.getpid()) if resident) / 2
+    assert (
+        found.peak_bytes
+        > sum(resident for _, resident, _ in harness.tree(os.getpid()) if resident) / 2
+    )
 
 
-def test_a_service_that_does_not_start_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_service_that_does_not_start_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(runs, "engine", lambda *_: nullcontext("http://127.0.0.1:9/"))
     options = ["--no-such-option"]
-    broken = replace(GOOD, engine="oxigraph", service=lambda endpoint, _: serving(endpoint, *options))
+    broken = replace(
+        GOOD, engine="oxigraph", service=lambda endpoint, _: serving(endpoint, *options)
+    )
     session(tmp_path, [broken]).run([dataset(tmp_path, 4)])
     found = row(Results.read(tmp_path / "results.json").rows, "good")
     assert found.status == "failed"
@@ -234,7 +271,9 @@ def test_the_machine_and_the_commit_are_named() -> None:
     assert commit()
 
 
-def test_truth_that_is_not_as_expected_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_truth_that_is_not_as_expected_stops_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(runs, "expected", lambda *_: {"query": (5, 5)})
     data = dataset(tmp_path, 4)
     with pytest.raises(SystemExit, match=r"query over 4 triples: not as expected\.json says"):
@@ -246,7 +285,12 @@ def test_what_is_wrong_with_the_suite_itself_is_found() -> None:
         return Row(**{"competitor": "a", "title": "A", "query": "q", "shape": "s", "dataset": "d", "size": 1,
                       "engine": "file", "status": "ok", **given})  # type: ignore[arg-type] # fmt: skip
 
-    fine = [one(), one(status="failed", reason="cannot: no"), one(status="absent"), one(group="flat", delivered=7)]
+    fine = [
+        one(),
+        one(status="failed", reason="cannot: no"),
+        one(status="absent"),
+        one(group="flat", delivered=7),
+    ]
     assert list(commands.findings(fine)) == []
     bad = [one(status="timeout", reason="more than 1 s"), one(status="failed", reason="crashed")]
     assert len(list(commands.findings(bad))) == 2
@@ -277,17 +321,39 @@ def test_profiles_grow() -> None:
 
 @pytest.mark.slow
 @pytest.mark.engine
-def test_the_command_runs_the_suite_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_runs_the_suite_and_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     output = tmp_path / "results.json"
-    command = ["run", "--profile", "smoke", "--check", "--output", str(output), "--queries", "star", "blank-data"]
+    command = [
+        "run",
+        "--profile",
+        "smoke",
+        "--check",
+        "--output",
+        str(output),
+        "--queries",
+        "star",
+        "blank-data",
+    ]
     main([*command, "--only", "ours", "flat-cbd"])
     assert "4 rows, 4 ok" in capsys.readouterr().out
     main([*command, "--only", "ours", "flat-cbd", "select-pyoxigraph"])
     assert "6 rows, 6 ok" in capsys.readouterr().out
     rows = json.loads(output.read_text())["rows"]
     right = {(each["competitor"], each["query"]): each["groups"]["right"] for each in rows}
-    assert right["ours", "star"] == right["select-pyoxigraph", "star"] == 52 > right["flat-cbd", "star"]
     assert (
-        right["ours", "blank-data"] == right["select-pyoxigraph", "blank-data"] == 28 > right["flat-cbd", "blank-data"]
+        right["ours", "star"]
+        == right["select-pyoxigraph", "star"]
+        == 52
+        > right["flat-cbd", "star"]
     )
-    assert all(each["requests"] and each["bytes_received"] for each in rows if each["engine"] == "oxigraph")
+    assert (
+        right["ours", "blank-data"]
+        == right["select-pyoxigraph", "blank-data"]
+        == 28
+        > right["flat-cbd", "blank-data"]
+    )
+    assert all(
+        each["requests"] and each["bytes_received"] for each in rows if each["engine"] == "oxigraph"
+    )

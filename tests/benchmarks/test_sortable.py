@@ -69,9 +69,14 @@ async def test_columns_are_sorted_with_the_keyboard(browser: Browser) -> None:
     for order, expected in (("ascending", sorted(values)), ("descending", sorted(values)[::-1])):
         await browser.run(PRESS, column="seconds")
         told = await browser.run(SORTED)
-        assert told == ["none"] * index("seconds") + [order] + ["none"] * (len(COLUMNS) - index("seconds") - 1)
+        assert told == ["none"] * index("seconds") + [order] + ["none"] * (
+            len(COLUMNS) - index("seconds") - 1
+        )
         found = await shown(browser, "seconds")
-        assert [None if value is None else float(value) for value in found] == [*expected, *missing]  # none: last
+        assert [None if value is None else float(value) for value in found] == [
+            *expected,
+            *missing,
+        ]  # none: last
     await browser.run(PRESS, column="program")
     assert (await browser.run(SORTED))[index("seconds")] == "none"
     programs = await shown(browser, "program")
@@ -81,9 +86,14 @@ async def test_columns_are_sorted_with_the_keyboard(browser: Browser) -> None:
 async def test_rows_are_filtered_by_data_engine_and_query(browser: Browser) -> None:
     for label, value in (("engine", "oxigraph"), ("query", "tree"), ("triples", "100000")):
         await browser.run(FILTER, label=label, value=value)
-    expected = [row for row in ROWS if (row.engine, row.query, row.size) == ("oxigraph", "tree", 100_000)]
+    expected = [
+        row for row in ROWS if (row.engine, row.query, row.size) == ("oxigraph", "tree", 100_000)
+    ]
     assert await shown(browser, "program") == [row.title for row in expected]
-    assert await browser.run('return page.textContent("#count")') == f"{len(expected)} of {len(ROWS)} rows"
+    assert (
+        await browser.run('return page.textContent("#count")')
+        == f"{len(expected)} of {len(ROWS)} rows"
+    )
     await browser.run(FILTER, label="query", value="")
     assert set(await shown(browser, "query")) == {row.query for row in ROWS}
 

@@ -38,7 +38,10 @@ def test_papers_are_the_same_each_time_and_queries_find_some(tmp_path: Path) -> 
     assert 8000 <= len(store) <= 12_000
     # those that compare all pairs take Oxigraph seconds
     quick = QUERIES.keys() - {"q5a", "q6"}
-    assert {name for name in quick if not list(construct_messages(QUERIES[name], store))} == {"q3c", "q12c"}
+    assert {name for name in quick if not list(construct_messages(QUERIES[name], store))} == {
+        "q3c",
+        "q12c",
+    }
 
 
 def test_logs_are_counted_in_files_and_folders(tmp_path: Path) -> None:

@@ -60,10 +60,15 @@ def test_there_are_twenty_queries_of_different_shapes_and_figures_for_each_size(
 
 def test_the_reference_imports_nothing_of_the_package() -> None:
     program = (
-        "import sys, benchmarks.suite.truth; print([name for name in sys.modules if 'construct_messages' in name])"
+        "import sys, benchmarks.suite.truth; print([name for name in "
+        "sys.modules if 'construct_messages' in name])"
     )
     found = subprocess.run(
-        [sys.executable, "-c", program], check=True, capture_output=True, text=True, cwd=FOLDER.parents[1]
+        [sys.executable, "-c", program],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=FOLDER.parents[1],
     )
     assert found.stdout == "[]\n"
 
@@ -91,7 +96,10 @@ def test_a_template_is_instantiated(
 def test_blank_nodes_of_a_template_are_new_for_each_solution() -> None:
     query = "CONSTRUCT { _:a <urn:p> ?o . _:a <urn:q> [] } WHERE { ?s ?p ?o }"
     one, other = instantiate(query, [{"o": "<urn:o>"}] * 2)
-    nodes = [{term for triple in group for term in triple if term.startswith("_:")} for group in (one, other)]
+    nodes = [
+        {term for triple in group for term in triple if term.startswith("_:")}
+        for group in (one, other)
+    ]
     assert len(nodes[0]) == len(nodes[1]) == 2
     assert not nodes[0] & nodes[1]
 

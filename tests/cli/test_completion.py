@@ -42,7 +42,9 @@ def shtab() -> None:
 def test_help_shows_examples_that_can_be_parsed(parser: Parser) -> None:
     assert parser.prog in parser.examples[0]  # those behind it may show what follows
     for example in parser.examples:
-        assert f"\n  {example}\n" in parser.format_help()  # on a line of its own, however long it is
+        assert (
+            f"\n  {example}\n" in parser.format_help()
+        )  # on a line of its own, however long it is
         for command in example.split(" | "):
             program, *arguments = shlex.split(command)
             if program != "head":
@@ -67,7 +69,9 @@ def test_completions_are_accepted_by_the_shell(here: Here, shell: str, tmp_path:
     ("words", "completed"),
     [
         pytest.param(["con"], ["convert"], id="a command"),
-        pytest.param(["run", "--group-"], ["--group-by", "--group-order", "--group-limit"], id="an option"),
+        pytest.param(
+            ["run", "--group-"], ["--group-by", "--group-order", "--group-limit"], id="an option"
+        ),
         pytest.param(["run", "--method", ""], ["get", "post"], id="a value"),
         pytest.param(["spark", "l"], ["load"], id="a command of a command"),
         pytest.param(["convert", "some"], ["some.nq"], id="a file"),
@@ -84,7 +88,9 @@ def test_bash_completes(here: Here, tmp_path: Path, words: list[str], completed:
         f" $function construct-messages {shlex.quote(line[-1])} {shlex.quote(line[-2])};"
         " printf '%s\\n' \"${COMPREPLY[@]}\""
     )
-    done = subprocess.run(["bash", "-c", ask], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=240)
+    done = subprocess.run(
+        ["bash", "-c", ask], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=240
+    )
     assert done.stdout.split() == completed
 
 

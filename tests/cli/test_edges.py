@@ -140,7 +140,9 @@ def test_a_place_that_cannot_be_written(command: str, where: str, here: Here, pl
     assert sorted(path.name for path in place.iterdir()) == ["folder.nq", "log.nq"]
 
 
-@pytest.mark.parametrize("name", ["out.rdf", "out.jsonld", "out.n3", "out.xml", "out.nq.zip", "out.turtle", "out.txt"])
+@pytest.mark.parametrize(
+    "name", ["out.rdf", "out.jsonld", "out.n3", "out.xml", "out.nq.zip", "out.turtle", "out.txt"]
+)
 @pytest.mark.parametrize("command", OUTPUTS)
 def test_an_extension_that_is_unknown(command: str, name: str, here: Here, place: Path) -> None:
     """Issue 13, 12: N-Quads are not written under any name."""
@@ -180,9 +182,13 @@ def test_select_with_an_output(here: Here, place: Path) -> None:
 # --- what is read ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("arguments", [["head", "-n", "0"], ["slice", "--count", "0"], ["slice", "--from", "9"]])
+@pytest.mark.parametrize(
+    "arguments", [["head", "-n", "0"], ["slice", "--count", "0"], ["slice", "--from", "9"]]
+)
 @pytest.mark.parametrize("named", [True, False])
-def test_no_message_of_a_labelled_log(arguments: list[str], named: bool, here: Here, place: Path) -> None:
+def test_no_message_of_a_labelled_log(
+    arguments: list[str], named: bool, here: Here, place: Path
+) -> None:
     """Issue 13, 16: `head -n 0` keeps the syntax, also where only the first bytes tell the format."""
     (place / "log.txt").write_bytes(LABELLED)
     done = here(*arguments, "log.nq" if named else "log.txt")
@@ -198,8 +204,12 @@ def test_an_empty_log(extension: str, here: Here, place: Path) -> None:
 
 
 @pytest.mark.parametrize("packing", ["", ".gz"])
-@pytest.mark.parametrize("extension", [extension for extension in EXTENSIONS if extension != "jelly"])  # no text
-def test_a_byte_order_mark_before_a_log(extension: str, packing: str, here: Here, place: Path) -> None:
+@pytest.mark.parametrize(
+    "extension", [extension for extension in EXTENSIONS if extension != "jelly"]
+)  # no text
+def test_a_byte_order_mark_before_a_log(
+    extension: str, packing: str, here: Here, place: Path
+) -> None:
     write_log(read_log("log.nq"), f"log.{extension}")
     marked = codecs.BOM_UTF8 + (place / f"log.{extension}").read_bytes()
     for name in (f"marked.{extension}{packing}", f"marked.txt{packing}"):
@@ -211,7 +221,10 @@ def test_a_byte_order_mark_before_a_log(extension: str, packing: str, here: Here
 @pytest.mark.parametrize(
     ("extension", "document"),
     [
-        *((extension, b"<urn:a> <urn:p> <urn:b> .") for extension in ("ttl", "trig", "nt", "nq", "n3")),
+        *(
+            (extension, b"<urn:a> <urn:p> <urn:b> .")
+            for extension in ("ttl", "trig", "nt", "nq", "n3")
+        ),
         ("jsonld", b'{"@id": "urn:a", "urn:p": {"@id": "urn:b"}}'),
         (
             "rdf",
@@ -220,7 +233,9 @@ def test_a_byte_order_mark_before_a_log(extension: str, packing: str, here: Here
         ),
     ],
 )
-def test_a_byte_order_mark_before_data(extension: str, document: bytes, packing: str, here: Here, place: Path) -> None:
+def test_a_byte_order_mark_before_data(
+    extension: str, document: bytes, packing: str, here: Here, place: Path
+) -> None:
     """Issue 13, 16: a Turtle file with a byte order mark."""
     marked = codecs.BOM_UTF8 + document
     (place / f"data.{extension}{packing}").write_bytes(gzip.compress(marked) if packing else marked)
@@ -230,11 +245,15 @@ def test_a_byte_order_mark_before_data(extension: str, document: bytes, packing:
 
 
 def test_a_byte_order_mark_before_settings(here: Here, place: Path) -> None:
-    (place / "server.toml").write_bytes(codecs.BOM_UTF8 + b'[endpoint]\nsource = ["https://example.org/sparql"]\n')
+    (place / "server.toml").write_bytes(
+        codecs.BOM_UTF8 + b'[endpoint]\nsource = ["https://example.org/sparql"]\n'
+    )
     assert here("serve", "--config", "server.toml", "--check-config").status == 0
 
 
-@pytest.mark.parametrize("name", ["stream.tar", "stream.tar.gz", "stream", "stream.gz", "stream.bin", "stream.ttl"])
+@pytest.mark.parametrize(
+    "name", ["stream.tar", "stream.tar.gz", "stream", "stream.gz", "stream.bin", "stream.ttl"]
+)
 @pytest.mark.parametrize("format", [None, "ttl"])
 def test_an_archive_by_its_bytes(name: str, format: str | None, here: Here, place: Path) -> None:
     """Issue 13, 16: an archive is one, whatever its name, and also where the format of its files is given."""
@@ -252,7 +271,16 @@ def test_terms_that_are_reserved(place: Path) -> None:
         encoding="utf-8",
     )
     done = subprocess.run(
-        [sys.executable, "-W", "default", "-m", "construct_messages", "convert", "log.ndjsonld", "-"],
+        [
+            sys.executable,
+            "-W",
+            "default",
+            "-m",
+            "construct_messages",
+            "convert",
+            "log.ndjsonld",
+            "-",
+        ],
         capture_output=True,
         check=False,
         env=ENVIRONMENT,
@@ -272,9 +300,16 @@ def test_tail(extension: str, count: int, here: Here, place: Path) -> None:
     log = "".join(f'# @message\n<urn:s> <urn:p> "{number}" .\n' for number in range(10))
     (place / "numbers.nq").write_text(log, encoding="utf-8")
     assert here("convert", "numbers.nq", f"numbers.{extension}").status == 0
-    assert here("tail", f"numbers.{extension}", "-n", str(count), "--output", f"tail.{extension}") == Done(0, "", "")
+    assert here(
+        "tail", f"numbers.{extension}", "-n", str(count), "--output", f"tail.{extension}"
+    ) == Done(0, "", "")
     first = str(max(1, 11 - count))
-    assert here("slice", f"numbers.{extension}", "--from", first, "--output", f"slice.{extension}").status == 0
+    assert (
+        here(
+            "slice", f"numbers.{extension}", "--from", first, "--output", f"slice.{extension}"
+        ).status
+        == 0
+    )
     assert (place / f"tail.{extension}").read_bytes() == (place / f"slice.{extension}").read_bytes()
 
 

@@ -30,7 +30,9 @@ def test_inspect(here: Here) -> None:
     assert shown["in a message"] == "0 to 2, median 1.5, mean 1.2; the largest is message 1"
     assert shown["blank nodes"] == "in 1 message"
     assert shown["prefixes"] == "ex: <http://example.org/>"
-    assert re.fullmatch(r"190 bytes in \d+\.\d{3} s: [\d,]+ messages/s, [\d.]+ [kM]?B/s", shown["read"])
+    assert re.fullmatch(
+        r"190 bytes in \d+\.\d{3} s: [\d,]+ messages/s, [\d.]+ [kM]?B/s", shown["read"]
+    )
     assert all(line == line.rstrip() for line in done.log.splitlines())
 
 
@@ -59,7 +61,9 @@ def test_inspect_for_programs(name: str, here: Here, place: Path) -> None:
     assert reader.format is not None
     assert (figures["format"], figures["archive"]) == (reader.format.name, name == "stream.tar")
     assert figures["packing"] == ("gz" if name.endswith("gz") else None)
-    assert figures["syntax"] == ("rdfm" if name.startswith("log.") and name != "log.jelly" else None)
+    assert figures["syntax"] == (
+        "rdfm" if name.startswith("log.") and name != "log.jelly" else None
+    )
     assert figures["seconds"] > 0
     assert here("inspect", name).status == 0
 
@@ -80,7 +84,9 @@ def test_validate_standard_input(place: Path) -> None:
 
 
 def test_diff(here: Here, place: Path) -> None:
-    (place / "other.ttl").write_text(LOG.replace("ex:d", "ex:e").replace(" , 2", "") + "# @message\n", encoding="utf-8")
+    (place / "other.ttl").write_text(
+        LOG.replace("ex:d", "ex:e").replace(" , 2", "") + "# @message\n", encoding="utf-8"
+    )
     done = here("diff", "log.ttl", "other.ttl")
     assert (done.status, done.errors) == (1, "")
     assert done.log == (

@@ -55,8 +55,20 @@ async def test_publish_killed(served: StreamsServer, tmp_path: Path, source: str
     for threshold in sorted(random.sample(range(1, COUNT), 4)):
         with log.open("rb") as file:
             process = await start(
-                *("publish", str(log) if source == "file" else "-", "--to", f"{served.url}/streams/a"),
-                *("--state", str(state), "--batch", str(random.randrange(1, 8)), "--input-format", "nq"),
+                *(
+                    "publish",
+                    str(log) if source == "file" else "-",
+                    "--to",
+                    f"{served.url}/streams/a",
+                ),
+                *(
+                    "--state",
+                    str(state),
+                    "--batch",
+                    str(random.randrange(1, 8)),
+                    "--input-format",
+                    "nq",
+                ),
                 standard_input=file.fileno(),
             )
             while await last_sequence(served) < threshold and process.returncode is None:  # noqa: ASYNC110 # both are others'
@@ -66,7 +78,9 @@ async def test_publish_killed(served: StreamsServer, tmp_path: Path, source: str
                 kills += 1
             await process.communicate()
     assert kills >= 2
-    status, _, errors = await run("publish", str(log), "--to", f"{served.url}/streams/a", "--state", str(state))
+    status, _, errors = await run(
+        "publish", str(log), "--to", f"{served.url}/streams/a", "--state", str(state)
+    )
     assert (status, errors) == (0, "")
     assert await there(served) == SENT
     assert json.loads(state.read_text())["acknowledged"] == COUNT
@@ -91,12 +105,16 @@ async def test_subscribe_killed(served: StreamsServer, tmp_path: Path, via: str)
             await served.publish(SENT[:number])
         done = number
         # before the state tells of them, most of the time
-        await eventually(lambda least=number - 20: log.exists() and log.read_bytes().count(b"MESSAGE") >= least)
+        await eventually(
+            lambda least=number - 20: log.exists() and log.read_bytes().count(b"MESSAGE") >= least
+        )
         process.kill()
         await process.communicate()
     process = await start(*command)
     last = numbered(COUNT + 1)
-    await served.publish([last])  # once this is there, the last process is surely at work, and heeds signals
+    await served.publish(
+        [last]
+    )  # once this is there, the last process is surely at work, and heeds signals
     await eventually(lambda: written(state) == COUNT + 1)
     process.send_signal(signal.SIGINT)
     _, errors = await process.communicate()
@@ -173,7 +191,9 @@ async def test_from_one_stream_into_another(served: StreamsServer) -> None:
 
 async def test_a_refusal_does_not_wait_for_more_input(served: StreamsServer) -> None:
     reading, writing = os.pipe()
-    process = await start("publish", "-", "--to", f"{served.url}/streams/none", standard_input=reading)
+    process = await start(
+        "publish", "-", "--to", f"{served.url}/streams/none", standard_input=reading
+    )
     os.close(reading)
     _, errors = await asyncio.wait_for(process.communicate(), 120)
     os.close(writing)
@@ -184,7 +204,13 @@ async def test_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_log(SENT[:1], tmp_path / "log.nq")
     monkeypatch.setenv("RIGHT", "secret")
     async with serving_streams(tmp_path / "streams.db", publish="RIGHT") as server:
-        command = ("publish", str(tmp_path / "log.nq"), "--to", f"{server.url}/streams/a", "--create")
+        command = (
+            "publish",
+            str(tmp_path / "log.nq"),
+            "--to",
+            f"{server.url}/streams/a",
+            "--create",
+        )
         refused = await run(*command)
         assert (refused[0], "needs a token" in refused[2]) == (3, True)
         missing = await run(*command, "--token-variable", "NONE")
@@ -207,16 +233,27 @@ async def test_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["publish", "none.nq", "--to", "URL"], 2, "cannot read none.nq"),
         (["publish", "broken.nq", "--to", "URL"], 3, "message 1"),
         (["publish", "broken.nq", "--to", "URL", "--batch", "0"], 2, "less than 1"),
-        (["publish", "broken.nq", "--to", "http://127.0.0.1:1/", "--retries", "0"], 3, "could not be reached"),
+        (
+            ["publish", "broken.nq", "--to", "http://127.0.0.1:1/", "--retries", "0"],
+            3,
+            "could not be reached",
+        ),
     ],
     ids=str,
 )
 async def test_what_goes_wrong(
-    served: StreamsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], status: int, said: str
+    served: StreamsServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    status: int,
+    said: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "broken.nq").write_text("<urn:s>\n")
-    code, _, errors = await run(*(each.replace("URL", f"{served.url}/streams/a") for each in arguments))
+    code, _, errors = await run(
+        *(each.replace("URL", f"{served.url}/streams/a") for each in arguments)
+    )
     assert (code, said in errors) == (status, True), errors
     assert not (tmp_path / "x.nq.gz").exists()
 
@@ -226,6 +263,10 @@ async def test_register(served: StreamsServer, tmp_path: Path) -> None:
     query = tmp_path / "query.rq"
     query.write_text("CONSTRUCT { ?s <urn:saw> ?n } WHERE { ?s <urn:number> ?n }")
     command = ("register", str(query), "--at", f"{served.url}/streams/a", "--name", "seen")
-    assert await run(*command, "--set", "from=first") == (0, f"{served.url}/streams/seen\n".encode(), "")
+    assert await run(*command, "--set", "from=first") == (
+        0,
+        f"{served.url}/streams/seen\n".encode(),
+        "",
+    )
     status, output, errors = await run(*command, "--set", "from=soon")
     assert (status, output, "from=soon is no beginning" in errors) == (3, b"", True)

@@ -69,22 +69,36 @@ def test_cat_joins_logs_of_all_formats(extension: str, here: Here) -> None:
 def test_cat_writes_as_its_first_log(here: Here) -> None:
     done = here("cat", "named.trig", "log.ttl")
     assert done.log.startswith("# @message\nPREFIX ex: <http://example.org/>\n\nex:g {")
-    assert here("convert", "log.ttl", "labelled.nt", "--messages", "1.2-messages") == Done(0, "", "")
+    assert here("convert", "log.ttl", "labelled.nt", "--messages", "1.2-messages") == Done(
+        0, "", ""
+    )
     assert here("cat", "labelled.nt", "log.ttl").log.startswith('VERSION "1.2-messages"\n<http')
-    assert here("cat", "log.ttl", "named.trig", "--format", "jelly", "--output", "out.jelly") == Done(0, "", "")
+    assert here(
+        "cat", "log.ttl", "named.trig", "--format", "jelly", "--output", "out.jelly"
+    ) == Done(0, "", "")
     assert len(sizes("out.jelly")) == 6
 
 
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["log.ttl", "broken.nt", "--output", "out.nq"], 3, "in broken.nt: line 3, column 16: message 2"),
+        (
+            ["log.ttl", "broken.nt", "--output", "out.nq"],
+            3,
+            "in broken.nt: line 3, column 16: message 2",
+        ),
         (["log.ttl", "nosuch.nt", "--count"], 2, "cannot read nosuch.nt"),
-        (["log.ttl", "named.trig", "--format", "nt", "--output", "out.nt"], 2, "N-Triples has no named graphs"),
+        (
+            ["log.ttl", "named.trig", "--format", "nt", "--output", "out.nt"],
+            2,
+            "N-Triples has no named graphs",
+        ),
         (["log.ttl", "--label-prefix", "X"], 2, "the prefix 'X' of labels"),
     ],
 )
-def test_what_cat_refuses(arguments: list[str], status: int, message: str, here: Here, place: Path) -> None:
+def test_what_cat_refuses(
+    arguments: list[str], status: int, message: str, here: Here, place: Path
+) -> None:
     done = here("cat", *arguments)
     assert (done.status, done.log) == (status, "")
     assert message in done.errors
@@ -93,7 +107,9 @@ def test_what_cat_refuses(arguments: list[str], status: int, message: str, here:
 
 def test_convert_skolemizes_all_blank_nodes(here: Here) -> None:
     """Issue 13: with IRIs that no other log has."""
-    Path("some.nt").write_text("# @message\n_:t1 <urn:p> _:d1 .\n# @message\n_:t1 <urn:p> <urn:o> .\n")
+    Path("some.nt").write_text(
+        "# @message\n_:t1 <urn:p> _:d1 .\n# @message\n_:t1 <urn:p> <urn:o> .\n"
+    )
     genid = "https://example.org/.well-known/genid/"
     found = []
     for name in ("one.nt", "other.nt"):
@@ -136,8 +152,14 @@ WRITTEN: dict[str, tuple[list[str], str]] = {
         ["head", "labelled.nt"],
         'VERSION "1.2-basic-messages"\n<http://example.org/a>',
     ),
-    "another": (["head", "labelled.nt", "--messages", "rdfm"], "# @message\n<http://example.org/a>"),
-    "none, where there is none": (["head", "labelled.nt", "--format", "jelly", "--output", "head.jelly"], ""),
+    "another": (
+        ["head", "labelled.nt", "--messages", "rdfm"],
+        "# @message\n<http://example.org/a>",
+    ),
+    "none, where there is none": (
+        ["head", "labelled.nt", "--format", "jelly", "--output", "head.jelly"],
+        "",
+    ),
     "a slice": (
         ["slice", "log.ttl", "--from", "3", "--count", "1", "--format", "ttl"],
         "# @message\nPREFIX ex: <http://example.org/>\nPREFIX later: <http://example.org/later#>\n\n_:",
@@ -159,8 +181,14 @@ WRITTEN: dict[str, tuple[list[str], str]] = {
         ["head", "silent.nt", "--input-messages", "1.2-messages"],
         'VERSION "1.2-messages"\n<urn:s> <urn:p> <urn:o> .\nMESSAGE\n',
     ),
-    "an archive": (["convert", "stream.tar.gz", "-"], "# @message\n<urn:s> <urn:p> <urn:o> .\n# @message\n"),
-    "the first of an archive": (["head", "stream.tar.gz", "-n1"], "# @message\n<urn:s> <urn:p> <urn:o> .\n"),
+    "an archive": (
+        ["convert", "stream.tar.gz", "-"],
+        "# @message\n<urn:s> <urn:p> <urn:o> .\n# @message\n",
+    ),
+    "the first of an archive": (
+        ["head", "stream.tar.gz", "-n1"],
+        "# @message\n<urn:s> <urn:p> <urn:o> .\n",
+    ),
 }
 
 
@@ -176,7 +204,9 @@ def test_what_is_written(case: str, here: Here, place: Path) -> None:
     }
     for name, text in files.items():
         (place / name).write_text(text, encoding="utf-8")
-    (place / "stream.tar.gz").write_bytes(gzip.compress(archive(("0.nt", b"<urn:s> <urn:p> <urn:o> ."), ("1.nt", b""))))
+    (place / "stream.tar.gz").write_bytes(
+        gzip.compress(archive(("0.nt", b"<urn:s> <urn:p> <urn:o> ."), ("1.nt", b"")))
+    )
     arguments, log = WRITTEN[case]
     done = here(*arguments)
     assert (done.status, done.errors) == (0, "")
@@ -224,12 +254,27 @@ def test_no_more_is_read_than_must_be(here: Here) -> None:
 # --- errors ---------------------------------------------------------------------------------------------------------
 
 ERRORS: dict[str, tuple[list[str], int, str, str | None]] = {
-    "no such log": (["convert", "absent.nq", "out.nq"], 2, "cannot read absent.nq: No such file", None),
+    "no such log": (
+        ["convert", "absent.nq", "out.nq"],
+        2,
+        "cannot read absent.nq: No such file",
+        None,
+    ),
     "a folder": (["convert", ".", "out.nq"], 2, "Is a directory", None),
     "no place": (["convert", "log.ttl", "no/out.nq"], 1, "cannot write no/out.nq", None),
     "an archive as output": (["convert", "log.ttl", "out.tar.gz"], 2, "archives are read", None),
-    "a graph": (["convert", "named.trig", "out.ttl"], 2, "message 1: Turtle has no named graphs", "N-Quads or TriG"),
-    "a syntax without meaning": (["convert", "log.ttl", "out.jelly", "--messages", "rdfm"], 2, "by itself", None),
+    "a graph": (
+        ["convert", "named.trig", "out.ttl"],
+        2,
+        "message 1: Turtle has no named graphs",
+        "N-Quads or TriG",
+    ),
+    "a syntax without meaning": (
+        ["convert", "log.ttl", "out.jelly", "--messages", "rdfm"],
+        2,
+        "by itself",
+        None,
+    ),
     "an input syntax without meaning": (
         ["convert", "log.ttl", "out.nq", "--input-format", "jelly", "--input-messages", "rdfm"],
         2,
@@ -242,38 +287,98 @@ ERRORS: dict[str, tuple[list[str], int, str, str | None]] = {
         "unknown format 'docx'",
         "text/turtle",
     ),
-    "an unknown input format": (["head", "log.ttl", "--input-format", "docx"], 2, "unknown format 'docx'", None),
+    "an unknown input format": (
+        ["head", "log.ttl", "--input-format", "docx"],
+        2,
+        "unknown format 'docx'",
+        None,
+    ),
     "an unknown syntax": (["head", "log.ttl", "--input-messages", "2"], 2, "'2'", "--help"),
-    "malformed": (["convert", "broken.nt", "out.nq"], 3, "in broken.nt: line 3, column 16: message 2: ", None),
+    "malformed": (
+        ["convert", "broken.nt", "out.nq"],
+        3,
+        "in broken.nt: line 3, column 16: message 2: ",
+        None,
+    ),
     "of another format": (
         ["convert", "log.ttl", "out.nq", "--input-format", "jelly"],
         3,
         "in log.ttl: message 1",
         None,
     ),
-    "too large": (["convert", "log.ttl", "out.nq", "--max-message-bytes", "10"], 4, "message 1", None),
-    "no size": (["convert", "log.ttl", "out.nq", "--max-message-bytes", "0"], 2, "message_bytes=0", None),
-    "folded already": (["convert", "folded.ttl", "out.nq", "--fold"], 2, "in message 1: the default graph", "unfold"),
-    "both ways": (["convert", "log.ttl", "out.nq", "--fold", "--unfold"], 2, "not allowed with", "--help"),
-    "a malformed context": (["convert", "log.ttl", "out.nq", "--context", "x"], 2, "'x' is not IRI=FILE", "IRI=FILE"),
-    "no such context": (["convert", "log.ttl", "out.nq", "--context", "urn:c=absent"], 2, "the context absent", None),
-    "no JSON": (["convert", "log.ttl", "out.nq", "--context", "urn:c=log.ttl"], 2, "log.ttl is not JSON", None),
+    "too large": (
+        ["convert", "log.ttl", "out.nq", "--max-message-bytes", "10"],
+        4,
+        "message 1",
+        None,
+    ),
+    "no size": (
+        ["convert", "log.ttl", "out.nq", "--max-message-bytes", "0"],
+        2,
+        "message_bytes=0",
+        None,
+    ),
+    "folded already": (
+        ["convert", "folded.ttl", "out.nq", "--fold"],
+        2,
+        "in message 1: the default graph",
+        "unfold",
+    ),
+    "both ways": (
+        ["convert", "log.ttl", "out.nq", "--fold", "--unfold"],
+        2,
+        "not allowed with",
+        "--help",
+    ),
+    "a malformed context": (
+        ["convert", "log.ttl", "out.nq", "--context", "x"],
+        2,
+        "'x' is not IRI=FILE",
+        "IRI=FILE",
+    ),
+    "no such context": (
+        ["convert", "log.ttl", "out.nq", "--context", "urn:c=absent"],
+        2,
+        "the context absent",
+        None,
+    ),
+    "no JSON": (
+        ["convert", "log.ttl", "out.nq", "--context", "urn:c=log.ttl"],
+        2,
+        "log.ttl is not JSON",
+        None,
+    ),
     "from zero": (["slice", "log.ttl", "--from", "0"], 2, "--from 0", "from 1"),
     "less than nothing": (["head", "log.ttl", "-n", "-1"], 2, "--count -1", None),
     "inspect a broken log": (["inspect", "broken.nt"], 3, "line 3, column 16: message 2", None),
     "inspect nothing": (["inspect", "absent"], 2, "cannot read absent", None),
-    "diff a broken log": (["diff", "first.nt", "broken.nt"], 2, "in broken.nt: line 3, column 16: message 2", None),
+    "diff a broken log": (
+        ["diff", "first.nt", "broken.nt"],
+        2,
+        "in broken.nt: line 3, column 16: message 2",
+        None,
+    ),
     "diff nothing": (["diff", "log.ttl", "absent"], 2, "cannot read absent", None),
     "diff the same pipe": (["diff", "-", "-"], 2, "standard input", None),
     "validate nothing": (["validate", "absent"], 2, "cannot read absent", None),
-    "validate a broken log": (["validate", "broken.nt"], 1, "in broken.nt: line 3, column 16: message 2", None),
+    "validate a broken log": (
+        ["validate", "broken.nt"],
+        1,
+        "in broken.nt: line 3, column 16: message 2",
+        None,
+    ),
     "validate a cut log": (
         ["validate", "cut.nt.gz"],
         1,
         "in cut.nt.gz: message 2: byte 40: the .gz data end early",
         None,
     ),
-    "validate what is too large": (["validate", "log.ttl", "--max-message-bytes", "10"], 1, "message 1", None),
+    "validate what is too large": (
+        ["validate", "log.ttl", "--max-message-bytes", "10"],
+        1,
+        "message 1",
+        None,
+    ),
 }
 
 
@@ -283,7 +388,9 @@ def test_errors(case: str, here: Here, place: Path) -> None:
     (place / "first.nt").write_bytes((place / "broken.nt").read_bytes()[:26])
     (place / "cut.nt.gz").write_bytes(gzip.compress((place / "broken.nt").read_bytes())[:40])
     vocabulary = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-    parts = "a rdf:Triple ; rdf:subjectIRI 'urn:s' ; rdf:predicateIRI 'urn:p' ; rdf:objectIRI 'urn:o'"
+    parts = (
+        "a rdf:Triple ; rdf:subjectIRI 'urn:s' ; rdf:predicateIRI 'urn:p' ; rdf:objectIRI 'urn:o'"
+    )
     (place / "folded.ttl").write_text(
         f"PREFIX rdf: <{vocabulary}> <urn:g> rdf:containsTriple [ {parts} ] .", encoding="utf-8"
     )
@@ -322,8 +429,17 @@ def test_a_log_onto_itself(here: Here) -> None:
 )
 def test_no_space_left(arguments: list[str], status: int) -> None:
     with open("/dev/full", "wb") as full:
-        done = subprocess.run([*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, env=ENVIRONMENT, check=False)
-    assert (done.returncode, done.stderr) == (status, b"error: cannot write: No space left on device\n")
+        done = subprocess.run(
+            [*COMMAND, *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=ENVIRONMENT,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (
+        status,
+        b"error: cannot write: No space left on device\n",
+    )
 
 
 # --- what the commands are ------------------------------------------------------------------------------------------
@@ -331,8 +447,14 @@ def test_no_space_left(arguments: list[str], status: int) -> None:
 
 def test_every_command_is_documented() -> None:
     page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
-    (commands,) = (action for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction))
-    headings = set(re.findall(r"`([a-z]+)(?: check)?`", "\n".join(re.findall("^#.*", page, re.MULTILINE))))
+    (commands,) = (
+        action
+        for action in build_parser()._actions
+        if isinstance(action, argparse._SubParsersAction)
+    )
+    headings = set(
+        re.findall(r"`([a-z]+)(?: check)?`", "\n".join(re.findall("^#.*", page, re.MULTILINE)))
+    )
     assert set(commands.choices) == headings
     for name in commands.choices:
         assert f"construct-messages {name} " in page

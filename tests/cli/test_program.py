@@ -41,12 +41,26 @@ def ended(tmp_path: Path, *arguments: str, code: str = PROGRAM) -> subprocess.Co
     """A process that ran the program over a file with one triple."""
     data = tmp_path / "data.nt"
     data.write_text('<urn:s> <urn:p> "o" .\n')
-    command = [sys.executable, "-c", code, "run", "--query", QUERY, "--source", str(data), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, cwd=ROOT, check=False)
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "run",
+        "--query",
+        QUERY,
+        "--source",
+        str(data),
+        *arguments,
+    ]
+    return subprocess.run(
+        command, capture_output=True, text=True, env=ENVIRONMENT, cwd=ROOT, check=False
+    )
 
 
 @pytest.mark.process
-def test_a_process_ends_when_all_that_waits_for_it_is_done_and_frees_nothing(tmp_path: Path) -> None:
+def test_a_process_ends_when_all_that_waits_for_it_is_done_and_frees_nothing(
+    tmp_path: Path,
+) -> None:
     done = ended(tmp_path, "--quiet")
     assert done.returncode == 0
     assert '<urn:s> <urn:q> "o" .' in done.stdout
@@ -55,9 +69,13 @@ def test_a_process_ends_when_all_that_waits_for_it_is_done_and_frees_nothing(tmp
 
 @pytest.mark.process
 @pytest.mark.parametrize(
-    ("arguments", "status"), [(["--format", "none"], 2), (["--no-such-option"], 2)], ids=["value", "option"]
+    ("arguments", "status"),
+    [(["--format", "none"], 2), (["--no-such-option"], 2)],
+    ids=["value", "option"],
 )
-def test_the_status_of_a_failure_is_that_of_the_process(arguments: list[str], status: int, tmp_path: Path) -> None:
+def test_the_status_of_a_failure_is_that_of_the_process(
+    arguments: list[str], status: int, tmp_path: Path
+) -> None:
     done = ended(tmp_path, *arguments)
     assert done.returncode == status
     assert "error: " in done.stderr
@@ -72,6 +90,8 @@ def test_output_that_cannot_be_written_is_a_failure(tmp_path: Path) -> None:
         command = [sys.executable, "-m", "construct_messages", "run", "--query", QUERY, "--source"]
         data = tmp_path / "data.nt"
         data.write_text('<urn:s> <urn:p> "o" .\n')
-        done = subprocess.run([*command, str(data)], stdout=output, stderr=subprocess.PIPE, env=ENVIRONMENT, cwd=ROOT)
+        done = subprocess.run(
+            [*command, str(data)], stdout=output, stderr=subprocess.PIPE, env=ENVIRONMENT, cwd=ROOT
+        )
     assert done.returncode == 1
     assert done.stderr.startswith(b"error: cannot write")

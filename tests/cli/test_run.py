@@ -56,12 +56,22 @@ OPTIONS = {
     "max-messages": (["--query", P, "--max-messages", "2"], "@ a:1 @ a:2"),
     "max-messages 0": (["--query", P, "--max-messages", "0"], ""),
     "group-by": (["--query", P, "--group-by", "?s"], "@ a:1 a:2 @ b:1 @ c:'text'"),
-    "group-by, sorted": (["--query", P, "--group-by", "$o", "--group-order", "sorted"], "@ a:1 b:1 @ a:2 @ c:'text'"),
+    "group-by, sorted": (
+        ["--query", P, "--group-by", "$o", "--group-order", "sorted"],
+        "@ a:1 b:1 @ a:2 @ c:'text'",
+    ),
     "bind": (["--query", P, "--bind", "s=<http://example.org/b>"], "@ b:1"),
     "bind a literal": (["--query", P, "--bind", "?o=1"], "@ a:1 @ b:1"),
     "default-graph": (["--query", P, "--default-graph", "http://example.org/g"], "@ a:3"),
     "default-graphs": (
-        ["--query", P, "--default-graph", "http://example.org/g", "--default-graph", "http://example.org/h"],
+        [
+            "--query",
+            P,
+            "--default-graph",
+            "http://example.org/g",
+            "--default-graph",
+            "http://example.org/h",
+        ],
         "@ a:3 @ b:4",
     ),
     "default-graph union": (
@@ -87,7 +97,12 @@ OPTIONS = {
         "@ a:1 @ b:1",
     ),
     "base": (
-        ["--query", "CONSTRUCT { ?s <o> ?o } WHERE { ?s <p> ?o } ORDER BY ?s ?o", "--base", "http://example.org/"],
+        [
+            "--query",
+            "CONSTRUCT { ?s <o> ?o } WHERE { ?s <p> ?o } ORDER BY ?s ?o",
+            "--base",
+            "http://example.org/",
+        ],
         "@ a:1 @ a:2 @ b:1 @ c:'text'",
     ),
     "distinct": (
@@ -113,16 +128,31 @@ def brief(log: str) -> str:
         if line == "# @message":
             shortened.append("@")
             continue
-        match = re.fullmatch(r'<http://example.org/(\w)> <http://example.org/o> "(\w+)"(@en|\^\^\S+integer>) \.', line)
+        match = re.fullmatch(
+            r'<http://example.org/(\w)> <http://example.org/o> "(\w+)"(@en|\^\^\S+integer>) \.',
+            line,
+        )
         assert match, line
-        shortened.append(f"{match[1]}:'{match[2]}'" if match[3] == "@en" else f"{match[1]}:{match[2]}")
+        shortened.append(
+            f"{match[1]}:'{match[2]}'" if match[3] == "@en" else f"{match[1]}:{match[2]}"
+        )
     return " ".join(shortened)
 
 
 def test_skolemize(data: str, here: Callable[..., Done]) -> None:
     query = P.replace(":p", ":q")
-    done = here("run", "--query", query, "--source", data, "--skolemize", "https://example.org/.well-known/genid/")
-    assert re.fullmatch(r"# @message\n\S+ \S+ <https://example\.org/\.well-known/genid/\w+> \.\n", done.log)
+    done = here(
+        "run",
+        "--query",
+        query,
+        "--source",
+        data,
+        "--skolemize",
+        "https://example.org/.well-known/genid/",
+    )
+    assert re.fullmatch(
+        r"# @message\n\S+ \S+ <https://example\.org/\.well-known/genid/\w+> \.\n", done.log
+    )
 
 
 SYNTAXES = {
@@ -154,7 +184,14 @@ def test_the_query_from_standard_input_and_the_source_from_the_environment() -> 
 
 
 def test_select_needs_no_source(here: Callable[..., Done]) -> None:
-    done = here("run", "--select", "--query", "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o } LIMIT 1", "--group-by", "?s")
+    done = here(
+        "run",
+        "--select",
+        "--query",
+        "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o } LIMIT 1",
+        "--group-by",
+        "?s",
+    )
     assert done == Done(0, "SELECT ?s ?p ?o WHERE { ?s ?p ?o } LIMIT 1\n", "")
 
 
@@ -175,19 +212,49 @@ ERRORS = {
     "no such query": (["run", "nowhere.rq", "--source", DATA], 2, "nowhere.rq", None),
     "no source": (["run", "--query", ANY], 2, "source", "CONSTRUCT_MESSAGES_SOURCE"),
     "no such source": (["run", "--query", ANY, "--source", "nowhere.ttl"], 2, "nowhere.ttl", None),
-    "illegal query": (["run", "--query", "CONSTRUCT { ?s ?p } WHERE {}", "--source", DATA], 2, "line 1, column", None),
+    "illegal query": (
+        ["run", "--query", "CONSTRUCT { ?s ?p } WHERE {}", "--source", DATA],
+        2,
+        "line 1, column",
+        None,
+    ),
     "the engine's own": (
         ["run", "--query", "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o FILTER }", "--source", DATA],
         2,
         "embedded engine",
         None,
     ),
-    "another form": (["run", "--query", "ASK {}", "--source", DATA], 2, "got ASK", "only CONSTRUCT"),
-    "unknown format": (["run", "--query", ANY, "--source", DATA, "--format", "json"], 2, "'json'", "text/turtle"),
-    "unknown syntax": (["run", "--query", ANY, "--source", DATA, "--messages", "2"], 2, "'2'", "--help"),
-    "malformed --bind": (["run", "--query", ANY, "--source", DATA, "--bind", "s"], 2, "'s' is not v=TERM", "--bind"),
+    "another form": (
+        ["run", "--query", "ASK {}", "--source", DATA],
+        2,
+        "got ASK",
+        "only CONSTRUCT",
+    ),
+    "unknown format": (
+        ["run", "--query", ANY, "--source", DATA, "--format", "json"],
+        2,
+        "'json'",
+        "text/turtle",
+    ),
+    "unknown syntax": (
+        ["run", "--query", ANY, "--source", DATA, "--messages", "2"],
+        2,
+        "'2'",
+        "--help",
+    ),
+    "malformed --bind": (
+        ["run", "--query", ANY, "--source", DATA, "--bind", "s"],
+        2,
+        "'s' is not v=TERM",
+        "--bind",
+    ),
     "no term": (["run", "--query", ANY, "--source", DATA, "--bind", "s=x"], 2, "'x'", "<http://"),
-    "malformed --header": (["run", "--query", ANY, "--source", DATA, "--header", "a"], 2, "'a' is not K:V", "--header"),
+    "malformed --header": (
+        ["run", "--query", ANY, "--source", DATA, "--header", "a"],
+        2,
+        "'a' is not K:V",
+        "--header",
+    ),
     "nobody listens": (
         ["run", "--query", ANY, "--source", "http://127.0.0.1:9/sparql", "--retries", "0"],
         3,
@@ -213,7 +280,18 @@ ERRORS = {
         "group_limit",
     ),
     "too much to tell apart": (
-        ["run", "--query", ANY, "--source", DATA, "--distinct", "--distinct-limit", "9", "--output", "log.nq"],
+        [
+            "run",
+            "--query",
+            ANY,
+            "--source",
+            DATA,
+            "--distinct",
+            "--distinct-limit",
+            "9",
+            "--output",
+            "log.nq",
+        ],
         4,
         "9",
         "distinct_limit",
@@ -224,12 +302,19 @@ ERRORS = {
         "archives are read, not written",
         ".nq.gz",
     ),
-    "no place": (["run", "--query", ANY, "--source", DATA, "--output", "no/where.nq"], 1, "no/where.nq", None),
+    "no place": (
+        ["run", "--query", ANY, "--source", DATA, "--output", "no/where.nq"],
+        1,
+        "no/where.nq",
+        None,
+    ),
 }
 
 
 @pytest.mark.parametrize("case", ERRORS)
-def test_errors(case: str, here: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors(
+    case: str, here: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     arguments, status, error, hint = ERRORS[case]
     monkeypatch.chdir(tmp_path)
     done = here(*arguments)
@@ -253,7 +338,9 @@ def test_debug_shows_where(here: Callable[..., Done]) -> None:
 def test_not_utf8(tmp_path: Path) -> None:
     (tmp_path / "latin.rq").write_bytes("# é\n".encode("latin-1"))
     done = run("run", "latin.rq", "--source", DATA, cwd=tmp_path)
-    assert done == Done(2, "", "error: the query latin.rq is not UTF-8 at byte 2\nhint: convert it to UTF-8\n")
+    assert done == Done(
+        2, "", "error: the query latin.rq is not UTF-8 at byte 2\nhint: convert it to UTF-8\n"
+    )
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
@@ -300,7 +387,9 @@ def endpoint() -> Iterator[str]:
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_endpoint(endpoint: str, method: str, here: Callable[..., Done]) -> None:
     header = ["--header", "X-Test: a:b"]
-    done = here("run", "--query", LABELS, "--source", f"{endpoint}/sparql", "--method", method, *header)
+    done = here(
+        "run", "--query", LABELS, "--source", f"{endpoint}/sparql", "--method", method, *header
+    )
     assert done == Done(0, '# @message\n<urn:s> <urn:label> "o" .\n' * 2, "")
     ((verb, form, headers),) = Endpoint.requests
     assert (verb, headers["X-Test"]) == (method.upper(), "a:b")
@@ -314,7 +403,9 @@ def test_a_source_that_fails(endpoint: str, here: Callable[..., Done]) -> None:
 
 
 def test_a_result_that_is_cut_short(endpoint: str, tmp_path: Path) -> None:
-    done = run("run", "--query", LABELS, "--source", f"{endpoint}/cut", "--output", "log.nt", cwd=tmp_path)
+    done = run(
+        "run", "--query", LABELS, "--source", f"{endpoint}/cut", "--output", "log.nt", cwd=tmp_path
+    )
     assert done.status == 4
     assert done.errors.startswith("error: ")
     assert list(tmp_path.iterdir()) == []
@@ -334,7 +425,9 @@ def test_a_store_that_is_being_written(tmp_path: Path, here: Callable[..., Done]
     refused = here(*arguments)
     assert (refused.status, refused.log) == (3, "")
     assert "hint: " in refused.errors
-    assert here(*arguments, "--allow-stale") == Done(0, '# @message\n<urn:s> <urn:label> "o" .\n', "")
+    assert here(*arguments, "--allow-stale") == Done(
+        0, '# @message\n<urn:s> <urn:label> "o" .\n', ""
+    )
 
 
 # --- files ----------------------------------------------------------------------------------------------------------
@@ -361,10 +454,16 @@ def test_a_run_that_fails_leaves_the_old_log(tmp_path: Path) -> None:
 # --- stopping -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("by", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_interrupt_during_a_long_evaluation(by: signal.Signals, status: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("by", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_interrupt_during_a_long_evaluation(
+    by: signal.Signals, status: int, tmp_path: Path
+) -> None:
     command = [*COMMAND, "run", "--query", ENDLESS, "--source", DATA, "--output", "log.nq"]
-    with subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE
+    ) as process:
         deadline = time.monotonic() + 120
         while not list(tmp_path.iterdir()):  # the hidden file appears when the evaluation begins
             assert time.monotonic() < deadline
@@ -378,7 +477,9 @@ def test_interrupt_during_a_long_evaluation(by: signal.Signals, status: int, tmp
 
 def test_interrupt_while_messages_come() -> None:
     command = [*COMMAND, "run", "--query", MANY, "--source", DATA]
-    with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline() == b"# @message\n"
@@ -388,7 +489,9 @@ def test_interrupt_while_messages_come() -> None:
 
 def test_a_reader_that_leaves_is_no_error() -> None:
     command = [*COMMAND, "run", "--query", MANY, "--source", DATA]
-    with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline() == b"# @message\n"
@@ -425,12 +528,22 @@ def test_limit_0_of_an_endpoint_that_takes_it_for_none(here: Callable[..., Done]
     from tests.support.http.fault_server import FaultServer, response
 
     solution = b'{"s":{"type":"uri","value":"urn:a"},"o":{"type":"uri","value":"urn:b"}}'
-    body = b'{"head":{"vars":["s","o"]},"results":{"bindings":[' + b",".join([solution] * 5) + b"]}}"
+    body = (
+        b'{"head":{"vars":["s","o"]},"results":{"bindings":[' + b",".join([solution] * 5) + b"]}}"
+    )
     server = FaultServer()
     server.play(response(body))
     try:
         for limit, found in ((0, Done(0, "", "")), (5, None), (3, None)):
-            done = here("run", "--query", f"{LABELS} LIMIT {limit}", "--source", server.url, "--retries", "0")
+            done = here(
+                "run",
+                "--query",
+                f"{LABELS} LIMIT {limit}",
+                "--source",
+                server.url,
+                "--retries",
+                "0",
+            )
             assert done.log.count("# @message") <= limit
             if found is not None:
                 assert done == found

@@ -31,7 +31,9 @@ class Done(NamedTuple):
 
 
 @pytest.fixture
-def serve(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
+def serve(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Done]:
     """`construct-messages serve` in this process, in a directory of its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("CONSTRUCT_MESSAGES_SOURCE", raising=False)
@@ -49,40 +51,82 @@ def serve(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest
 def test_the_settings_that_count_are_shown(
     serve: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "server.toml").write_text(f'workers = 2\n[endpoints.d]\nsource = "{URL}"\ntoken_variable = "TOKEN"\n')
+    (tmp_path / "server.toml").write_text(
+        f'workers = 2\n[endpoints.d]\nsource = "{URL}"\ntoken_variable = "TOKEN"\n'
+    )
     monkeypatch.setenv("TOKEN", "hunter2")
     monkeypatch.setenv("CONSTRUCT_MESSAGES_SERVER_ENDPOINTS__D__RATE", "5")
     done = serve(
-        *("--config", "server.toml", "--source", DATA, DATA, "--bind", "[::1]:80", "--log-queries", "--check-config")
+        *(
+            "--config",
+            "server.toml",
+            "--source",
+            DATA,
+            DATA,
+            "--bind",
+            "[::1]:80",
+            "--log-queries",
+            "--check-config",
+        )
     )
     assert (done.status, done.errors) == (0, "")
     assert "hunter2" not in done.output
     shown = tomllib.loads(done.output)
     assert (shown["workers"], shown["bind"], shown["log_queries"]) == (2, "[::1]:80", True)
     assert shown["endpoint"]["source"] == [DATA, DATA]
-    assert (shown["endpoints"]["d"]["rate"], shown["endpoints"]["d"]["token_variable"]) == (5.0, "TOKEN")
+    assert (shown["endpoints"]["d"]["rate"], shown["endpoints"]["d"]["token_variable"]) == (
+        5.0,
+        "TOKEN",
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "error", "hint"),
     [
         ([], "no endpoint is named", "give --source"),
-        (["--config", "no.toml"], "cannot read the settings no.toml: No such file or directory", None),
-        (["--config", "bad.toml"], "bad.toml: wokers: there is no setting 'wokers'", "did you mean workers?"),
+        (
+            ["--config", "no.toml"],
+            "cannot read the settings no.toml: No such file or directory",
+            None,
+        ),
+        (
+            ["--config", "bad.toml"],
+            "bad.toml: wokers: there is no setting 'wokers'",
+            "did you mean workers?",
+        ),
         (["--config", "torn.toml"], "line 1, column 8: torn.toml is not TOML", "toml.io"),
-        (["--source", URL, "--workers", "none"], "--workers must be a whole number of at least 1", "workers = 1"),
-        (["--source", URL, "--bind", "80"], "--bind: '80' is no address to listen at", "127.0.0.1:8080"),
-        (["--source", URL, "--profile", "oracle"], "--profile: there is no endpoint profile 'oracle'", "virtuoso"),
+        (
+            ["--source", URL, "--workers", "none"],
+            "--workers must be a whole number of at least 1",
+            "workers = 1",
+        ),
+        (
+            ["--source", URL, "--bind", "80"],
+            "--bind: '80' is no address to listen at",
+            "127.0.0.1:8080",
+        ),
+        (
+            ["--source", URL, "--profile", "oracle"],
+            "--profile: there is no endpoint profile 'oracle'",
+            "virtuoso",
+        ),
         (["--source", DATA, "--profile", "virtuoso"], "--profile is for URLs only", "leave it out"),
         (["--source", "no.ttl"], "--source: no.ttl: no such file", "check the path"),
         (["--page-size", "5"], "--page-size is set, but not endpoint.source", "--source"),
         (["--prot", "80"], "unrecognized arguments: --prot 80", "--help"),
     ],
-    ids=lambda value: " ".join(value).replace(DATA, "data.ttl") if isinstance(value, list) else None,
+    ids=lambda value: (
+        " ".join(value).replace(DATA, "data.ttl") if isinstance(value, list) else None
+    ),
 )
 @pytest.mark.parametrize("check", [[], ["--check-config"]], ids=["start", "check"])
 def test_bad_settings(
-    serve: Callable[..., Done], tmp_path: Path, arguments: list[str], check: list[str], error: str, hint: str | None
+    serve: Callable[..., Done],
+    tmp_path: Path,
+    arguments: list[str],
+    check: list[str],
+    error: str,
+    hint: str | None,
 ) -> None:
     (tmp_path / "bad.toml").write_text(f'wokers = 2\nendpoint.source = "{URL}"\n')
     (tmp_path / "torn.toml").write_text("bind = ,")
@@ -102,7 +146,10 @@ def test_a_private_address_is_allowed_by_a_flag(serve: Callable[..., Done]) -> N
     shown = tomllib.loads(serve(*command, "--check-config").output)
     assert shown["endpoint"]["allow_private"] is True
     command.remove("--allow-private")
-    assert tomllib.loads(serve(*command, "--check-config").output)["endpoint"]["allow_private"] is False
+    assert (
+        tomllib.loads(serve(*command, "--check-config").output)["endpoint"]["allow_private"]
+        is False
+    )
 
 
 def test_without_the_extra() -> None:
@@ -131,7 +178,16 @@ def test_a_bar_while_files_are_loaded(quiet: bool) -> None:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [
-            *(sys.executable, "-m", "construct_messages", "serve", "--source", DATA, "--bind", "127.0.0.1:0"),
+            *(
+                sys.executable,
+                "-m",
+                "construct_messages",
+                "serve",
+                "--source",
+                DATA,
+                "--bind",
+                "127.0.0.1:0",
+            ),
             *(["--quiet"] if quiet else []),
         ],
         stderr=theirs,
@@ -140,7 +196,9 @@ def test_a_bar_while_files_are_loaded(quiet: bool) -> None:
     with process:
         os.close(theirs)
         shown = b""
-        while not re.search(rb'timestamp=\S+ level=info event="listening on http://127\.0\.0\.1:\d+"\r\n', shown):
+        while not re.search(
+            rb'timestamp=\S+ level=info event="listening on http://127\.0\.0\.1:\d+"\r\n', shown
+        ):
             shown += os.read(ours, 4096)
         assert (b"loading /sparql" in shown) is not quiet
         process.send_signal(signal.SIGTERM)

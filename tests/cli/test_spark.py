@@ -40,7 +40,9 @@ DUMP = """\
 <http://example.org/b> <http://example.org/p> "é" .
 <http://example.org/a> <http://example.org/q> <http://example.org/b> .
 """
-QUERY = "CONSTRUCT { ?s <urn:p> ?o ; <urn:b> [] } WHERE { ?s <http://example.org/p> ?o } ORDER BY ?s"
+QUERY = (
+    "CONSTRUCT { ?s <urn:p> ?o ; <urn:b> [] } WHERE { ?s <http://example.org/p> ?o } ORDER BY ?s"
+)
 LOG = """\
 # @message
 <http://example.org/a> <urn:p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .
@@ -62,7 +64,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def spark_here(spark: SparkSession, here: Here, place: Path) -> Here:
     """The commands in the session of the tests; `@` in an argument is the folder, which Spark does not run in."""
     assert spark.getActiveSession() is not None
-    return lambda *arguments: here("spark", *(argument.replace("@", f"{place}/") for argument in arguments))
+    return lambda *arguments: here(
+        "spark", *(argument.replace("@", f"{place}/") for argument in arguments)
+    )
 
 
 SUMMARY = r"{} \(session [0-9.]+ s, {}\)\n"
@@ -75,13 +79,28 @@ def test_load_run_and_convert(spark_here: Here) -> None:
 
     done = spark_here("run", "--query", PLAIN, "--quads", "@table", "--output", "@log.nq.gz")
     assert (done.status, done.log) == (0, "")
-    assert re.fullmatch(SUMMARY.format("2 messages, 2 quads", "plan [0-9.]+ s, log [0-9.]+ s"), done.errors)
+    assert re.fullmatch(
+        SUMMARY.format("2 messages, 2 quads", "plan [0-9.]+ s, log [0-9.]+ s"), done.errors
+    )
     assert "".join(f"# @message\n{quad}\n" for (quad,) in read_log("log.nq.gz")) == LOG
 
-    done = spark_here("convert", "@log.nq.gz", "--output", "@converted", "--format", "nt", "--messages", "1.2-messages")
+    done = spark_here(
+        "convert",
+        "@log.nq.gz",
+        "--output",
+        "@converted",
+        "--format",
+        "nt",
+        "--messages",
+        "1.2-messages",
+    )
     assert (done.status, done.log) == (0, "")
     assert re.fullmatch(SUMMARY.format("2 messages, 2 quads", "log [0-9.]+ s"), done.errors)
-    converted = [quad for part in sorted(Path("converted").glob("[!._]*")) for (quad,) in read_log(part, "nt")]
+    converted = [
+        quad
+        for part in sorted(Path("converted").glob("[!._]*"))
+        for (quad,) in read_log(part, "nt")
+    ]
     assert converted == [quad for (quad,) in read_log("log.nq.gz")]
 
 
@@ -99,17 +118,31 @@ def test_a_query_of_dumps_into_a_folder(spark_here: Here) -> None:
         f"error: {Path.cwd()}/logs exists already\nhint: choose another path, or ask for it to be overwritten\n"
     )
     assert spark_here(*arguments, "--mode", "append").status == 0
-    assert [len(message) for part in sorted(Path("logs").glob("part-*")) for message in read_log(part)] == [2] * 4
+    assert [
+        len(message) for part in sorted(Path("logs").glob("part-*")) for message in read_log(part)
+    ] == [2] * 4
 
 
 def test_a_folder_may_have_an_extension(spark_here: Here) -> None:
-    done = spark_here("run", "--query", PLAIN, "--quads", "@dump.nt", "--output", "@out.rdf/", "--quiet")
+    done = spark_here(
+        "run", "--query", PLAIN, "--quads", "@dump.nt", "--output", "@out.rdf/", "--quiet"
+    )
     assert done == Done(0, "", "")
     assert sum(len(list(read_log(part))) for part in Path("out.rdf").glob("part-*")) == 2
 
 
 def test_a_format_makes_one_log_of_any_extension(spark_here: Here) -> None:
-    arguments = ("run", "--query", PLAIN, "--quads", "@dump.nt", "--output", "@out.rdf", "--format", "rdfxml")
+    arguments = (
+        "run",
+        "--query",
+        PLAIN,
+        "--quads",
+        "@dump.nt",
+        "--output",
+        "@out.rdf",
+        "--format",
+        "rdfxml",
+    )
     assert spark_here(*arguments, "--quiet") == Done(0, "", "")
     assert len(list(read_log("out.rdf", "rdfxml"))) == 2
 
@@ -117,7 +150,18 @@ def test_a_format_makes_one_log_of_any_extension(spark_here: Here) -> None:
 @pytest.mark.parametrize("output", ["@log.trig", "@logs"])
 def test_no_prefixes(output: str, spark_here: Here) -> None:
     query = f"PREFIX ex: <urn:> {PLAIN}"
-    arguments = ("run", "--query", query, "--quads", "@dump.nt", "--format", "trig", "--output", output, "--quiet")
+    arguments = (
+        "run",
+        "--query",
+        query,
+        "--quads",
+        "@dump.nt",
+        "--format",
+        "trig",
+        "--output",
+        output,
+        "--quiet",
+    )
     logs = []
     for options in ((), ("--no-prefixes",)):
         assert spark_here(*arguments, *options) == Done(0, "", "")
@@ -154,14 +198,34 @@ def test_quarantine(spark_here: Here) -> None:
 # arguments, status, what is reported
 REFUSED = {
     "no query": (("run", "--quads", "@dump.nt", "--output", "@log.nq"), 2, "give one query"),
-    "SELECT": (("run", "--query", "SELECT * { }", "--quads", "@dump.nt", "--output", "@log.nq"), 2, "got SELECT"),
+    "SELECT": (
+        ("run", "--query", "SELECT * { }", "--quads", "@dump.nt", "--output", "@log.nq"),
+        2,
+        "got SELECT",
+    ),
     "a part that is not evaluated": (
-        ("run", "--query", "CONSTRUCT { } { SERVICE <urn:s> { } }", "--quads", "@dump.nt", "--output", "@log.nq"),
+        (
+            "run",
+            "--query",
+            "CONSTRUCT { } { SERVICE <urn:s> { } }",
+            "--quads",
+            "@dump.nt",
+            "--output",
+            "@log.nq",
+        ),
         2,
         "SERVICE",
     ),
-    "no such dump": (("run", "--query", QUERY, "--quads", "@none.nt", "--output", "@log.nq"), 2, "does not exist"),
-    "no such table": (("run", "--query", QUERY, "--quads", "@none", "--output", "@log.nq"), 2, "does not exist"),
+    "no such dump": (
+        ("run", "--query", QUERY, "--quads", "@none.nt", "--output", "@log.nq"),
+        2,
+        "does not exist",
+    ),
+    "no such table": (
+        ("run", "--query", QUERY, "--quads", "@none", "--output", "@log.nq"),
+        2,
+        "does not exist",
+    ),
     "an unknown format": (
         ("run", "--query", QUERY, "--quads", "@dump.nt", "--output", "@logs", "--format", "docx"),
         2,
@@ -175,7 +239,10 @@ REFUSED = {
     "a number out of range": (
         (
             "run",
-            *("--query", f"CONSTRUCT {{ ?s <urn:p> ?x }} {{ ?s ?p ?o BIND({'9' * 38} + {'9' * 38} AS ?x) }}"),
+            *(
+                "--query",
+                f"CONSTRUCT {{ ?s <urn:p> ?x }} {{ ?s ?p ?o BIND({'9' * 38} + {'9' * 38} AS ?x) }}",
+            ),
             *("--quads", "@dump.nt", "--output", "@log.nq"),
         ),
         4,
@@ -191,15 +258,25 @@ REFUSED = {
         2,
         ".rdf is the extension of no log(.|\n)*a folder with such a name ends in /",
     ),
-    "an extension of no log": (("convert", "@log.nq", "--output", "@out.rdf"), 2, ".rdf is the extension of no log"),
+    "an extension of no log": (
+        ("convert", "@log.nq", "--output", "@out.rdf"),
+        2,
+        ".rdf is the extension of no log",
+    ),
     "no such log": (("convert", "@none.nq", "--output", "@log.nt"), 2, "there are no files"),
-    "what N-Triples cannot carry": (("convert", "@graphs.nq", "--output", "@log.nt"), 2, "no named graphs"),
+    "what N-Triples cannot carry": (
+        ("convert", "@graphs.nq", "--output", "@log.nt"),
+        2,
+        "no named graphs",
+    ),
 }
 
 
 @pytest.mark.parametrize(("arguments", "status", "words"), REFUSED.values(), ids=REFUSED)
 def test_refused(spark_here: Here, arguments: tuple[str, ...], status: int, words: str) -> None:
-    Path("graphs.nq").write_text("# @message\n<urn:s> <urn:p> <urn:o> <urn:g> .\n", encoding="utf-8")
+    Path("graphs.nq").write_text(
+        "# @message\n<urn:s> <urn:p> <urn:o> <urn:g> .\n", encoding="utf-8"
+    )
     before = set(Path.cwd().iterdir())
     done = spark_here(*arguments)
     assert (done.status, done.log) == (status, "")
@@ -208,14 +285,22 @@ def test_refused(spark_here: Here, arguments: tuple[str, ...], status: int, word
     assert set(Path.cwd().iterdir()) == before
 
 
-def test_settings_belong_to_a_session_of_its_own(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_belong_to_a_session_of_its_own(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
     arguments = ("spark", "load", "@dump.nt", "--output", "@table")
     done = here(*arguments, "--remote", "sc://127.0.0.1:1", "--master", "local[1]")
     assert (done.status, "--master and --conf" in done.errors) == (2, True)
     done = here(*arguments, "--py-files", "construct_messages.whl")
-    assert (done.status, "hint: copy a wheel to a name that ends in .zip" in done.errors) == (2, True)
+    assert (done.status, "hint: copy a wheel to a name that ends in .zip" in done.errors) == (
+        2,
+        True,
+    )
     done = here(*arguments, "--py-files", "construct_messages.zip")
-    assert (done.status, "construct_messages.zip: there is no such file" in done.errors) == (2, True)
+    assert (done.status, "construct_messages.zip: there is no such file" in done.errors) == (
+        2,
+        True,
+    )
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
     done = here(*arguments, "--py-files", "construct_messages.zip")
     assert (done.status, "give it to spark-submit" in done.errors) == (2, True)
@@ -263,11 +348,18 @@ def test_dumps_by_folder_and_pattern(spark_here: Here, place: Path) -> None:
         assert "".join(f"# @message\n{quad}\n" for (quad,) in read_log("log.nq")) == LOG
     (dump.parent / "README.txt").write_text("<urn:s> <urn:p> <urn:o> .", encoding="utf-8")
     done = spark_here(*arguments, "@dump [1]{a}")
-    assert (done.status, "README.txt: the extension '.txt' is no RDF format" in done.errors) == (2, True)
+    assert (done.status, "README.txt: the extension '.txt' is no RDF format" in done.errors) == (
+        2,
+        True,
+    )
 
 
 def test_values_out_of_range_may_be_errors_of_the_query(spark_here: Here) -> None:
-    arguments = ("run", "--query", f"CONSTRUCT {{ ?s <urn:p> ?n }} {{ ?s ?p 1 BIND({'9' * 38} + 1 AS ?n) }}")
+    arguments = (
+        "run",
+        "--query",
+        f"CONSTRUCT {{ ?s <urn:p> ?n }} {{ ?s ?p 1 BIND({'9' * 38} + 1 AS ?n) }}",
+    )
     arguments += ("--quads", "@dump.nt", "--output", "@log.nq", "--quiet")
     assert spark_here(*arguments).status == 4
     assert spark_here(*arguments, "--out-of-range", "unbound") == Done(0, "", "")
@@ -276,7 +368,9 @@ def test_values_out_of_range_may_be_errors_of_the_query(spark_here: Here) -> Non
 
 def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if name not in environment}
-    return subprocess.run(command, env=kept | environment, capture_output=True, text=True, check=False, timeout=600)
+    return subprocess.run(
+        command, env=kept | environment, capture_output=True, text=True, check=False, timeout=600
+    )
 
 
 @pytest.mark.usefixtures("place")
@@ -287,7 +381,16 @@ def test_without_java(command: str) -> None:
         "run": ("--query", QUERY, "--quads", "dump.nt"),
         "convert": ("dump.nt",),
     }[command]
-    program = (sys.executable, "-m", "construct_messages", "spark", command, *given, "--output", "out.nq")
+    program = (
+        sys.executable,
+        "-m",
+        "construct_messages",
+        "spark",
+        command,
+        *given,
+        "--output",
+        "out.nq",
+    )
     done = run(*program, PATH="", JAVA_HOME="", PYTHONPATH=str(ROOT))
     assert (done.returncode, done.stdout) == (2, "")
     error, hint = done.stderr.splitlines()
@@ -298,7 +401,14 @@ def test_without_java(command: str) -> None:
 @pytest.mark.usefixtures("place")
 def test_a_typo_costs_no_session() -> None:
     """Issue 13, 29: a query is parsed before Java is asked for."""
-    arguments = ("--query", "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p }", "--quads", "dump.nt", "--output", "out.nq")
+    arguments = (
+        "--query",
+        "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p }",
+        "--quads",
+        "dump.nt",
+        "--output",
+        "out.nq",
+    )
     done = run(*COMMAND, "spark", "run", *arguments, PATH="", JAVA_HOME="", PYTHONPATH=str(ROOT))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: line 1, column 39: ")
@@ -317,7 +427,9 @@ def test_a_session_of_its_own() -> None:
     arguments = ("spark", "run", "--query", PLAIN, "--quads", "dump.nt", "--output", "log.nq")
     done = run(sys.executable, "-m", "construct_messages", *arguments, *LOCAL, PYTHONPATH=str(ROOT))
     assert (done.returncode, done.stdout) == (0, "")
-    assert re.fullmatch(SUMMARY.format("2 messages, 2 quads", "plan [0-9.]+ s, log [0-9.]+ s"), done.stderr)
+    assert re.fullmatch(
+        SUMMARY.format("2 messages, 2 quads", "plan [0-9.]+ s, log [0-9.]+ s"), done.stderr
+    )
     assert Path("log.nq").read_text(encoding="utf-8") == LOG
 
 
@@ -335,12 +447,28 @@ ENDLESS = "CONSTRUCT { ?a <urn:p> ?b, ?c } WHERE { ?a <urn:q> ?o . ?b <urn:q> ?o
         pytest.param(signal.SIGTERM, 143, "logs", id="13.25-SIGTERM-folder"),
     ],
 )
-def test_a_signal_cancels_the_jobs(place: Path, by: signal.Signals, status: int, output: str) -> None:
+def test_a_signal_cancels_the_jobs(
+    place: Path, by: signal.Signals, status: int, output: str
+) -> None:
     """Issue 13, 25: a stopped job ends at once, says nothing, and leaves nothing of a log."""
-    Path("dump.nt").write_text("".join(f"<urn:s{n}> <urn:q> <urn:o> .\n" for n in range(1500)), encoding="utf-8")
+    Path("dump.nt").write_text(
+        "".join(f"<urn:s{n}> <urn:q> <urn:o> .\n" for n in range(1500)), encoding="utf-8"
+    )
     before = {path.name for path in place.iterdir()}
-    arguments = ("spark", "run", "--query", ENDLESS, "--quads", "dump.nt", "--output", output, *LOCAL)
-    with ended(subprocess.Popen([*COMMAND, *arguments], cwd=place, env=ENVIRONMENT, stderr=subprocess.PIPE)) as process:
+    arguments = (
+        "spark",
+        "run",
+        "--query",
+        ENDLESS,
+        "--quads",
+        "dump.nt",
+        "--output",
+        output,
+        *LOCAL,
+    )
+    with ended(
+        subprocess.Popen([*COMMAND, *arguments], cwd=place, env=ENVIRONMENT, stderr=subprocess.PIPE)
+    ) as process:
         deadline = time.monotonic() + 1200
         while not sum(path.stat().st_size for path in written_to(place, before)):
             assert process.poll() is None
@@ -356,10 +484,24 @@ def test_a_signal_cancels_the_jobs(place: Path, by: signal.Signals, status: int,
 @pytest.mark.usefixtures("place", "spark")
 def test_a_signal_while_the_session_starts() -> None:
     """Issue 13, 25: no Java is left that nobody speaks to."""
-    arguments = ("spark", "run", "--query", PLAIN, "--quads", "dump.nt", "--output", "log.nq", *LOCAL)
-    with ended(subprocess.Popen([*COMMAND, *arguments], env=ENVIRONMENT, stderr=subprocess.PIPE)) as process:
+    arguments = (
+        "spark",
+        "run",
+        "--query",
+        PLAIN,
+        "--quads",
+        "dump.nt",
+        "--output",
+        "log.nq",
+        *LOCAL,
+    )
+    with ended(
+        subprocess.Popen([*COMMAND, *arguments], env=ENVIRONMENT, stderr=subprocess.PIPE)
+    ) as process:
         deadline = time.monotonic() + 1200
-        while not (java := [child for child in psutil.Process(process.pid).children() if is_spark(child)]):
+        while not (
+            java := [child for child in psutil.Process(process.pid).children() if is_spark(child)]
+        ):
             assert process.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.01)
@@ -375,7 +517,9 @@ def test_a_signal_while_the_session_starts() -> None:
 @pytest.mark.usefixtures("spark")
 def test_what_a_killed_program_leaves(place: Path, spark_here: Here, here: Here) -> None:
     """Issue 26, 36 and 37: a killed Java is told in a line; what a killed program has left goes with the next job."""
-    Path("dump.nt").write_text("".join(f"<urn:s{n}> <urn:q> <urn:o> .\n" for n in range(1500)), encoding="utf-8")
+    Path("dump.nt").write_text(
+        "".join(f"<urn:s{n}> <urn:q> <urn:o> .\n" for n in range(1500)), encoding="utf-8"
+    )
     before = {path.name for path in place.iterdir()}
     arguments = (
         "spark",
@@ -390,7 +534,9 @@ def test_what_a_killed_program_leaves(place: Path, spark_here: Here, here: Here)
         "trig",
         *LOCAL,
     )
-    with ended(subprocess.Popen([*COMMAND, *arguments], cwd=place, env=ENVIRONMENT, stderr=subprocess.PIPE)) as process:
+    with ended(
+        subprocess.Popen([*COMMAND, *arguments], cwd=place, env=ENVIRONMENT, stderr=subprocess.PIPE)
+    ) as process:
         deadline = time.monotonic() + 1200
         while not sum(path.stat().st_size for path in written_to(place, before)):
             assert process.poll() is None
@@ -401,12 +547,25 @@ def test_what_a_killed_program_leaves(place: Path, spark_here: Here, here: Here)
         assert process.stderr is not None
         said = process.stderr.read().decode()
         assert process.wait(600) == 3
-    assert re.fullmatch("error: Spark's Java process has ended\nhint: .*spark.driver.memory=4g\n", said)
+    assert re.fullmatch(
+        "error: Spark's Java process has ended\nhint: .*spark.driver.memory=4g\n", said
+    )
     assert left.exists(), "nobody was left to remove it"
     done = here("spark", "verify", "logs")
     assert (done.status, "a run that was stopped" in done.errors) == (3, True)
     query = "CONSTRUCT { ?s <urn:p> ?o } WHERE { ?s <urn:q> ?o }"
-    arguments = ("run", "--query", query, "--quads", "@dump.nt", "--output", "@logs", "--format", "trig", "--quiet")
+    arguments = (
+        "run",
+        "--query",
+        query,
+        "--quads",
+        "@dump.nt",
+        "--output",
+        "@logs",
+        "--format",
+        "trig",
+        "--quiet",
+    )
     assert spark_here(*arguments, "--mode", "overwrite") == Done(0, "", "")
     assert list(Path("logs").glob(".*")) == []
     assert here("spark", "verify", "logs").log.startswith("logs: ok, 1,500 messages, 1,500 quads, ")
@@ -429,7 +588,12 @@ def is_spark(process: psutil.Process) -> bool:
 def written_to(place: Path, before: set[str]) -> list[Path]:
     """The files that a job writes its parts to."""
     new = [path for path in place.iterdir() if path.name not in before]
-    return [path for folder in new for path in folder.rglob("*") if path.is_file() and path.name != "opening"]
+    return [
+        path
+        for folder in new
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "opening"
+    ]
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------
@@ -446,5 +610,7 @@ def test_the_page(here: Here, place: Path, block: Block) -> None:
     for session in sessions:
         command, _, output = session.partition("\n")
         # Spark runs where its session was made
-        done = here(*re.sub(r"\bcompanies\.(?=nt|quads|nq)", f"{place}/companies.", command).split())
+        done = here(
+            *re.sub(r"\bcompanies\.(?=nt|quads|nq)", f"{place}/companies.", command).split()
+        )
         assert (done.status, done.errors, done.log.replace(f"{place}/", "")) == (0, "", output)

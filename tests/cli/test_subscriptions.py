@@ -30,11 +30,21 @@ async def served(tmp_path: Path) -> AsyncIterator[StreamsServer]:
 
 
 @pytest.mark.parametrize("path", ["", pytest.param("/ldes", marks=pytest.mark.slow)])
-async def test_the_state_is_there_before_the_first_message(served: StreamsServer, tmp_path: Path, path: str) -> None:
+async def test_the_state_is_there_before_the_first_message(
+    served: StreamsServer, tmp_path: Path, path: str
+) -> None:
     """What comes while nobody listens is not lost, though it began with what comes next."""
     await served.publish(SENT[:2])
     log, state = tmp_path / "log.nq", tmp_path / "state"
-    command = ("subscribe", f"{served.url}/streams/a{path}", "--follow", "--state", str(state), "--output", str(log))
+    command = (
+        "subscribe",
+        f"{served.url}/streams/a{path}",
+        "--follow",
+        "--state",
+        str(state),
+        "--output",
+        str(log),
+    )
     process = await start(*command)
     await eventually(state.exists)
     process.kill()
@@ -55,19 +65,33 @@ async def test_an_event_stream_killed(served: StreamsServer, tmp_path: Path) -> 
     """Each message is in the file once, in order, whenever the state was written."""
     log, state = tmp_path / "log.nq", tmp_path / "state"
     url = f"{served.url}/streams/a/ldes"
-    command = ("subscribe", url, "--after", "0", "--follow", "--state", str(state), "--output", str(log))
+    command = (
+        "subscribe",
+        url,
+        "--after",
+        "0",
+        "--follow",
+        "--state",
+        str(state),
+        "--output",
+        str(log),
+    )
     done = 0
     for number in (90, 180, 300):
         process = await start(*command)
         await served.publish(SENT[done : number - 20])
         await served.publish(SENT[number - 20 : number])
         done = number
-        await eventually(lambda least=number - 25: log.exists() and log.read_bytes().count(b"# @") >= least)
+        await eventually(
+            lambda least=number - 25: log.exists() and log.read_bytes().count(b"# @") >= least
+        )
         process.kill()
         await process.communicate()
     process = await start(*command)
     last = numbered(301)
-    await served.publish([last])  # once this is there, the last process is surely at work, and heeds signals
+    await served.publish(
+        [last]
+    )  # once this is there, the last process is surely at work, and heeds signals
     await eventually(lambda: written(state) == 301)
     process.send_signal(signal.SIGINT)
     assert (await process.communicate(), process.returncode) == ((b"", b""), 0)
@@ -75,7 +99,9 @@ async def test_an_event_stream_killed(served: StreamsServer, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-async def test_a_message_that_cannot_be_written_is_not_told_of(served: StreamsServer, tmp_path: Path) -> None:
+async def test_a_message_that_cannot_be_written_is_not_told_of(
+    served: StreamsServer, tmp_path: Path
+) -> None:
     named = Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"), iri("urn:g"))])
     await served.publish([SENT[0], named])
     log, state = tmp_path / "log.ttl", tmp_path / "state"
@@ -93,10 +119,14 @@ async def test_pages_and_notifications_of_other_hands(tmp_path: Path) -> None:
         where.page("/inbox", "<> <http://www.w3.org/ns/ldp#contains> </n> .")
         where.page("/n", "<urn:s> <urn:p> <urn:o> .")
         state = tmp_path / "state"
-        status, output, errors = await run("subscribe", f"{where.url}/#stream", "--state", str(state))
+        status, output, errors = await run(
+            "subscribe", f"{where.url}/#stream", "--state", str(state)
+        )
         assert (status, errors, len(list(read_log(output, "nq")))) == (0, "", 6)
         where.page("/b", members(4, 5, 6, 7))
-        status, output, errors = await run("subscribe", f"{where.url}/#stream", "--state", str(state))
+        status, output, errors = await run(
+            "subscribe", f"{where.url}/#stream", "--state", str(state)
+        )
         assert (status, errors, len(list(read_log(output, "nq")))) == (0, "", 1)
         status, output, errors = await run("subscribe", f"{where.url}/inbox")
         assert (status, errors, len(list(read_log(output, "nq")))) == (0, "", 1)
@@ -108,6 +138,10 @@ async def test_other_origins() -> None:
         where.page("/", f"</#s> tree:view <> . <> tree:relation [ tree:node <{other.url}/> ] .")
         other.page("/", f"<{where.url}/#s> tree:member <urn:m> . <urn:m> <urn:p> 1 .")
         status, _, errors = await run("subscribe", where.url)
-        assert (status, "another origin" in errors, "--allow-origin" in errors) == (3, True, True), errors
+        assert (status, "another origin" in errors, "--allow-origin" in errors) == (
+            3,
+            True,
+            True,
+        ), errors
         status, output, errors = await run("subscribe", where.url, "--allow-origin", other.url)
         assert (status, errors, len(list(read_log(output, "nq")))) == (0, "", 1)

@@ -88,7 +88,9 @@ def test_every_format(tmp_path: Path, kind: Kind) -> None:
     sent = [numbered(1), Message(), numbered(3), numbered(4)]
     data = write(sent, kind)
     path.write_bytes(b"")
-    following = Following("-n", "10", "-f", "--input-format", kind.format.extension, "--format", "nq", str(path))
+    following = Following(
+        "-n", "10", "-f", "--input-format", kind.format.extension, "--format", "nq", str(path)
+    )
     with path.open("ab", buffering=0) as writer:
         for at in range(0, len(data), 7):
             writer.write(data[at : at + 7])
@@ -132,7 +134,11 @@ def test_what_is_malformed_ends_it(tmp_path: Path) -> None:
     [
         (["-f", "nowhere.nq"], 2, "No such file"),
         (["-f", "log.nq", "--output", "out.nq"], 2, "leave out --output"),
-        (["-f", "-n", "3", "https://example.org/a"], 2, "subscribe https://example.org/a --last 3 --follow"),
+        (
+            ["-f", "-n", "3", "https://example.org/a"],
+            2,
+            "subscribe https://example.org/a --last 3 --follow",
+        ),
         (["https://example.org/a"], 2, "subscribe https://example.org/a --last 10"),
     ],
 )

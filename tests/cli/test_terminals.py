@@ -18,8 +18,21 @@ pytestmark = [pytest.mark.process, pytest.mark.usefixtures("place")]
 
 
 def test_a_message_goes_out_before_the_next_comes_in() -> None:
-    command = [*COMMAND, "convert", "-", "-", "--input-format", "nt", "--format", "nt", "--messages", "1.2-messages"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENVIRONMENT) as process:
+    command = [
+        *COMMAND,
+        "convert",
+        "-",
+        "-",
+        "--input-format",
+        "nt",
+        "--format",
+        "nt",
+        "--messages",
+        "1.2-messages",
+    ]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENVIRONMENT
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(b'VERSION "1.2-messages"\n<urn:s> <urn:p> "1" .\nMESSAGE\n')
@@ -32,7 +45,9 @@ def test_a_message_goes_out_before_the_next_comes_in() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [["convert", "-", "-"], ["validate", "log.ttl", "-"], ["convert", "-", "out.nq.gz"]], ids=" ".join
+    "command",
+    [["convert", "-", "-"], ["validate", "log.ttl", "-"], ["convert", "-", "out.nq.gz"]],
+    ids=" ".join,
 )
 def test_interrupted(command: list[str], place: Path) -> None:
     before = set(place.iterdir())
@@ -62,9 +77,14 @@ def test_interrupted(command: list[str], place: Path) -> None:
 
 
 def test_a_reader_that_leaves_is_no_error(place: Path) -> None:
-    (place / "long.nq").write_text('# @message\n<urn:s> <urn:p> "1" .\n' * 100_000, encoding="utf-8")
+    (place / "long.nq").write_text(
+        '# @message\n<urn:s> <urn:p> "1" .\n' * 100_000, encoding="utf-8"
+    )
     with subprocess.Popen(
-        [*COMMAND, "convert", "long.nq", "-"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT
+        [*COMMAND, "convert", "long.nq", "-"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=ENVIRONMENT,
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -73,7 +93,9 @@ def test_a_reader_that_leaves_is_no_error(place: Path) -> None:
         assert (process.wait(timeout=120), process.stderr.read()) == (0, b"")
 
 
-@pytest.mark.parametrize("arguments", [["convert", "log.ttl", "out.nq"], ["validate", "log.ttl"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [["convert", "log.ttl", "out.nq"], ["validate", "log.ttl"]], ids=" ".join
+)
 def test_progress_on_a_terminal(arguments: list[str]) -> None:
     shown, _ = on_terminal(*arguments)
     assert re.search(r"4 messages, [\d,]+ messages/s, 190 bytes\r\n\Z", shown)

@@ -71,7 +71,9 @@ class Data:
     def grow(self, count: int) -> None:
         self.count += count
         beside = self.path.with_suffix(".part")
-        beside.write_text("".join(f'<urn:{number}> <urn:p> "{number}" .\n' for number in range(self.count)))
+        beside.write_text(
+            "".join(f'<urn:{number}> <urn:p> "{number}" .\n' for number in range(self.count))
+        )
         beside.replace(self.path)
 
     @property
@@ -120,13 +122,19 @@ async def test_killed(served: StreamsServer, tmp_path: Path, to: str) -> None:
     assert (running.returncode, output, errors) == (0, b"", b"")
     assert Counter(await there()) == data.names
     if to == "file":
-        assert Counter(names(list(read_log(log, "nq", messages="rdfm")))) == data.names, "the log is whole"
+        assert Counter(names(list(read_log(log, "nq", messages="rdfm")))) == data.names, (
+            "the log is whole"
+        )
 
 
-@pytest.mark.parametrize("by", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
+@pytest.mark.parametrize(
+    "by", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM]
+)
 @pytest.mark.slow
 @pytest.mark.parametrize("quiet", [False, True], ids=["", "quiet"])
-async def test_an_endpoint_that_fails_meanwhile(endpoint: FaultServer, by: signal.Signals, quiet: bool) -> None:
+async def test_an_endpoint_that_fails_meanwhile(
+    endpoint: FaultServer, by: signal.Signals, quiet: bool
+) -> None:
     """Standard output has each message as soon as it is there; warnings say what is made again."""
     cut, busy = answer("b")[:150], response(b"busy", "text/plain", status="503 Busy")
     endpoint.play(answer("a", "b"), cut, busy, answer("b", "c"))
@@ -154,7 +162,9 @@ async def test_an_endpoint_that_fails_meanwhile(endpoint: FaultServer, by: signa
 
 
 @pytest.mark.slow
-async def test_a_stream_that_cannot_be_reached_for_a_while(tmp_path: Path, endpoint: FaultServer) -> None:
+async def test_a_stream_that_cannot_be_reached_for_a_while(
+    tmp_path: Path, endpoint: FaultServer
+) -> None:
     """The messages wait, and are sent when it is there."""
     endpoint.play(answer("a"))
     file = tmp_path / "streams.db"
@@ -163,7 +173,18 @@ async def test_a_stream_that_cannot_be_reached_for_a_while(tmp_path: Path, endpo
         silent.bind(("127.0.0.1", 0))  # nobody else can listen here
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/streams/new"
         running = await start(
-            *("--source", endpoint.url, "--every", "1ms", "--retries", "0", "--state", state, "--to", url)
+            *(
+                "--source",
+                endpoint.url,
+                "--every",
+                "1ms",
+                "--retries",
+                "0",
+                "--state",
+                state,
+                "--to",
+                url,
+            )
         )
         assert running.stderr is not None
         async with asyncio.timeout(SECONDS):
@@ -173,7 +194,9 @@ async def test_a_stream_that_cannot_be_reached_for_a_while(tmp_path: Path, endpo
         assert running.returncode == 0
     async with serving_streams(file) as served:
         url = f"{served.url}/streams/new"
-        done = await start("--source", endpoint.url, "--once", "--state", state, "--to", url, "--create")
+        done = await start(
+            "--source", endpoint.url, "--once", "--state", state, "--to", url, "--create"
+        )
         assert await done.communicate() == (b"", b"")
         assert (await served.ask("GET", "/streams/new")).json["lastSequence"] == 1
 
@@ -205,7 +228,9 @@ def test_once(here: Callable[..., Done], endpoint: FaultServer, tmp_path: Path) 
     endpoint.play(answer("c"))
     assert watch(*gone).log == '# @message\n<urn:b> <urn:q> "b" .\n'
     assert watch("--skip-first").log == ""
-    assert watch("--operator", "rstream", "--messages", "1.2-messages").log.startswith('VERSION "1.2-messages"\n')
+    assert watch("--operator", "rstream", "--messages", "1.2-messages").log.startswith(
+        'VERSION "1.2-messages"\n'
+    )
 
 
 @pytest.mark.parametrize(
@@ -220,7 +245,11 @@ def test_once(here: Callable[..., Done], endpoint: FaultServer, tmp_path: Path) 
         ("--to http://127.0.0.1:1/a --format nq", 2, "--format is for a log"),
         ("--to log.nq --create", 2, "--create is for a stream"),
         ("--to log.nq --token-variable NAME", 2, "--token-variable is for a stream"),
-        ("--to http://127.0.0.1:1/a --token-variable NAME_OF_NOTHING", 2, "no such environment variable"),
+        (
+            "--to http://127.0.0.1:1/a --token-variable NAME_OF_NOTHING",
+            2,
+            "no such environment variable",
+        ),
         ("--source none.nt", 2, "none.nt: no such file"),
         ("--bind x=1", 2, "no variable ?x"),
         ("--state log.txt", 4, "not a database"),

@@ -50,17 +50,25 @@ def test_one_case_every_path(
     sources: dict[str, object],
 ) -> None:
     def stream() -> QueryMessages:
-        return construct_messages(PREFIX + query, sources[path[0]], label_prefix="x", **path[1], **options)  # type: ignore[arg-type]
+        return construct_messages(
+            PREFIX + query, sources[path[0]], label_prefix="x", **path[1], **options
+        )  # type: ignore[arg-type]
 
     async def collect() -> tuple[list[Message], bytes]:
-        return [message async for message in stream()], b"".join([chunk async for chunk in stream().aserialize()])
+        return [message async for message in stream()], b"".join(
+            [chunk async for chunk in stream().aserialize()]
+        )
 
     if asynchronous:
         found, log = asyncio.run(collect())
     else:
         found, log = list(stream()), b"".join(stream().serialize())
-    assert [sorted(map(str, message)) for message in found] == [sorted(message) for message in messages]
+    assert [sorted(map(str, message)) for message in found] == [
+        sorted(message) for message in messages
+    ]
     # the fast path, where there is one, says the same
     parts = log.decode().split("# @message\n")
     assert parts.pop(0) == ""
-    assert [sorted(part.splitlines()) for part in parts] == [sorted(message) for message in messages]
+    assert [sorted(part.splitlines()) for part in parts] == [
+        sorted(message) for message in messages
+    ]

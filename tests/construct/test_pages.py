@@ -29,7 +29,9 @@ TORN = "one node may have become several"
 
 
 @pytest.fixture(scope="session")
-def blanks_server(tmp_path_factory: pytest.TempPathFactory, oxigraph_server: Callable[[Path], str]) -> str:
+def blanks_server(
+    tmp_path_factory: pytest.TempPathFactory, oxigraph_server: Callable[[Path], str]
+) -> str:
     """Twelve solutions over three blank nodes."""
     path = tmp_path_factory.mktemp("blanks") / "blanks.ttl"
     path.write_text(BLANKS)
@@ -94,14 +96,19 @@ def test_blank_nodes_over_pages_of_a_served_endpoint(
         return
     with urlopen(asked) as answer:
         assert answer.read().count(b"# @message\n") == 12
-    assert [record.levelname for record in caplog.records if TORN in record.getMessage()] == ["WARNING"]
+    assert [record.levelname for record in caplog.records if TORN in record.getMessage()] == [
+        "WARNING"
+    ]
 
 
 def test_pages_without_blank_nodes_are_no_reason_to_warn(
     data_file: Path, oxigraph_server: Callable[[Path], str]
 ) -> None:
     query = PREFIX + "CONSTRUCT { ?c ex:text ?t } WHERE { ?c ex:location ?l BIND('_:b0' AS ?t) }"
-    assert len(list(construct_messages(query, oxigraph_server(data_file), page_size=1, strict=True))) == 4
+    assert (
+        len(list(construct_messages(query, oxigraph_server(data_file), page_size=1, strict=True)))
+        == 4
+    )
 
 
 @pytest.mark.parametrize("engine", ["oxigraph", "virtuoso"])
@@ -113,7 +120,11 @@ def test_labels_are_stable_where_the_profile_says_so(
     url, at = serve_with(engine, path), "<http://example.org/at>"
     query = f"CONSTRUCT {{ ?s {at} ?node }} WHERE {{ ?s {at} ?node }} ORDER BY ?s"
     whole, paged = (
-        [*construct_messages(query, url, profile=engine, page_size=size, label_prefix="x", strict=True)]
+        [
+            *construct_messages(
+                query, url, profile=engine, page_size=size, label_prefix="x", strict=True
+            )
+        ]
         for size in (None, 4)
     )
     assert len(whole) == 12

@@ -158,9 +158,13 @@ def test_read_once(store: ox.Store) -> None:
 
 def test_threads_end_with_the_stream(store: ox.Store) -> None:
     before = set(threading.enumerate())
-    stream = construct_messages("CONSTRUCT { ?a ?b ?c } WHERE { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }", store)
+    stream = construct_messages(
+        "CONSTRUCT { ?a ?b ?c } WHERE { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }", store
+    )
     next(stream)
-    (evaluation,) = (each for each in set(threading.enumerate()) - before if each.name.endswith(" evaluation"))
+    (evaluation,) = (
+        each for each in set(threading.enumerate()) - before if each.name.endswith(" evaluation")
+    )
     del stream
     gc.collect()
     evaluation.join(240)
@@ -196,12 +200,17 @@ def test_a_file_open_for_text_is_refused(store: ox.Store) -> None:
 def test_a_failed_write_leaves_nothing(store: ox.Store, tmp_path: Path) -> None:
     path = tmp_path / "log.nt"
     with pytest.raises(UnsupportedByFormat, match="message 1: N-Triples has no named graphs"):
-        construct_messages("CONSTRUCT { GRAPH ?s { ?s ?p ?o } } WHERE { ?s ?p ?o }", store).write(path)
+        construct_messages("CONSTRUCT { GRAPH ?s { ?s ?p ?o } } WHERE { ?s ?p ?o }", store).write(
+            path
+        )
     assert list(tmp_path.iterdir()) == []
 
 
 def test_skolemize(store: ox.Store) -> None:
-    query = PREFIX + "CONSTRUCT { ?e ex:in ?y ; ex:by [ ex:name 'x' ] } WHERE { ?c ex:founded ?e . ?e ex:year ?y }"
+    query = (
+        PREFIX
+        + "CONSTRUCT { ?e ex:in ?y ; ex:by [ ex:name 'x' ] } WHERE { ?c ex:founded ?e . ?e ex:year ?y }"
+    )
     options = {"skolemize": "https://example.org/.well-known/genid/", "label_prefix": "x"}
     (message,) = construct_messages(query, store, **options)  # type: ignore[arg-type]
     skolem, own = sorted({quad.subject for quad in message})
@@ -213,7 +222,12 @@ def test_skolemize(store: ox.Store) -> None:
 
 @pytest.mark.parametrize(
     ("value", "found"),
-    [('"Acme"@en', 1), (ox.Literal("Acme", language="en"), 1), (rdflib.Literal("Acme", lang="en"), 1), ('"Acme"', 0)],
+    [
+        ('"Acme"@en', 1),
+        (ox.Literal("Acme", language="en"), 1),
+        (rdflib.Literal("Acme", lang="en"), 1),
+        ('"Acme"', 0),
+    ],
 )
 def test_bindings_take_terms_of_any_library(value: object, found: int, store: ox.Store) -> None:
     query = PREFIX + "CONSTRUCT { ?c ex:named ?n } WHERE { ?c ex:name ?n }"
@@ -230,7 +244,10 @@ def test_bindings_take_terms_of_any_library(value: object, found: int, store: ox
         (math.inf, f'"INF"^^<{XSD}double>'),
         (Decimal("1E+3"), f'"1000"^^<{XSD}decimal>'),
         (Decimal("0.10"), f'"0.10"^^<{XSD}decimal>'),
-        (datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), f'"2026-01-02T03:04:05+00:00"^^<{XSD}dateTime>'),
+        (
+            datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
+            f'"2026-01-02T03:04:05+00:00"^^<{XSD}dateTime>',
+        ),
         (date(2026, 1, 2), f'"2026-01-02"^^<{XSD}date>'),
         (time(1, 2), f'"01:02:00"^^<{XSD}time>'),
         (timedelta(days=1), f'"P1D"^^<{XSD}dayTimeDuration>'),
@@ -241,7 +258,9 @@ def test_bindings_take_terms_of_any_library(value: object, found: int, store: ox
 )
 def test_bindings_take_plain_values_of_python(value: object, term: str) -> None:
     """Issue 13, 16."""
-    stream = construct_messages("CONSTRUCT { ?s ?p ?n } WHERE { ?s ?p ?o }", Recorder(), bindings={"n": value})
+    stream = construct_messages(
+        "CONSTRUCT { ?s ?p ?n } WHERE { ?s ?p ?o }", Recorder(), bindings={"n": value}
+    )
     assert f"VALUES (?n) {{ ({term}) }}" in stream.select
     assert ox.Store().query(stream.select) is not None
 
@@ -276,8 +295,18 @@ def test_the_environment_names_the_source(data_file: Path, monkeypatch: pytest.M
         (SPO, {"bindings": {"s": Decimal("NaN")}}, UsageError, "no term"),
         (SPO, {"bindings": {"s": "_:b"}}, UsageError, "blank node"),
         (SPO, {"bindings": {"nowhere": "<urn:x>"}}, UsageError, "nowhere"),
-        (f"{SPO} GROUP BY (STR(?s) AS ?k)", {"bindings": {"k": 1}}, UsageError, "GROUP BY computes it"),
-        ("CONSTRUCT { ?s ?p ?o } { . ?s ?p ?o }", {"bindings": {"s": 1}}, QueryError, "line 1, column 26"),
+        (
+            f"{SPO} GROUP BY (STR(?s) AS ?k)",
+            {"bindings": {"k": 1}},
+            UsageError,
+            "GROUP BY computes it",
+        ),
+        (
+            "CONSTRUCT { ?s ?p ?o } { . ?s ?p ?o }",
+            {"bindings": {"s": 1}},
+            QueryError,
+            "line 1, column 26",
+        ),
     ],
 )
 def test_refused_at_once(
@@ -291,7 +320,9 @@ def test_refused_at_once(
 def test_a_prefix_that_nobody_declared_is_named(source: str, sources: dict[str, object]) -> None:
     """Issue 13, 16."""
     query = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o . ?o nowhere:p ?q }"
-    with pytest.raises((QueryError, SourceError), match=r"PREFIX nowhere:|nowhere: is not declared"):
+    with pytest.raises(
+        (QueryError, SourceError), match=r"PREFIX nowhere:|nowhere: is not declared"
+    ):
         list(construct_messages(query, sources[source]))  # type: ignore[arg-type]
 
 
@@ -303,7 +334,9 @@ def test_a_prefix_that_nobody_declared_is_named(source: str, sources: dict[str, 
         ({"timeout": 1e-9}, SourceTimeout, "time allowed"),
     ],
 )
-def test_limits_are_errors(options: dict[str, object], error: type[Exception], words: str, store: ox.Store) -> None:
+def test_limits_are_errors(
+    options: dict[str, object], error: type[Exception], words: str, store: ox.Store
+) -> None:
     with pytest.raises(error, match=words):
         list(construct_messages(SPO, store, **options))  # type: ignore[arg-type]
 
@@ -311,7 +344,9 @@ def test_limits_are_errors(options: dict[str, object], error: type[Exception], w
 def test_a_sorted_key_that_comes_back_is_an_error() -> None:
     class Unsorted(Recorder):
         def solutions(self, request: Request) -> Generator[Solutions]:
-            yield Solutions.of([(Term(f"<urn:{n % 2}>"),) * len(request.select.variables) for n in range(4)])
+            yield Solutions.of(
+                [(Term(f"<urn:{n % 2}>"),) * len(request.select.variables) for n in range(4)]
+            )
 
     with pytest.raises(GroupError, match="came back after it was closed"):
         list(construct_messages(SPO, Unsorted(), group_by="?s", group_order="sorted"))

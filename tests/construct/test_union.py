@@ -27,14 +27,16 @@ WHERES = [
     "{ { ?a ?b ?c } UNION { ?d ?b ?a } }",
     "{ ?e ?f ?a . ?e ?b ?c OPTIONAL { ?e ?f ?d FILTER(isLiteral(?d)) } }",
 ]
-SUBJECTS = st.sampled_from([parse_term(f"<http://example.org/{name}>") for name in "ab"]) | DATA_BLANKS
+SUBJECTS = (
+    st.sampled_from([parse_term(f"<http://example.org/{name}>") for name in "ab"]) | DATA_BLANKS
+)
 PREDICATES = st.sampled_from([parse_term(f"<http://example.org/{name}>") for name in "pq"])
 TRIPLES = st.tuples(SUBJECTS, PREDICATES, st.one_of(SUBJECTS, SUBJECTS, LITERALS, IRIS))
 VARIABLES = tuple("abcd")
 VARIABLE = st.sampled_from([Variable(index) for index in range(4)])
-SUBJECT: st.SearchStrategy[Slot] = st.sampled_from([VARIABLE, VARIABLE, st.builds(Blank, st.integers(0, 1))]).flatmap(
-    lambda slot: slot
-)
+SUBJECT: st.SearchStrategy[Slot] = st.sampled_from(
+    [VARIABLE, VARIABLE, st.builds(Blank, st.integers(0, 1))]
+).flatmap(lambda slot: slot)
 OBJECT: st.SearchStrategy[Slot] = st.one_of(SUBJECT, SUBJECT, st.builds(Constant, LITERALS))
 PATTERN = st.builds(Pattern, SUBJECT, st.one_of(st.builds(Constant, PREDICATES), VARIABLE), OBJECT)
 
@@ -67,7 +69,9 @@ def as_dataset(quads: list[ox.Quad]) -> ox.Dataset:
     return dataset
 
 
-def check_union(triples: list[tuple[Term, Term, Term]], patterns: list[Pattern], where: str) -> dict[str, bool]:
+def check_union(
+    triples: list[tuple[Term, Term, Term]], patterns: list[Pattern], where: str
+) -> dict[str, bool]:
     """One example; says what happened in it."""
     store = ox.Store()
     for triple in triples:
@@ -82,11 +86,16 @@ def check_union(triples: list[tuple[Term, Term, Term]], patterns: list[Pattern],
     solutions = list(store.query(stream.select))
     assert len(messages) == len(solutions)
     values = [
-        tuple("" if (v := solution[name]) is None else terms.from_pyoxigraph(v, "x_d") for name in names)
+        tuple(
+            "" if (v := solution[name]) is None else terms.from_pyoxigraph(v, "x_d")
+            for name in names
+        )
         for solution in solutions
     ]
     template = stream.query.template.labelled(Labels("x"))
-    assert [list(m) for m in messages] == [template.instantiate(value, n) for n, value in enumerate(values)]  # type: ignore[arg-type]
+    assert [list(m) for m in messages] == [
+        template.instantiate(value, n) for n, value in enumerate(values)
+    ]  # type: ignore[arg-type]
 
     # their union is what the engine's own CONSTRUCT says
     own = [ox.Quad(t.subject, t.predicate, t.object) for t in store.query(query)]
@@ -96,14 +105,18 @@ def check_union(triples: list[tuple[Term, Term, Term]], patterns: list[Pattern],
     # the log by the fast path is the log by the slow path, and plain parsers read it
     log = b"".join(construct_messages(query, store, label_prefix="x").serialize("nq"))
     assert as_dataset(list(ox.parse(log, ox.RdfFormat.N_QUADS))) == as_dataset(united)
-    slow = "".join("# @message\n" + "".join(f"{quad}\n" for quad in message) for message in messages)
+    slow = "".join(
+        "# @message\n" + "".join(f"{quad}\n" for quad in message) for message in messages
+    )
     assert log == slow.encode()
 
     used = {slot.index for p in template.patterns for slot in p if isinstance(slot, Variable)}
     subjects = {p.subject.index for p in template.patterns if isinstance(p.subject, Variable)}
     return {
         "unbound variable": any(not value[index] for value in values for index in used),
-        "literal subject": any(value[index].startswith('"') for value in values for index in subjects),
+        "literal subject": any(
+            value[index].startswith('"') for value in values for index in subjects
+        ),
         "shared blank node": len({m for m in messages if any("_:x_d" in str(q) for q in m)}) > 1,
         "duplicate inside a message": any(
             len(m) < sum(len(Template(names, (p,)).instantiate(v, 0)) for p in template.patterns)  # type: ignore[arg-type]

@@ -32,14 +32,21 @@ def recorded(relations: list[Relation], reading: Reading) -> list[Relation]:
 @pytest.mark.parametrize(("engine", "query"), answers(reasons=False))
 def test_answer(benchmark_: Benchmark, engine: str, query: int) -> None:
     reading = READINGS[engine, query]
-    theirs, ours = benchmark_.answer(engine, query), recorded(list(benchmark_.evaluate(query, reading)), reading)
+    theirs, ours = (
+        benchmark_.answer(engine, query),
+        recorded(list(benchmark_.evaluate(query, reading)), reading),
+    )
     if engine == "csparql":
-        ours = [relation for relation in ours if relation.time > 0]  # it has nothing to say of the first element alone
+        ours = [
+            relation for relation in ours if relation.time > 0
+        ]  # it has nothing to say of the first element alone
     assert [relation.solutions for relation in ours] == [relation.solutions for relation in theirs]
     for their, our in zip(theirs, ours, strict=True):
         if engine == "cqels":  # which tells when it was ready, within the second
             assert our.time <= their.time < our.time + 1
-        elif their is theirs[-1] and engine == "sparqlstream":  # at the end of the stream, it does not wait
+        elif (
+            their is theirs[-1] and engine == "sparqlstream"
+        ):  # at the end of the stream, it does not wait
             assert our.time - 1 <= their.time <= our.time
         else:
             assert our.time == their.time
@@ -53,7 +60,9 @@ def test_every_answer_is_explained() -> None:
 
 
 def by_second(relations: list[Relation]) -> Counter[tuple[int, tuple[str, ...]]]:
-    return Counter((int(relation.time), solution) for relation in relations for solution in relation.solutions)
+    return Counter(
+        (int(relation.time), solution) for relation in relations for solution in relation.solutions
+    )
 
 
 @pytest.mark.parametrize("query", [3, 5])
@@ -85,7 +94,9 @@ def test_cqels_gives_solutions_singly(benchmark_: Benchmark) -> None:
 def test_cqels_averages_over_three_or_four_seconds(benchmark_: Benchmark) -> None:
     theirs = by_second(benchmark_.answer("cqels", 4))
     sliding = Reading(report=Report.CONTENT_CHANGE, step=0)
-    three, four = (by_second(list(benchmark_.evaluate(4, replace(sliding, range=width)))) for width in (3, 4))
+    three, four = (
+        by_second(list(benchmark_.evaluate(4, replace(sliding, range=width)))) for width in (3, 4)
+    )
     assert theirs <= three | four
     assert theirs - three
     assert theirs - four
@@ -93,7 +104,10 @@ def test_cqels_averages_over_three_or_four_seconds(benchmark_: Benchmark) -> Non
 
 def test_cqels_joins_50_seconds(benchmark_: Benchmark) -> None:
     reading = replace(READINGS["cqels", 1], range=50, step=50)
-    theirs, ours = by_second(benchmark_.answer("cqels", 6)), by_second(list(benchmark_.evaluate(6, reading)))
+    theirs, ours = (
+        by_second(benchmark_.answer("cqels", 6)),
+        by_second(list(benchmark_.evaluate(6, reading))),
+    )
     assert theirs < ours
     assert (ours - theirs).total() == 13
 

@@ -19,7 +19,11 @@ STATIC.load(
     <urn:g> { <urn:t> <urn:in> <urn:cellar> } <urn:h> { <urn:t> <urn:in> <urn:attic> }""",
     format=ox.RdfFormat.TRIG,
 )
-READINGS = {1: "<urn:t> <urn:reads> 21 .", 3: "<urn:t> <urn:reads> 22 .", 8: "<urn:t> <urn:reads> 23 ."}
+READINGS = {
+    1: "<urn:t> <urn:reads> 21 .",
+    3: "<urn:t> <urn:reads> 22 .",
+    8: "<urn:t> <urn:reads> 23 .",
+}
 PAIRS = [(21, 22), (21, 23), (22, 23)]
 LIGHTS = {2: "<urn:t> <urn:light> true .", 9: "<urn:t> <urn:light> false ."}
 
@@ -52,7 +56,10 @@ CASES = {
         WHERE { ?t <urn:reads> ?v ; <urn:in> ?room } ORDER BY ?v""",
         {"urn:r": READINGS},
         {"static": STATIC},
-        [f"{second} rooms <urn:kitchen> <urn:v> {value}" for second, value in ((5, 21), (5, 22), (10, 23))],
+        [
+            f"{second} rooms <urn:kitchen> <urn:v> {value}"
+            for second, value in ((5, 21), (5, 22), (10, 23))
+        ],
     ),
     "c-sparql over two streams, with a graph of static data": (
         """CONSTRUCT { ?room <urn:v> ?v ; <urn:light> ?light } FROM <urn:g>
@@ -116,7 +123,9 @@ CASES = {
 
 def of(element: Element) -> str:
     """The second, the stream if it has a name, and the triples; of a row the values only."""
-    terms = [term for quad in element.message for term in quad[:3] if not quad.subject.startswith("_:")]
+    terms = [
+        term for quad in element.message for term in quad[:3] if not quad.subject.startswith("_:")
+    ]
     values = [quad.object for quad in element.message if quad.predicate == f"<{RS}value>"]
     shown = [term.partition("^^")[0].strip('"') for term in values or terms]
     return " ".join(filter(None, [str(element.time.second), element.stream, *shown]))
@@ -124,7 +133,10 @@ def of(element: Element) -> str:
 
 @pytest.mark.parametrize(("query", "streams", "options", "expected"), CASES.values(), ids=CASES)
 def test_query_gives(
-    query: str, streams: Mapping[str, Mapping[int, str]], options: Mapping[str, Any], expected: Sequence[str]
+    query: str,
+    streams: Mapping[str, Mapping[int, str]],
+    options: Mapping[str, Any],
+    expected: Sequence[str],
 ) -> None:
     def timed(messages: Mapping[int, str]) -> list[tuple[datetime, Message]]:
         return [

@@ -12,7 +12,14 @@ from hypothesis import given, settings
 
 from construct_messages.continuous import WindowedQuery
 from tests.support.windows.histories import happen, histories, options_of
-from tests.support.windows.oracle import Case, Evaluated, Event, as_evaluated, evaluations, messages_of
+from tests.support.windows.oracle import (
+    Case,
+    Evaluated,
+    Event,
+    as_evaluated,
+    evaluations,
+    messages_of,
+)
 
 
 @given(histories())

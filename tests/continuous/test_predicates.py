@@ -29,7 +29,13 @@ PATTERNS = {
     "messages with anything": "GRAPH ?s { } BIND(1 AS ?o)",
     "anything within": "GRAPH ?s { OPTIONAL { ?x <urn:none> ?o } }",
 }
-ALL = {"exists", "any predicate", "a path of any length", "messages with anything", "anything within"}
+ALL = {
+    "exists",
+    "any predicate",
+    "a path of any length",
+    "messages with anything",
+    "anything within",
+}
 
 
 def elements() -> list[Element]:
@@ -39,7 +45,11 @@ def elements() -> list[Element]:
         graph = None if number % 6 else iri("urn:g")
         subject, other = iri(f"urn:s{number % 7}"), iri(f"urn:s{number * 3 % 7}")
         said = {"p": number % 2 == 0, "q": number % 3 > 0, "r": number % 7 == 3}
-        quads = [Quad(subject, iri(f"urn:{name}"), other, graph) for name, is_said in said.items() if is_said]
+        quads = [
+            Quad(subject, iri(f"urn:{name}"), other, graph)
+            for name, is_said in said.items()
+            if is_said
+        ]
         made.append(Element("in", number + 1, number * 250_000, Message(quads).lines[:-1]))
     return made
 
@@ -54,7 +64,10 @@ def given(pattern: str, *, whole: bool) -> list[set[str]]:
         engine._contents._predicates = None
     firings = [firing for element in elements() for firing in engine.take(IN, element)]
     assert len(firings) > 5
-    return [{f"{count}: {text}" for count, text in enumerate(sorted(map(str, firing.messages)))} for firing in firings]
+    return [
+        {f"{count}: {text}" for count, text in enumerate(sorted(map(str, firing.messages)))}
+        for firing in firings
+    ]
 
 
 @pytest.mark.parametrize("pattern", PATTERNS.values(), ids=PATTERNS)

@@ -30,11 +30,17 @@ def restored(engine: WindowedQuery, case: Case, events: list[Event]) -> Windowed
         number = case.streams.index(stream)
         assert first == engine.needs_from(stream)
         for event in events:
-            if event.stream == number and event.element is not None and first <= event.element.sequence <= last:
+            if (
+                event.stream == number
+                and event.element is not None
+                and first <= event.element.sequence <= last
+            ):
                 yield event.element
 
     assert len(engine.save()) < 1000
-    again = WindowedQuery.restore(engine.save(), read, case.query, options_of(case), static=case.static)
+    again = WindowedQuery.restore(
+        engine.save(), read, case.query, options_of(case), static=case.static
+    )
     assert again.save() == engine.save()
     return again
 
@@ -83,14 +89,18 @@ def check_slices(case: Case, events: list[Event], stops: list[int], *, at_once: 
 
 @given(histories(), st.lists(st.integers(0, 9)), st.booleans())
 @settings(max_examples=60, deadline=None, derandomize=True)
-def test_one_evaluation_at_a_time(history: tuple[Case, list[Event]], stops: list[int], at_once: bool) -> None:
+def test_one_evaluation_at_a_time(
+    history: tuple[Case, list[Event]], stops: list[int], at_once: bool
+) -> None:
     check_slices(*history, stops, at_once=at_once)
 
 
 @pytest.mark.slow
 @given(histories(), st.lists(st.integers(0, 9)), st.booleans())
 @settings(max_examples=300, deadline=None, derandomize=True)
-def test_one_evaluation_at_a_time_at_length(history: tuple[Case, list[Event]], stops: list[int], at_once: bool) -> None:
+def test_one_evaluation_at_a_time_at_length(
+    history: tuple[Case, list[Event]], stops: list[int], at_once: bool
+) -> None:
     check_slices(*history, stops, at_once=at_once)
 
 
@@ -101,7 +111,9 @@ def test_state_of_the_version_before_is_read() -> None:
     state = json.loads(engine.save())
     del state["due"], state["timeline"]["due"]
     saved = json.dumps({**state, "version": 1}).encode()
-    again = WindowedQuery.restore(saved, lambda *_: [Element("in", 1, 1, b'<urn:s> <urn:p> "o" .')], QUERY)
+    again = WindowedQuery.restore(
+        saved, lambda *_: [Element("in", 1, 1, b'<urn:s> <urn:p> "o" .')], QUERY
+    )
     assert again.save() == engine.save()
 
 
@@ -113,14 +125,20 @@ def test_state_is_small() -> None:
 
 
 def test_blank_nodes_of_templates_are_new_behind_a_restart() -> None:
-    elements = [Element("in", number, number, b'<urn:s%d> <urn:p> "o" .' % number) for number in (1, 2)]
+    elements = [
+        Element("in", number, number, b'<urn:s%d> <urn:p> "o" .' % number) for number in (1, 2)
+    ]
     query = replace(QUERY, operator=Operator.ISTREAM)
     engine = WindowedQuery(query)
     before = engine.take("urn:in", elements[0])
-    engine = WindowedQuery.restore(engine.save(), lambda _, first, last: elements[first - 1 : last], query)
+    engine = WindowedQuery.restore(
+        engine.save(), lambda _, first, last: elements[first - 1 : last], query
+    )
     behind = engine.take("urn:in", elements[1])
     assert not _nodes(before) & _nodes(behind)
-    assert {node.partition("_t")[0] for node in _nodes(before)} == {node.partition("_t")[0] for node in _nodes(behind)}
+    assert {node.partition("_t")[0] for node in _nodes(before)} == {
+        node.partition("_t")[0] for node in _nodes(behind)
+    }
 
 
 def _nodes(firings: list[Firing]) -> set[str]:

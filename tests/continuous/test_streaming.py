@@ -41,7 +41,10 @@ Streams = Mapping[str, AsyncIterable[Timed] | Iterable[Timed]]
 async def all_of(query: str, streams: Streams, **options: Any) -> list[tuple[int, str]]:
     """The seconds of what comes, and who is in it."""
     return [
-        (int((element.time - at(0)).total_seconds()), " ".join(str(quad.subject)[5:-1] for quad in element.message))
+        (
+            int((element.time - at(0)).total_seconds()),
+            " ".join(str(quad.subject)[5:-1] for quad in element.message),
+        )
         async for element in continuous(query, streams, **options)
     ]
 
@@ -89,7 +92,9 @@ async def test_a_variable_stands_for_a_stream() -> None:
 
 async def test_elements_of_the_output() -> None:
     elements = [element async for element in continuous(AT, {"urn:here": HERE})]
-    assert [(element.stream, element.sequence) for element in elements] == [("urn:out", n) for n in (1, 2, 3)]
+    assert [(element.stream, element.sequence) for element in elements] == [
+        ("urn:out", n) for n in (1, 2, 3)
+    ]
 
 
 async def test_a_query_over_the_output_of_a_query() -> None:
@@ -158,7 +163,11 @@ async def test_static_data_by_from() -> None:
     query = """CONSTRUCT { ?who <urn:in> ?town } FROM <urn:g>
         FROM NAMED WINDOW <urn:w> ON <urn:here> [RANGE PT10S STEP PT10S]
         WHERE { WINDOW <urn:w> { ?who <urn:at> ?place } ?place <urn:in> ?town } ORDER BY ?who"""
-    assert await all_of(query, {"urn:here": HERE}, static=store) == [(10, "ann"), (10, "bob"), (20, "cy")]
+    assert await all_of(query, {"urn:here": HERE}, static=store) == [
+        (10, "ann"),
+        (10, "bob"),
+        (20, "cy"),
+    ]
     assert await all_of(query.replace("FROM <urn:g>", ""), {"urn:here": HERE}, static=store) == []
 
 
@@ -190,11 +199,18 @@ async def test_options() -> None:
         (AT, {"urn:here": []}, {"report": "NOW AND THEN"}, UsageError),
         (AT, {"urn:here": []}, {"origin": datetime(2026, 1, 1)}, UsageError),
         (AT.replace("?who <urn:at>", "?who"), {"urn:here": []}, {}, QueryError),
-        (AT.replace("<urn:at>", "<at>").replace("CONSTRUCT { ?who <at> ?place }", "SELECT *"), {}, {}, QueryError),
+        (
+            AT.replace("<urn:at>", "<at>").replace("CONSTRUCT { ?who <at> ?place }", "SELECT *"),
+            {},
+            {},
+            QueryError,
+        ),
     ],
     ids=["no stream", "another stream", "bounds", "report", "time zone", "query", "no base"],
 )
-def test_refused_at_once(query: str, streams: Streams, options: dict[str, Any], error: type[Exception]) -> None:
+def test_refused_at_once(
+    query: str, streams: Streams, options: dict[str, Any], error: type[Exception]
+) -> None:
     with pytest.raises(error):
         continuous(query, streams, **options)
 

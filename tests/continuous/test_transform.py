@@ -19,7 +19,15 @@ from construct_messages.terms import number
 VARIABLES = st.sampled_from(["?a", "?b", "?c"])
 PREDICATES = st.sampled_from(["<urn:p>", "<urn:q>", "?b"])
 PATHS = st.sampled_from(
-    ["<urn:p>/<urn:q>", "^<urn:p>", "<urn:p>|<urn:q>", "<urn:p>*", "<urn:p>+", "<urn:q>?", "!<urn:p>"]
+    [
+        "<urn:p>/<urn:q>",
+        "^<urn:p>",
+        "<urn:p>|<urn:q>",
+        "<urn:p>*",
+        "<urn:p>+",
+        "<urn:q>?",
+        "!<urn:p>",
+    ]
 )
 ENDS = st.one_of(VARIABLES, VARIABLES, st.sampled_from(["<urn:1>", "<urn:2>", "1", "_:x"]))
 # no LIMIT that has a choice: it may choose another solution each time
@@ -29,7 +37,9 @@ CONDITIONS = st.sampled_from(
         *("EXISTS { ?a <urn:q> ?c }", "NOT EXISTS { ?c <urn:q> ?d }"),
     ]
 )
-EXPRESSIONS = st.sampled_from(["?a", "STR(?a)", "?b + 1", "IF(BOUND(?c), 1, 2)", "7", "COALESCE(?b, 'none')"])
+EXPRESSIONS = st.sampled_from(
+    ["?a", "STR(?a)", "?b + 1", "IF(BOUND(?c), 1, 2)", "7", "COALESCE(?b, 'none')"]
+)
 
 
 def _groups(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -65,7 +75,9 @@ QUERIES = st.builds(
     st.sampled_from(["", "[] <urn:c> ?c", "GRAPH ?c { ?a <urn:in> ?b }"]),
     st.sampled_from(["", "", "", "", "FROM <urn:1>", "FROM NAMED <urn:2>"]),
     GROUPS,
-    st.sampled_from(["", "", "", "ORDER BY ?a", "OFFSET 0", "GROUP BY ?a ?b", "VALUES ?a { <urn:1> <urn:2> }"]),
+    st.sampled_from(
+        ["", "", "", "ORDER BY ?a", "OFFSET 0", "GROUP BY ?a ?b", "VALUES ?a { <urn:1> <urn:2> }"]
+    ),
 )
 
 NODES = st.sampled_from([iri("urn:1"), iri("urn:2"), Term("_:n"), Term("_:m")])
@@ -74,7 +86,9 @@ GRAPHS = st.one_of(st.none(), st.none(), st.none(), st.sampled_from([iri("urn:1"
 QUADS = st.builds(Quad, NODES, st.sampled_from([iri("urn:p"), iri("urn:q")]), TERMS, st.none())
 DATASETS = st.builds(Quad, NODES, st.sampled_from([iri("urn:p"), iri("urn:q")]), TERMS, GRAPHS)
 MESSAGES = st.lists(
-    st.one_of(st.lists(QUADS, max_size=4), st.lists(QUADS, max_size=4), st.lists(DATASETS, max_size=4)).map(Message),
+    st.one_of(
+        st.lists(QUADS, max_size=4), st.lists(QUADS, max_size=4), st.lists(DATASETS, max_size=4)
+    ).map(Message),
     max_size=5,
 )
 
@@ -136,11 +150,15 @@ def test_together_as_alone_for_long(query: str, messages: list[Message]) -> None
         pytest.param("?a <urn:p>* ?b", False, id="path-of-no-length"),
         pytest.param("OPTIONAL { ?a <urn:p> ?b }", False, id="optional-alone"),
         pytest.param("", False, id="nothing"),
-        pytest.param("{ ?a <urn:p> ?b } UNION { BIND(1 AS ?b) }", False, id="one-side-without-triple"),
+        pytest.param(
+            "{ ?a <urn:p> ?b } UNION { BIND(1 AS ?b) }", False, id="one-side-without-triple"
+        ),
         pytest.param("?a <urn:p> ?b FILTER EXISTS { ?b <urn:q> ?c }", False, id="exists"),
         pytest.param("?a <urn:p> ?b MINUS { ?c <urn:q> ?d }", False, id="minus"),
         pytest.param("GRAPH ?c { ?a <urn:p> ?b }", False, id="graph"),
-        pytest.param("{ SELECT ?a ?b { ?a <urn:p> ?b } LIMIT 1 }", False, id="sub-select-with-limit"),
+        pytest.param(
+            "{ SELECT ?a ?b { ?a <urn:p> ?b } LIMIT 1 }", False, id="sub-select-with-limit"
+        ),
         pytest.param("{ SELECT ?a ?b { ?a <urn:p> ?b } }", False, id="sub-select"),
         pytest.param("?a <urn:p> <<( ?b ?c ?d )>>", False, id="sparql-1.2"),
     ],
@@ -163,7 +181,8 @@ ALL = "CONSTRUCT { ?s <urn:has> ?o } WHERE { ?s ?p ?o }"
 
 def of(*objects: str, graph: str | None = None) -> Message:
     return Message(
-        Quad(iri("urn:s"), iri("urn:p"), literal(each), None if graph is None else iri(graph)) for each in objects
+        Quad(iri("urn:s"), iri("urn:p"), literal(each), None if graph is None else iri(graph))
+        for each in objects
     )
 
 
@@ -178,7 +197,13 @@ def test_in_order_over_many_batches() -> None:
 
 def test_order_by_holds_within_a_message() -> None:
     query = "CONSTRUCT { ?s <urn:has> ?o } WHERE { ?s ?p ?o } ORDER BY DESC(?o)"
-    assert objects(transform(query, [of("a", "c", "b"), of("b", "d")])) == ['"c"', '"b"', '"a"', '"d"', '"b"']
+    assert objects(transform(query, [of("a", "c", "b"), of("b", "d")])) == [
+        '"c"',
+        '"b"',
+        '"a"',
+        '"d"',
+        '"b"',
+    ]
 
 
 def test_empty_messages_and_named_graphs_stand_among_others() -> None:
@@ -205,7 +230,9 @@ def test_messages_are_taken_as_they_come() -> None:
 
 def test_no_rdf() -> None:
     with pytest.raises(TermError, match="message 2"):
-        list(transform(ALL, [of("a"), Message([Quad(iri("urn:s"), iri("urn:p"), Term("no term"))])]))
+        list(
+            transform(ALL, [of("a"), Message([Quad(iri("urn:s"), iri("urn:p"), Term("no term"))])])
+        )
 
 
 def test_an_illegal_query_is_refused_before_a_message_is_asked_for() -> None:

@@ -55,7 +55,10 @@ class Scripted:
             if number == self.fails_behind:
                 break
             # labels of a response mean nothing in another
-            renamed = [blank(term[2:], request.labels.of_data) if is_blank(term) else term for term in solution]
+            renamed = [
+                blank(term[2:], request.labels.of_data) if is_blank(term) else term
+                for term in solution
+            ]
             yield Solutions.of([renamed])
         if self.fails_behind is not None:
             raise IncompleteResult("cut", transient=True)
@@ -103,11 +106,17 @@ def killed_behind(store: StreamStore, commits: int) -> None:
 @pytest.mark.parametrize("operator", ["ISTREAM", "DSTREAM", "RSTREAM"])
 @settings(max_examples=40)
 @given(steps=STEPS)
-def test_what_is_given_out_is_what_changed(operator: str, steps: list[tuple[Table, int | None, int | None]]) -> None:
+def test_what_is_given_out_is_what_changed(
+    operator: str, steps: list[tuple[Table, int | None, int | None]]
+) -> None:
     """The difference of two multisets, by collections.Counter; failures, and ends between transactions of two each."""
 
     async def check(folder: str) -> None:
-        source, before, expected = Scripted(), Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+        source, before, expected = (
+            Scripted(),
+            Counter[tuple[str, str]](),
+            Counter[tuple[str, str]](),
+        )
         store = open_store(f"{folder}/out.db")
         await store.acreate("out")
         watched = watching(store, source, operator, retries=0)
@@ -129,14 +138,25 @@ def test_what_is_given_out_is_what_changed(operator: str, steps: list[tuple[Tabl
                 assert fails_behind is not None
             else:
                 assert fails_behind is None
-                expected += {"ISTREAM": now - before, "DSTREAM": before - now, "RSTREAM": now}[operator]
+                expected += {"ISTREAM": now - before, "DSTREAM": before - now, "RSTREAM": now}[
+                    operator
+                ]
                 before = now
         elements = list(store.read("out"))
-        given = Counter(shape((quad.subject, quad.object)) for element in elements for quad in element.message)
+        given = Counter(
+            shape((quad.subject, quad.object)) for element in elements for quad in element.message
+        )
         assert given == expected
-        assert sorted(store.seen("watch").values()) == ([] if operator == "RSTREAM" else sorted(before.values()))
+        assert sorted(store.seen("watch").values()) == (
+            [] if operator == "RSTREAM" else sorted(before.values())
+        )
         nodes = [
-            {term for quad in element.message for term in (quad.subject, quad.object) if term.startswith("_:")}
+            {
+                term
+                for quad in element.message
+                for term in (quad.subject, quad.object)
+                if term.startswith("_:")
+            }
             for element in elements
         ]
         if operator == "DSTREAM":  # what the labels were of is long gone
@@ -151,7 +171,9 @@ def test_what_is_given_out_is_what_changed(operator: str, steps: list[tuple[Tabl
 # --- choices ---
 
 
-async def test_what_is_there_already_may_be_left_out(out: StreamStore, endpoint: FaultServer) -> None:
+async def test_what_is_there_already_may_be_left_out(
+    out: StreamStore, endpoint: FaultServer
+) -> None:
     given = Given(out)
     endpoint.play(answer("a", "b"), answer("b", "c"), answer("a", "c"))
     for expected in ([], ["c"], ["a"]):
@@ -178,7 +200,15 @@ async def test_the_state_of_another_query_is_refused(
     data.write_text("<urn:s> <urn:p> <urn:x> .")
 
     def asking(query: str = QUERY, operator: str = "ISTREAM", **options: Any) -> Watch:
-        return Watch(query, data, store=out, stream="out", owner="watch", operator=Operator(operator), **options)
+        return Watch(
+            query,
+            data,
+            store=out,
+            stream="out",
+            owner="watch",
+            operator=Operator(operator),
+            **options,
+        )
 
     await asking(bindings={"o": "<urn:x>"}).evaluate()
     others = [
@@ -203,12 +233,15 @@ async def test_sources_of_libraries(out: StreamStore) -> None:
         assert given() == [name]
 
 
-async def test_many_new_solutions_wait_on_disk(out: StreamStore, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_many_new_solutions_wait_on_disk(
+    out: StreamStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("construct_messages.continuous.spool._IN_MEMORY", 1000)
     store = ox.Store()
     names = random.Random(1).sample(range(100_000), 2500)
     store.extend(
-        ox.Quad(ox.NamedNode(f"urn:{name}"), ox.NamedNode("urn:p"), ox.Literal(f"{name}\n é")) for name in names
+        ox.Quad(ox.NamedNode(f"urn:{name}"), ox.NamedNode("urn:p"), ox.Literal(f"{name}\n é"))
+        for name in names
     )
     watched = watching(out, store)
     assert await watched.evaluate() == 2500
@@ -242,10 +275,14 @@ async def test_solutions_are_not_held(out: StreamStore) -> None:
 # --- Python ---
 
 
-async def test_a_watch_from_python_goes_on_where_it_was(tmp_path: Path, endpoint: FaultServer) -> None:
+async def test_a_watch_from_python_goes_on_where_it_was(
+    tmp_path: Path, endpoint: FaultServer
+) -> None:
     async def taken(count: int, **options: Any) -> list[tuple[int, str]]:
         found = []
-        async with aclosing(watch(QUERY, endpoint.url, every=0, state=tmp_path / "watch.db", **options)) as elements:
+        async with aclosing(
+            watch(QUERY, endpoint.url, every=0, state=tmp_path / "watch.db", **options)
+        ) as elements:
             async for element in elements:
                 found.append((element.sequence, str(next(iter(element.message)).object).strip('"')))
                 if len(found) == count:

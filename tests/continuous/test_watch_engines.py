@@ -23,7 +23,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Literals, and nodes that have nothing but a label of their own."""
     file = tmp_path_factory.mktemp("watched") / "data.nt"
     blanks = "".join(f"_:b{number} <urn:p> _:c{number % 7} .\n" for number in range(50))
-    file.write_text("".join(f'<urn:s{number}> <urn:p> "{number}" .\n' for number in range(COUNT - 50)) + blanks)
+    file.write_text(
+        "".join(f'<urn:s{number}> <urn:p> "{number}" .\n' for number in range(COUNT - 50)) + blanks
+    )
     return file
 
 
@@ -32,7 +34,10 @@ async def test_nothing_changes(
     out: StreamStore, serve_with: Callable[[str, Path], str], data: Path, engine: str
 ) -> None:
     url, kind = serve_with(engine, data), ENGINES[engine]
-    options = {"profile": kind.profile, "default_graph": DEFAULT_GRAPH if engine == "virtuoso" else ()}
+    options = {
+        "profile": kind.profile,
+        "default_graph": DEFAULT_GRAPH if engine == "virtuoso" else (),
+    }
     if engine == "virtuoso":
         with pytest.raises(IncompleteResult, match="at most 10000 solutions"):
             await watching(out, url, **options).evaluate()

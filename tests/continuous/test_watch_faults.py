@@ -43,7 +43,11 @@ from tests.support.watching import Given, answer, watching
 )
 @pytest.mark.parametrize("operator", ["ISTREAM", "DSTREAM"])
 async def test_no_answer_looks_like_vanished_solutions(
-    out: StreamStore, endpoint: FaultServer, operator: str, script: Any, error: type[ConstructMessagesError]
+    out: StreamStore,
+    endpoint: FaultServer,
+    operator: str,
+    script: Any,
+    error: type[ConstructMessagesError],
 ) -> None:
     """Issue 16: an endpoint that cuts its answer, caps it, or is down between two evaluations."""
     given = Given(out)
@@ -65,7 +69,9 @@ async def test_no_answer_looks_like_vanished_solutions(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-async def test_no_fault_of_the_table_is_a_change(out: StreamStore, endpoint: FaultServer, case: Case) -> None:
+async def test_no_fault_of_the_table_is_a_change(
+    out: StreamStore, endpoint: FaultServer, case: Case
+) -> None:
     options: dict[str, dict[str, Any]] = {
         "tsv": {"results": "tsv"},
         "impatient": {"timeout": 2.5},
@@ -97,10 +103,19 @@ async def test_a_cut_answer_is_asked_for_again(out: StreamStore, endpoint: Fault
     assert Given(out)() == ["a", "b"]
 
 
-async def test_an_endpoint_that_is_down_for_a_while(out: StreamStore, endpoint: FaultServer) -> None:
+async def test_an_endpoint_that_is_down_for_a_while(
+    out: StreamStore, endpoint: FaultServer
+) -> None:
     """A watch goes on; only what can never succeed ends it."""
     busy = response(b"busy", "text/plain", status="503 Busy")
-    endpoint.play(busy, answer("a", "b"), busy, answer("b")[:150], response(b"", "text/html"), answer("b", "c"))
+    endpoint.play(
+        busy,
+        answer("a", "b"),
+        busy,
+        answer("b")[:150],
+        response(b"", "text/html"),
+        answer("b", "c"),
+    )
     found: list[Evaluation] = []
     with no_retries():
         async with aclosing(watching(out, endpoint.url, "DSTREAM").evaluations(0)) as evaluations:

@@ -23,17 +23,31 @@ from tests.support.watching import QUERY, Given, answer, watching
 async def test_conditional_requests(out: StreamStore, endpoint: FaultServer) -> None:
     unchanged = response(b"", status="304 Not Modified", framing="close")
     given = Given(out)
-    endpoint.play(answer("a", headers={"ETag": '"1"'}), unchanged, answer("a", "b", headers={"ETag": '"2"'}), unchanged)
+    endpoint.play(
+        answer("a", headers={"ETag": '"1"'}),
+        unchanged,
+        answer("a", "b", headers={"ETag": '"2"'}),
+        unchanged,
+    )
     for expected in (["a"], [], ["b"], []):
         await watching(out, endpoint.url, method="get").evaluate()
         assert given() == expected
-    assert [asked.headers.get("if-none-match") for asked in endpoint.asked] == [None, '"1"', '"1"', '"2"']
+    assert [asked.headers.get("if-none-match") for asked in endpoint.asked] == [
+        None,
+        '"1"',
+        '"1"',
+        '"2"',
+    ]
 
 
-async def test_an_answer_that_was_cut_does_not_count_as_known(out: StreamStore, endpoint: FaultServer) -> None:
+async def test_an_answer_that_was_cut_does_not_count_as_known(
+    out: StreamStore, endpoint: FaultServer
+) -> None:
     """Its ETag is not that of what was seen."""
     cut = answer("a", "b", headers={"ETag": '"2"'}, cut=150)
-    endpoint.play(answer("a", headers={"ETag": '"1"'}), cut, answer("a", "b", headers={"ETag": '"2"'}))
+    endpoint.play(
+        answer("a", headers={"ETag": '"1"'}), cut, answer("a", "b", headers={"ETag": '"2"'})
+    )
     watched = watching(out, endpoint.url, method="get")
     with no_pauses():
         await watched.evaluate()
@@ -44,10 +58,15 @@ async def test_an_answer_that_was_cut_does_not_count_as_known(out: StreamStore, 
 
 @pytest.mark.parametrize(
     ("date", "known"),
-    [("Sun, 22 Nov 2026 12:00:05 GMT", "Sun, 22 Nov 2026 12:00:00 GMT"), ("Sun, 22 Nov 2026 12:00:00 GMT", None)],
+    [
+        ("Sun, 22 Nov 2026 12:00:05 GMT", "Sun, 22 Nov 2026 12:00:00 GMT"),
+        ("Sun, 22 Nov 2026 12:00:00 GMT", None),
+    ],
     ids=["older", "of the same second"],
 )
-async def test_last_modified(out: StreamStore, endpoint: FaultServer, date: str, known: str | None) -> None:
+async def test_last_modified(
+    out: StreamStore, endpoint: FaultServer, date: str, known: str | None
+) -> None:
     """RFC 9110, section 8.8.2.2: what was modified in the second of the answer may be modified again in it."""
     headers = {"Last-Modified": "Sun, 22 Nov 2026 12:00:00 GMT", "Date": date}
     endpoint.play(answer("a", headers=headers))
@@ -57,7 +76,9 @@ async def test_last_modified(out: StreamStore, endpoint: FaultServer, date: str,
 
 
 @pytest.mark.parametrize("options", [{}, {"method": "get", "page_size": 10}], ids=["post", "pages"])
-async def test_requests_without_a_condition(out: StreamStore, endpoint: FaultServer, options: dict[str, Any]) -> None:
+async def test_requests_without_a_condition(
+    out: StreamStore, endpoint: FaultServer, options: dict[str, Any]
+) -> None:
     """RFC 9110, section 13.1.2: a POST would be refused; and a page is not the whole."""
 
     def answered(asked: Any) -> bytes:
@@ -71,7 +92,9 @@ async def test_requests_without_a_condition(out: StreamStore, endpoint: FaultSer
     assert Given(out)() == ["a"]
 
 
-async def test_a_file_is_read_again(out: StreamStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_file_is_read_again(
+    out: StreamStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file, given = tmp_path / "data.nt", Given(out)
 
     def write(*names: str) -> None:
@@ -133,14 +156,19 @@ async def test_a_file_that_changes_while_it_is_read(out: StreamStore, tmp_path: 
 @pytest.mark.parametrize(
     ("change_query", "changes"),
     [
-        ("SELECT (MAX(?o) AS ?latest) (COUNT(*) AS ?n) WHERE { ?s <urn:p> ?o }", [True, False, True, True]),
+        (
+            "SELECT (MAX(?o) AS ?latest) (COUNT(*) AS ?n) WHERE { ?s <urn:p> ?o }",
+            [True, False, True, True],
+        ),
         ("PREFIX : <urn:> SELECT DISTINCT ?s { ?s :p ?o } # all", [True, False, True, True]),
         ("ASK { <urn:c> <urn:p> ?o } # comment", [True, False, False, True]),
         ("ASK { <urn:z> <urn:p> ?o }", [True, False, False, False]),
     ],
     ids=["numbers", "solutions", "ask", "never"],
 )
-async def test_a_change_query(out: StreamStore, change_query: str, changes: list[bool], operator: str) -> None:
+async def test_a_change_query(
+    out: StreamStore, change_query: str, changes: list[bool], operator: str
+) -> None:
     """Each step adds a solution or not; a step that is not evaluated is made up for later."""
     store, given, names = ox.Store(), Given(out), list[str]()
     seen: list[str] = []
@@ -149,7 +177,13 @@ async def test_a_change_query(out: StreamStore, change_query: str, changes: list
             names.append(name)
             store.add(ox.Quad(ox.NamedNode(f"urn:{name}"), ox.NamedNode("urn:p"), ox.Literal(name)))
         await watching(out, store, operator, change_query=change_query).evaluate()
-        expected = [] if not changed else names if operator == "RSTREAM" else [n for n in names if n not in seen]
+        expected = (
+            []
+            if not changed
+            else names
+            if operator == "RSTREAM"
+            else [n for n in names if n not in seen]
+        )
         assert given() == expected
         seen += expected
 

@@ -18,7 +18,9 @@ from construct_messages.terms.date_times import date_time_of
 SECOND = 1_000_000
 
 
-def element(sequence: int, second: float, nquads: str | None = None, generated: str | None = None) -> Element:
+def element(
+    sequence: int, second: float, nquads: str | None = None, generated: str | None = None
+) -> Element:
     """One that says its own sequence, where nothing else is to be said."""
     text = f"<urn:m{sequence}> <urn:p> <urn:o> ." if nquads is None else nquads
     return Element("in", sequence, round(second * SECOND), text.encode(), generated)
@@ -41,7 +43,10 @@ def engine_of(
 def seen(firings: list[Firing]) -> list[tuple[float, list[str]]]:
     """The times of firings, and the names in their solutions."""
     return [
-        (firing.time / SECOND, sorted(solution[0][len("<urn:") : -1] for solution in firing.solutions))
+        (
+            firing.time / SECOND,
+            sorted(solution[0][len("<urn:") : -1] for solution in firing.solutions),
+        )
         for firing in firings
     ]
 
@@ -61,26 +66,47 @@ CASES = {
         "[RANGE PT10S STEP PT10S]", [1, 10, 11, 20], [(10, ["m1", "m2"]), (20, ["m3", "m4"])]
     ),
     "the beginning belongs to a window": Case(
-        "[RANGE PT10S STEP PT10S]", [1, 10, 11, 20], [(10, ["m1"]), (20, ["m2", "m3"]), (30, ["m4"])], options=OPEN
+        "[RANGE PT10S STEP PT10S]",
+        [1, 10, 11, 20],
+        [(10, ["m1"]), (20, ["m2", "m3"]), (30, ["m4"])],
+        options=OPEN,
     ),
-    "windows overlap": Case("[RANGE PT10S STEP PT5S]", [1, 7], [(5, ["m1"]), (10, ["m1", "m2"]), (15, ["m2"])]),
+    "windows overlap": Case(
+        "[RANGE PT10S STEP PT5S]", [1, 7], [(5, ["m1"]), (10, ["m1", "m2"]), (15, ["m2"])]
+    ),
     "windows have gaps": Case("[RANGE PT2S STEP PT10S]", [1, 9, 10], [(10, ["m2", "m3"])]),
     "elements of one time": Case("[RANGE PT5S STEP PT5S]", [5, 5, 5], [(5, ["m1", "m2", "m3"])]),
     "the same again": Case("[RANGE PT3S STEP PT1S]", [1], [(1, ["m1"]), (2, ["m1"]), (3, ["m1"])]),
-    "only what is new": Case("[RANGE PT3S STEP PT1S]", [1, 2], [(1, ["m1"]), (2, ["m2"])], "ISTREAM"),
-    "what vanished": Case("[RANGE PT3S STEP PT1S]", [1, 2, 9], [(4, ["m1"]), (5, ["m2"])], "DSTREAM"),
-    "a window at each element": Case("[RANGE PT2S]", [1, 2, 3], [(1, ["m1"]), (2, ["m1", "m2"]), (3, ["m2", "m3"])]),
+    "only what is new": Case(
+        "[RANGE PT3S STEP PT1S]", [1, 2], [(1, ["m1"]), (2, ["m2"])], "ISTREAM"
+    ),
+    "what vanished": Case(
+        "[RANGE PT3S STEP PT1S]", [1, 2, 9], [(4, ["m1"]), (5, ["m2"])], "DSTREAM"
+    ),
+    "a window at each element": Case(
+        "[RANGE PT2S]", [1, 2, 3], [(1, ["m1"]), (2, ["m1", "m2"]), (3, ["m2", "m3"])]
+    ),
     "the elements of now": Case("[NOW]", [1, 1, 2], [(1, ["m1"]), (1, ["m1", "m2"]), (2, ["m3"])]),
     "all elements": Case("[ALL]", [1, 50], [(1, ["m1"]), (50, ["m1", "m2"])]),
-    "the last two": Case("[ROWS 2]", [1, 1, 9], [(1, ["m1"]), (1, ["m1", "m2"]), (9, ["m2", "m3"])]),
-    "the last two, at each second": Case("[ELEMENTS 2 STEP 2]", [1, 2, 3, 4], [(2, ["m1", "m2"]), (4, ["m3", "m4"])]),
-    "the last ones, fewer than two": Case("[ELEMENTS 2 STEP 2]", [1, 2, 3], [(2, ["m1", "m2"]), (3, ["m3"])]),
+    "the last two": Case(
+        "[ROWS 2]", [1, 1, 9], [(1, ["m1"]), (1, ["m1", "m2"]), (9, ["m2", "m3"])]
+    ),
+    "the last two, at each second": Case(
+        "[ELEMENTS 2 STEP 2]", [1, 2, 3, 4], [(2, ["m1", "m2"]), (4, ["m3", "m4"])]
+    ),
+    "the last ones, fewer than two": Case(
+        "[ELEMENTS 2 STEP 2]", [1, 2, 3], [(2, ["m1", "m2"]), (3, ["m3"])]
+    ),
     "the last ones, of windows that overlap": Case(
         "[ELEMENTS 3 STEP 2]", [1, 2, 3], [(2, ["m1", "m2"]), (3, ["m2", "m3"])]
     ),
     "the last ones, between two windows": Case("[ELEMENTS 1 STEP 2]", [1, 2, 3], [(2, ["m2"])]),
-    "whatever changes": Case("[RANGE PT2S STEP PT1S]", [1, 5], [(1, ["m1"]), (5, ["m2"])], "ISTREAM", CHANGE),
-    "whatever has changed since": Case("[RANGE PT2S STEP PT1S]", [1, 5], [(2.000001, ["m1"])], "DSTREAM", CHANGE),
+    "whatever changes": Case(
+        "[RANGE PT2S STEP PT1S]", [1, 5], [(1, ["m1"]), (5, ["m2"])], "ISTREAM", CHANGE
+    ),
+    "whatever has changed since": Case(
+        "[RANGE PT2S STEP PT1S]", [1, 5], [(2.000001, ["m1"])], "DSTREAM", CHANGE
+    ),
     "periodically": Case(
         "[RANGE PT10S STEP PT10S]",
         [1, 7],
@@ -88,7 +114,10 @@ CASES = {
         options=WindowOptions(report=Report.PERIODIC, every=4 * SECOND),
     ),
     "from an origin": Case(
-        "[RANGE PT10S STEP PT10S]", [1, 7], [(3, ["m1"]), (13, ["m2"])], options=WindowOptions(origin=3 * SECOND)
+        "[RANGE PT10S STEP PT10S]",
+        [1, 7],
+        [(3, ["m1"]), (13, ["m2"])],
+        options=WindowOptions(origin=3 * SECOND),
     ),
     "out of order": Case(
         "[RANGE PT5S STEP PT5S]",
@@ -113,7 +142,9 @@ def test_windows(case: Case) -> None:
 def test_a_long_silence_takes_no_time() -> None:
     engine = engine_of("[RANGE PT1S STEP PT0.001S]", operator="ISTREAM")
     engine.take("urn:in", element(1, 1))
-    assert seen(engine.take("urn:in", element(2, 10**9))) == [(1, ["m1"])]  # thirty years, a thousand times a second
+    assert seen(engine.take("urn:in", element(2, 10**9))) == [
+        (1, ["m1"])
+    ]  # thirty years, a thousand times a second
 
 
 def test_empty_firings_are_given_where_they_are_wanted() -> None:
@@ -151,7 +182,11 @@ THREE, FOUR = (f'"1970-01-01T00:00:0{second}Z"{DATE_TIME}' for second in (3, 4))
 TIMES = {
     "of the publisher": ("generated", element(1, 99, "", "1970-01-01T00:00:03Z"), {}),
     "with another zone": ("generated", element(1, 99, "", "1970-01-01T01:00:03+01:00"), {}),
-    "in the message": ("generated", element(1, 99, f"<urn:g> <{PROV}generatedAtTime> {THREE} ."), {}),
+    "in the message": (
+        "generated",
+        element(1, 99, f"<urn:g> <{PROV}generatedAtTime> {THREE} ."),
+        {},
+    ),
     "a predicate": ("<urn:at>", element(1, 99, f"<urn:m> <urn:at> {THREE} ."), {}),
     "a path": (
         "<urn:seen>/<urn:at>",
@@ -161,7 +196,9 @@ TIMES = {
     "in two zones": (
         "<urn:at>",
         element(
-            1, 99, f"<urn:m> <urn:at> {THREE} .\n<urn:n> <urn:at> {THREE.replace('00:00:03Z', '14:00:03+14:00')} ."
+            1,
+            99,
+            f"<urn:m> <urn:at> {THREE} .\n<urn:n> <urn:at> {THREE.replace('00:00:03Z', '14:00:03+14:00')} .",
         ),
         {},
     ),
@@ -182,11 +219,23 @@ TIMES = {
     ),
     "at 24 o'clock": (
         "<urn:at>",
-        element(1, 99, f"<urn:m> <urn:at> {THREE.replace('1970-01-01T00:00:03Z', '1969-12-31T24:00:00-00:00')} ."),
+        element(
+            1,
+            99,
+            f"<urn:m> <urn:at> {THREE.replace('1970-01-01T00:00:03Z', '1969-12-31T24:00:00-00:00')} .",
+        ),
         {},
     ),
-    "a string": ("<urn:at>", element(1, 99, '<urn:m> <urn:at> "1970-01-01T00:00:03Z" .'), {"untimed": 1}),
-    "of ISO 8601 only": ("<urn:at>", element(1, 99, f"<urn:m> <urn:at> {THREE.replace(':', '', 2)} ."), {"untimed": 1}),
+    "a string": (
+        "<urn:at>",
+        element(1, 99, '<urn:m> <urn:at> "1970-01-01T00:00:03Z" .'),
+        {"untimed": 1},
+    ),
+    "of ISO 8601 only": (
+        "<urn:at>",
+        element(1, 99, f"<urn:m> <urn:at> {THREE.replace(':', '', 2)} ."),
+        {"untimed": 1},
+    ),
     "a date": (
         "generated",
         element(1, 99, f"<urn:g> <{PROV}generatedAtTime> {THREE.replace('Time>', '>')} ."),
@@ -194,7 +243,11 @@ TIMES = {
     ),
     "a time and a name": (
         "generated",
-        element(1, 99, f"<urn:g> <{PROV}generatedAtTime> {THREE} .\n<urn:g> <{PROV}generatedAtTime> <urn:now> ."),
+        element(
+            1,
+            99,
+            f"<urn:g> <{PROV}generatedAtTime> {THREE} .\n<urn:g> <{PROV}generatedAtTime> <urn:now> .",
+        ),
         {"untimed": 1},
     ),
     "none": ("<urn:at>", element(1, 99), {"untimed": 1}),
@@ -203,7 +256,11 @@ TIMES = {
         element(1, 99, f"<urn:m> <urn:at> {THREE} .\n<urn:m> <urn:at> {FOUR} ."),
         {"untimed": 1},
     ),
-    "without a zone": ("<urn:at>", element(1, 99, f"<urn:m> <urn:at> {THREE.replace('Z', '')} ."), {"untimed": 1}),
+    "without a zone": (
+        "<urn:at>",
+        element(1, 99, f"<urn:m> <urn:at> {THREE.replace('Z', '')} ."),
+        {"untimed": 1},
+    ),
     "an IRI": ("<urn:at>", element(1, 99, "<urn:m> <urn:at> <urn:now> ."), {"untimed": 1}),
 }
 
@@ -244,7 +301,10 @@ def test_years_that_datetime_has_not(said: str, closes: str) -> None:
     )
     engine.take("urn:in", element(1, 1, f'<urn:m> <urn:at> "{said}"{DATE_TIME} .'))
     (firing,) = engine.end("urn:in")
-    assert (date_time_of(firing.time), firing.solutions) == (closes, [("<urn:in/1>", f'"{said}"{DATE_TIME}')])
+    assert (date_time_of(firing.time), firing.solutions) == (
+        closes,
+        [("<urn:in/1>", f'"{said}"{DATE_TIME}')],
+    )
 
 
 def test_what_is_dated_too_far_ahead_is_dropped() -> None:
@@ -255,9 +315,14 @@ def test_what_is_dated_too_far_ahead_is_dropped() -> None:
         options=WindowOptions(time="<urn:at>", max_ahead=60 * SECOND),
         on_drop=lambda stream, element, reason: told.append((stream, element.sequence, reason)),
     )
-    for sequence, (arrived, said) in enumerate(((3, THREE), (3, THREE.replace("1970", "2970")), (4, FOUR)), 1):
+    for sequence, (arrived, said) in enumerate(
+        ((3, THREE), (3, THREE.replace("1970", "2970")), (4, FOUR)), 1
+    ):
         node = f"<urn:m{sequence}>"
-        engine.take("urn:in", element(sequence, arrived, f"{node} <urn:at> {said} .\n{node} <urn:p> <urn:o> ."))
+        engine.take(
+            "urn:in",
+            element(sequence, arrived, f"{node} <urn:at> {said} .\n{node} <urn:p> <urn:o> ."),
+        )
     assert (told, engine.dropped["urn:in"]) == ([("urn:in", 2, "ahead")], {"ahead": 1})
     assert seen(engine.end("urn:in")) == [(5, ["m1", "m3"])]
 
@@ -276,7 +341,9 @@ def test_evaluations_are_made_a_few_at_a_time() -> None:
     # those of a month are not made, and the state is that of a few messages
     assert len(engine.save()) < 600
     again = WindowedQuery.restore(
-        engine.save(), lambda _, first, last: [element(1, 0.5), element(2, month)][first - 1 : last], engine.query
+        engine.save(),
+        lambda _, first, last: [element(1, 0.5), element(2, month)][first - 1 : last],
+        engine.query,
     )
     assert again.due
     assert [firing.time // SECOND for firing in again.proceed(2)] == [24, 25]
@@ -285,7 +352,9 @@ def test_evaluations_are_made_a_few_at_a_time() -> None:
 def test_late_elements_are_told() -> None:
     told = []
     options = WindowOptions(lateness=2 * SECOND)
-    engine = engine_of("[RANGE PT5S STEP PT5S]", options=options, on_drop=lambda *what: told.append(what))
+    engine = engine_of(
+        "[RANGE PT5S STEP PT5S]", options=options, on_drop=lambda *what: told.append(what)
+    )
     late = element(3, 7.9)
     for each in (element(1, 1), element(2, 10), late, element(4, 8)):
         engine.take("urn:in", each)
@@ -316,7 +385,9 @@ def test_blank_nodes_that_a_query_makes_are_compared_by_place() -> None:
     assert [(firing.time // SECOND, len(firing.messages)) for firing in firings] == [(1, 1)]
     engine = engine_of("[RANGE PT3S STEP PT1S]", where, operator="RSTREAM")
     engine.take("urn:in", element(1, 0.5))
-    assert len({message for firing in engine.end("urn:in") for message in firing.messages}) == 1  # nothing changed
+    assert (
+        len({message for firing in engine.end("urn:in") for message in firing.messages}) == 1
+    )  # nothing changed
 
 
 def test_equal_solutions_are_counted() -> None:
@@ -368,7 +439,10 @@ def test_static_data_stays_where_a_window_says_the_same() -> None:
     ("text", "error"),
     [
         ("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }", "has no windows"),
-        ("SELECT * FROM NAMED WINDOW <urn:w> ON <urn:in> [RANGE 1 REPORT PERIODIC] { ?s ?p ?o }", "no period"),
+        (
+            "SELECT * FROM NAMED WINDOW <urn:w> ON <urn:in> [RANGE 1 REPORT PERIODIC] { ?s ?p ?o }",
+            "no period",
+        ),
     ],
     ids=["windows", "period"],
 )
@@ -384,7 +458,11 @@ def test_what_the_engine_refuses() -> None:
 
 @pytest.mark.parametrize(
     ("options", "error"),
-    [({"lateness": -1}, "lateness=-1 is negative"), ({"max_ahead": -1}, "ahead=-1"), ({"every": 0}, "no period")],
+    [
+        ({"lateness": -1}, "lateness=-1 is negative"),
+        ({"max_ahead": -1}, "ahead=-1"),
+        ({"every": 0}, "no period"),
+    ],
     ids=["lateness", "max_ahead", "every"],
 )
 def test_options_that_make_no_sense(options: dict[str, int], error: str) -> None:

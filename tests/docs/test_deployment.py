@@ -25,7 +25,9 @@ from tests.support.places import ROOT
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-TEXTS = {block.language: block.text for block in BLOCKS if block.page == "docs/guides/production.md"}
+TEXTS = {
+    block.language: block.text for block in BLOCKS if block.page == "docs/guides/production.md"
+}
 
 
 def parsed(command: str) -> None:
@@ -37,7 +39,9 @@ def parsed(command: str) -> None:
 
 def settings(variables: dict[str, str]) -> Config:
     """The settings of a server with these variables in its environment."""
-    return load_config(None, variables | {"CONSTRUCT_MESSAGES_SOURCE": "https://example.org/sparql"}, {})
+    return load_config(
+        None, variables | {"CONSTRUCT_MESSAGES_SOURCE": "https://example.org/sparql"}, {}
+    )
 
 
 def test_the_unit_of_systemd(tmp_path: Path) -> None:
@@ -51,8 +55,12 @@ def test_the_unit_of_systemd(tmp_path: Path) -> None:
     if program := shutil.which("systemd-analyze"):
         own = tmp_path / "construct-messages.service"
         # the program need not be installed to verify the rest
-        own.write_text(re.sub("ExecStart=[^ ]*", "ExecStart=/bin/true", TEXTS["ini"]), encoding="utf-8")
-        done = subprocess.run([program, "verify", str(own)], capture_output=True, text=True, check=False, timeout=240)
+        own.write_text(
+            re.sub("ExecStart=[^ ]*", "ExecStart=/bin/true", TEXTS["ini"]), encoding="utf-8"
+        )
+        done = subprocess.run(
+            [program, "verify", str(own)], capture_output=True, text=True, check=False, timeout=240
+        )
         assert [line for line in done.stderr.splitlines() if own.name in line] == []
 
 
@@ -78,6 +86,8 @@ def test_the_containerfile() -> None:
 
 def test_the_services() -> None:
     services = yaml.safe_load(TEXTS["yaml"])["services"]
-    entry = yaml.safe_load(dict(line.split(" ", 1) for line in TEXTS["dockerfile"].splitlines())["ENTRYPOINT"])
+    entry = yaml.safe_load(
+        dict(line.split(" ", 1) for line in TEXTS["dockerfile"].splitlines())["ENTRYPOINT"]
+    )
     parsed(f"{shlex.join(entry)} {services['messages']['command']}")
     assert services["messages"]["ports"] == ["8080:8080"]

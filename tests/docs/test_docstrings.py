@@ -52,19 +52,27 @@ def faults(source: str) -> Iterator[str]:
         returns = aliases.get(returns, returns)
         verb = says.partition(" ")[0]
         sections = set(re.findall(r"^(Returns|Yields):$", says, re.MULTILINE))
-        yields = ITERATES.search(returns) is not None or any(isinstance(node, GENERATES) for node in own(function))
+        yields = ITERATES.search(returns) is not None or any(
+            isinstance(node, GENERATES) for node in own(function)
+        )
         if returns in NOTHING and ("Returns" in sections or verb == "Returns"):
             yield f"{function.name}: returns {returns}: {says.splitlines()[0]}"
         if not yields and ("Yields" in sections or verb == "Yields"):
             yield f"{function.name}: is no iterator but {returns}: {says.splitlines()[0]}"
 
 
-MODULES = sorted(path for top in ("construct_messages", "benchmarks", "tests") for path in (ROOT / top).rglob("*.py"))
+MODULES = sorted(
+    path
+    for top in ("construct_messages", "benchmarks", "tests")
+    for path in (ROOT / top).rglob("*.py")
+)
 
 
 def test_first_verbs_say_what_functions_return() -> None:
     found = [
-        f"{path.relative_to(ROOT)}: {fault}" for path in MODULES for fault in faults(path.read_text(encoding="utf-8"))
+        f"{path.relative_to(ROOT)}: {fault}"
+        for path in MODULES
+        for fault in faults(path.read_text(encoding="utf-8"))
     ]
     assert found == []
 

@@ -20,7 +20,9 @@ PAGE = (ROOT / "docs" / "guides" / "examples.md").read_text(encoding="utf-8")
 
 def test_every_example_is_shown() -> None:
     assert EXAMPLES
-    assert sorted(re.findall(r'^--8<-- "examples/(\w+\.py)"$', PAGE, re.MULTILINE)) == [path.name for path in EXAMPLES]
+    assert sorted(re.findall(r'^--8<-- "examples/(\w+\.py)"$', PAGE, re.MULTILINE)) == [
+        path.name for path in EXAMPLES
+    ]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
@@ -36,6 +38,10 @@ def test_an_example(example: Path, tmp_path: Path) -> None:
         check=False,
         timeout=240,
     ).stdout
-    shown = re.search(rf'^--8<-- "examples/{example.name}"\n```\n\nOutput:\n\n```text\n(.*?)^```$', PAGE, re.M | re.S)
+    shown = re.search(
+        rf'^--8<-- "examples/{example.name}"\n```\n\nOutput:\n\n```text\n(.*?)^```$',
+        PAGE,
+        re.M | re.S,
+    )
     assert shown is not None
     assert printed == shown[1]

@@ -53,11 +53,16 @@ def files_of(module: str) -> Iterator[Path]:
     parts = module.split(".")
     for count in range(1, len(parts) + 1):
         path = ROOT.joinpath(*parts[:count])
-        yield from (file for file in (path / "__init__.py", path.with_suffix(".py")) if file.is_file())
+        yield from (
+            file for file in (path / "__init__.py", path.with_suffix(".py")) if file.is_file()
+        )
 
 
 def test_benchmarks_import_what_their_extra_installs() -> None:
-    allowed = {*required(PROJECT["dependencies"]), *required(PROJECT["optional-dependencies"]["bench"])}
+    allowed = {
+        *required(PROJECT["dependencies"]),
+        *required(PROJECT["optional-dependencies"]["bench"]),
+    }
     distributions = packages_distributions()
     todo, seen = sorted((ROOT / "benchmarks").rglob("*.py")), set[Path]()
     missing: dict[str, str] = {}

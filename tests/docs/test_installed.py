@@ -26,14 +26,26 @@ PACKAGE = {
 
 def run(*command: str | Path, cwd: Path) -> str:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=240)
+    done = subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=240
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def build(project: Path, target: str, place: Path) -> Path:
     """The wheel or sdist of a project."""
-    run(sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(place), cwd=project)
+    run(
+        sys.executable,
+        "-m",
+        "hatchling",
+        "build",
+        "--target",
+        target,
+        "--directory",
+        str(place),
+        cwd=project,
+    )
     (built,) = place.glob("*.whl" if target == "wheel" else "*.tar.gz")
     return built
 
@@ -63,7 +75,14 @@ def test_the_sdist_holds_what_tests_and_documentation_need(sdist: Path) -> None:
         names = {name.partition("/")[2] for name in archive.getnames()}
     pages = {str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")}
     assert names >= PACKAGE | pages
-    assert names >= {"LICENSE", "Makefile", "README.md", "mkdocs.yml", "pyproject.toml", "queries/data/companies.ttl"}
+    assert names >= {
+        "LICENSE",
+        "Makefile",
+        "README.md",
+        "mkdocs.yml",
+        "pyproject.toml",
+        "queries/data/companies.ttl",
+    }
     assert "tests/docs/test_installed.py" in names
     assert not any(name.startswith("site/") for name in names)
 
@@ -77,17 +96,36 @@ def test_the_wheel_runs_outside_of_the_checkout(wheel: Path, tmp_path: Path) -> 
         archive.extractall(packages)
     (packages / "libraries.pth").write_text("\n".join(site.getsitepackages()), encoding="utf-8")
     python = home / "bin" / "python"
-    assert run(python, "-c", "import construct_messages as c; print(c.__file__)", cwd=tmp_path).startswith(
-        str(packages)
-    )
+    assert run(
+        python, "-c", "import construct_messages as c; print(c.__file__)", cwd=tmp_path
+    ).startswith(str(packages))
 
-    pages = "from construct_messages.server.pages.files import static_files as f; print(*sorted(f()))"
-    assert {"index.html", "main.js", "page.css"} <= set(run(python, "-c", pages, cwd=tmp_path).split())
+    pages = (
+        "from construct_messages.server.pages.files import static_files as f; print(*sorted(f()))"
+    )
+    assert {"index.html", "main.js", "page.css"} <= set(
+        run(python, "-c", pages, cwd=tmp_path).split()
+    )
 
     (tmp_path / "data.ttl").write_text("<urn:a> <urn:p> 1 . <urn:b> <urn:p> 2 .", encoding="utf-8")
     command = (python, "-m", "construct_messages")
     query = "CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s <urn:p> ?o } ORDER BY ?s"
-    run(*command, "run", "--query", query, "--source", "data.ttl", "--output", "log.nq", cwd=tmp_path)
+    run(
+        *command,
+        "run",
+        "--query",
+        query,
+        "--source",
+        "data.ttl",
+        "--output",
+        "log.nq",
+        cwd=tmp_path,
+    )
     run(*command, "convert", "log.nq", "log.jelly", cwd=tmp_path)
-    assert run(*command, "validate", "log.jelly", cwd=tmp_path) == "log.jelly: ok, 2 messages, 2 quads\n"
-    assert "source" in run(*command, "serve", "--source", "data.ttl", "--check-config", cwd=tmp_path)
+    assert (
+        run(*command, "validate", "log.jelly", cwd=tmp_path)
+        == "log.jelly: ok, 2 messages, 2 quads\n"
+    )
+    assert "source" in run(
+        *command, "serve", "--source", "data.ttl", "--check-config", cwd=tmp_path
+    )

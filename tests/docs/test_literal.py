@@ -35,7 +35,11 @@ def undefined(program: str) -> set[str]:
             for symbol in table.get_symbols()
             if symbol.is_referenced() and (table is top or symbol.is_global())
         }
-    known = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
+    known = {
+        symbol.get_name()
+        for symbol in top.get_symbols()
+        if symbol.is_assigned() or symbol.is_imported()
+    }
     return names - known - {*vars(builtins), "__name__", "__file__"}
 
 
@@ -81,7 +85,9 @@ def test_files_that_commands_read_are_there(block: Block) -> None:
         for file in GIVEN.findall(command):
             written = re.search(rf"> ?{re.escape(file)}\b", said)
             yours = re.search(rf"`{re.escape(file)}` is your", text)
-            assert file in titles or (ROOT / file).exists() or written or yours, f"{file} in {command}"
+            assert file in titles or (ROOT / file).exists() or written or yours, (
+                f"{file} in {command}"
+            )
 
 
 EXTRAS = {"construct-messages serve": "server", "construct-messages spark": "spark"}
@@ -91,8 +97,12 @@ EXTRAS = {"construct-messages serve": "server", "construct-messages spark": "spa
 def test_a_page_says_which_extra_its_commands_need(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     for command, extra in EXTRAS.items():
-        if any(command in line for block in SHELL if block.page == page for line in commands(block)):
-            assert re.search(rf"\.\[[\w,]*\b{extra}\b[\w,]*\]", text), f"{command} needs the extra {extra}"
+        if any(
+            command in line for block in SHELL if block.page == page for line in commands(block)
+        ):
+            assert re.search(rf"\.\[[\w,]*\b{extra}\b[\w,]*\]", text), (
+                f"{command} needs the extra {extra}"
+            )
 
 
 def test_the_checks_find_what_is_wrong() -> None:

@@ -44,7 +44,9 @@ def test_every_option_is_documented() -> None:
 def test_every_format_is_documented(format: Format) -> None:
     overview = (ROOT / "docs" / "logs.md").read_text(encoding="utf-8")
     (row,) = re.findall(
-        rf"^\| \[{re.escape(format.name)}\]\((formats/[a-z-]+\.md)\) \| (.*) \|$", overview, re.MULTILINE
+        rf"^\| \[{re.escape(format.name)}\]\((formats/[a-z-]+\.md)\) \| (.*) \|$",
+        overview,
+        re.MULTILINE,
     )
     file, cells = row
     name, media_types, extensions, _, graphs, triple_terms, directions = cells.split(" | ")
@@ -56,22 +58,36 @@ def test_every_format_is_documented(format: Format) -> None:
     assert name == f"`{format.extension}`"
     assert media_types == ", ".join(f"`{media_type}`" for media_type in format.media_types)
     assert extensions == ", ".join(f"`.{extension}`" for extension in format.extensions)
-    assert (graphs, triple_terms, directions) == tuple("yes" if is_carried else "no" for is_carried in carried)
+    assert (graphs, triple_terms, directions) == tuple(
+        "yes" if is_carried else "no" for is_carried in carried
+    )
     page = (ROOT / "docs" / file).read_text(encoding="utf-8")
-    for said in (format.name, *format.media_types, *(f".{extension}" for extension in format.extensions)):
+    for said in (
+        format.name,
+        *format.media_types,
+        *(f".{extension}" for extension in format.extensions),
+    ):
         assert said in page
 
 
 def test_every_syntax_is_documented() -> None:
     overview = (ROOT / "docs" / "logs.md").read_text(encoding="utf-8")
     for syntax in SYNTAXES:
-        yes_or_no = " | ".join("yes" if can else "no" for can in (syntax.triple_terms, syntax.directions))
-        assert re.search(rf"^\| `{re.escape(syntax.label)}`.* \| {re.escape(yes_or_no)} \|$", overview, re.MULTILINE)
+        yes_or_no = " | ".join(
+            "yes" if can else "no" for can in (syntax.triple_terms, syntax.directions)
+        )
+        assert re.search(
+            rf"^\| `{re.escape(syntax.label)}`.* \| {re.escape(yes_or_no)} \|$",
+            overview,
+            re.MULTILINE,
+        )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_to_files(page: Path) -> None:
-    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(
+        r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
     for target in re.findall(r"\]\(([^)#]+)\)", text):
         assert target.startswith("http") or (page.parent / target).exists(), target
 
@@ -89,7 +105,9 @@ def navigated(entries: list[object]) -> Iterator[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_prose_wraps_at_120(page: Path) -> None:
-    text = re.sub(r"^ *```.*?^ *```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(
+        r"^ *```.*?^ *```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
     lines = [line for line in text.splitlines() if not line.lstrip().startswith(("|", "#", "<"))]
     assert [line for line in lines if len(line) > 120 and " " in line.strip()[3:]] == []
 
@@ -104,8 +122,12 @@ def test_every_page_is_in_the_navigation() -> None:
 @pytest.mark.parametrize("package", ["", ".continuous", ".feeds", ".spark", ".streams"])
 def test_every_public_name_is_in_the_reference(package: str) -> None:
     """Add a new name to a page of docs/api/."""
-    text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "api").glob("*.md"))
+    text = "".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "api").glob("*.md")
+    )
     documented = set(re.findall(r"^::: construct_messages\S*\.(\w+)$", text, re.MULTILINE))
     module = import_module(f"construct_messages{package}")
-    errors = {name for name in module.__all__ if hasattr(construct_messages.errors, name)}  # a page has them all
+    errors = {
+        name for name in module.__all__ if hasattr(construct_messages.errors, name)
+    }  # a page has them all
     assert set(module.__all__) - errors - documented == set()

@@ -60,7 +60,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         cwd=ROOT,
         # no network: whatever asked for it would fail here
         env=os.environ
-        | {"NO_MKDOCS_2_WARNING": "1", "https_proxy": "http://127.0.0.1:9", "http_proxy": "http://127.0.0.1:9"},
+        | {
+            "NO_MKDOCS_2_WARNING": "1",
+            "https_proxy": "http://127.0.0.1:9",
+            "http_proxy": "http://127.0.0.1:9",
+        },
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -106,6 +110,11 @@ def test_the_decisions_are_listed(site: Path) -> None:
 def test_the_folder_of_the_pages_does_not_count_as_built() -> None:
     """`make docs` builds although there is a folder of that name."""
     done = subprocess.run(
-        ["make", "--dry-run", "docs"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=240
+        ["make", "--dry-run", "docs"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=240,
     )
     assert "mkdocs build --strict" in done.stdout

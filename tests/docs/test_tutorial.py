@@ -40,11 +40,15 @@ def test_the_tutorial(tmp_path: Path) -> None:
             elif block.language == "console":
                 for session in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
                     command, _, output = session.replace(":8080", f":{port}").partition("\n")
-                    assert printed(command, tmp_path, environment) == output, f"{TUTORIAL}:{block.line}: {command}"
+                    assert printed(command, tmp_path, environment) == output, (
+                        f"{TUTORIAL}:{block.line}: {command}"
+                    )
                     commands += 1
             elif block.text.startswith(SERVE):
                 arguments = [*block.text.split(), "--bind", f"127.0.0.1:{port}"]
-                server = subprocess.Popen(arguments, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True)
+                server = subprocess.Popen(
+                    arguments, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True
+                )
                 assert server.stderr is not None
                 assert any("listening on" in line for line in server.stderr)
     finally:

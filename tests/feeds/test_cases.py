@@ -14,7 +14,16 @@ from construct_messages import Message, Quad, blank, iri, literal
 from construct_messages.errors import LogError, SourceError
 from construct_messages.feeds import subscribe
 from construct_messages.feeds.documents import Documents
-from construct_messages.formats import FORMATS, JELLY, N_QUADS, N_TRIPLES, NDJSON_LD, RDFM, YAML_LD, Format
+from construct_messages.formats import (
+    FORMATS,
+    JELLY,
+    N_QUADS,
+    N_TRIPLES,
+    NDJSON_LD,
+    RDFM,
+    YAML_LD,
+    Format,
+)
 from construct_messages.logs import encoder_for
 from tests.support.http.feeds import answering, first, handling, numbers
 from tests.support.http.streams import read
@@ -36,12 +45,17 @@ def documents(format: Format) -> list[bytes]:
 def event(document: bytes, number: int) -> bytes:
     """A document as a server-sent event."""
     lines = document.removesuffix(b"\n").replace(b"\r\n", b"\n").split(b"\n")
-    return b"event: rdf-message\nid: %d\n%s\n\n" % (number, b"\n".join(b"data: " + line for line in lines))
+    return b"event: rdf-message\nid: %d\n%s\n\n" % (
+        number,
+        b"\n".join(b"data: " + line for line in lines),
+    )
 
 
 def case(number: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """A case of the specification's tests, and its contexts."""
-    cases = json.loads((shared_path("suites/rdf-messages") / "cases.json").read_text(encoding="utf-8"))
+    cases = json.loads(
+        (shared_path("suites/rdf-messages") / "cases.json").read_text(encoding="utf-8")
+    )
     return next(case for case in cases["cases"] if case["id"] == number), cases["contexts"]
 
 
@@ -54,7 +68,9 @@ async def test_events_whose_context_is_in_a_header() -> None:
         with pytest.raises(SourceError, match="no ids"):
             await anext(elements)
         assert numbers(taken) == [1, 2]
-        assert [each.message for each in taken] == [read("\n".join(lines), N_QUADS) for lines in given["messages"]]
+        assert [each.message for each in taken] == [
+            read("\n".join(lines), N_QUADS) for lines in given["messages"]
+        ]
         with pytest.raises(LogError, match=r"context\.jsonld"):  # which is not fetched
             await first(subscribe(url), 1)
 
@@ -75,13 +91,17 @@ async def test_binary_events() -> None:
 @pytest.mark.parametrize("format", TEXTS, ids=lambda format: format.extension)
 @pytest.mark.parametrize("said", ["{}", "{}; charset=utf-8", " {} ;version=1.2"])
 async def test_events_of_every_format(format: Format, said: str) -> None:
-    body = b": comment\n\n" + b"".join(event(document, n) for n, document in enumerate(documents(format), 1))
+    body = b": comment\n\n" + b"".join(
+        event(document, n) for n, document in enumerate(documents(format), 1)
+    )
     headers = {"Content-Type": "text/event-stream; charset=utf-8"}
     headers["RDF-Message-Content-Type"] = said.format(format.document_type)
     async with answering(headers, body) as (url, _):
         taken = await first(subscribe(url), 4)
     assert numbers(taken) == [1, 2, 3, 4]
-    assert isomorphic([element.message for element in taken], SENT), "the same label in two events is two nodes"
+    assert isomorphic([element.message for element in taken], SENT), (
+        "the same label in two events is two nodes"
+    )
 
 
 CONTEXTS = {
@@ -106,10 +126,26 @@ CONTEXTS = {
             '{"@context": {"q": "urn:q"}, "@graph": [{"@id": "urn:s", "p": "x", "q": "y"}]}',
             '<urn:s> <urn:p> "x" .\n<urn:s> <urn:q> "y" .',
         ),
-        (NDJSON_LD, '{"@id": "urn:g", "@graph": {"@id": "urn:s", "p": "x"}}', '<urn:s> <urn:p> "x" <urn:g> .'),
-        (NDJSON_LD, '{"@context": "urn:d", "@id": "urn:s", "p": "urn:o"}', "<urn:s> <urn:d> <urn:o> ."),
-        (NDJSON_LD, '{"@context": ["urn:d", {"q": "urn:q"}], "@id": "ex:s", "q": "y"}', '<urn:ex:s> <urn:q> "y" .'),
-        (NDJSON_LD, '{"@context": null, "@id": "urn:s", "p": "x", "urn:q": "y"}', '<urn:s> <urn:q> "y" .'),
+        (
+            NDJSON_LD,
+            '{"@id": "urn:g", "@graph": {"@id": "urn:s", "p": "x"}}',
+            '<urn:s> <urn:p> "x" <urn:g> .',
+        ),
+        (
+            NDJSON_LD,
+            '{"@context": "urn:d", "@id": "urn:s", "p": "urn:o"}',
+            "<urn:s> <urn:d> <urn:o> .",
+        ),
+        (
+            NDJSON_LD,
+            '{"@context": ["urn:d", {"q": "urn:q"}], "@id": "ex:s", "q": "y"}',
+            '<urn:ex:s> <urn:q> "y" .',
+        ),
+        (
+            NDJSON_LD,
+            '{"@context": null, "@id": "urn:s", "p": "x", "urn:q": "y"}',
+            '<urn:s> <urn:q> "y" .',
+        ),
         (NDJSON_LD, '{"@id": "#s", "p": "x"}', '<http://example.org/#s> <urn:p> "x" .'),
         (NDJSON_LD, "{}", ""),
         (NDJSON_LD, "[]", ""),
@@ -120,25 +156,32 @@ CONTEXTS = {
     ],
     ids=lambda value: str(value)[:60],
 )
-def test_documents_whose_context_is_in_a_header(format: Format, document: str, expected: str) -> None:
+def test_documents_whose_context_is_in_a_header(
+    format: Format, document: str, expected: str
+) -> None:
     """The context is active before the document's own, as if it stood in the document itself."""
     reader = Documents(format, "http://example.org/", CONTEXTS, "urn:c", 1 << 20)
     assert reader.read(document.encode(), 1).isomorphic(read(expected, N_QUADS))
 
 
 @pytest.mark.parametrize(
-    "document", ["{", '{"p": 1} {"p": 2}', '"x"', '{"@context": "urn:none"}x', '{"@id": "urn:s" "p": 1}']
+    "document",
+    ["{", '{"p": 1} {"p": 2}', '"x"', '{"@context": "urn:none"}x', '{"@id": "urn:s" "p": 1}'],
 )
 def test_documents_that_are_none(document: str) -> None:
     with pytest.raises(LogError, match="message 7"):
-        Documents(NDJSON_LD, "http://example.org/", CONTEXTS, "urn:c", 1 << 20).read(document.encode(), 7)
+        Documents(NDJSON_LD, "http://example.org/", CONTEXTS, "urn:c", 1 << 20).read(
+            document.encode(), 7
+        )
 
 
 # --- 1.1.2: WebSocket -------------------------------------------------------------------------------------------------
 
 
 @asynccontextmanager
-async def speaking(protocol: str, frames: Sequence[bytes | str]) -> AsyncIterator[tuple[str, list[str]]]:
+async def speaking(
+    protocol: str, frames: Sequence[bytes | str]
+) -> AsyncIterator[tuple[str, list[str]]]:
     """A server that picks a subprotocol and sends frames, and then waits; and the subprotocols that it was offered."""
     offered: list[str] = []
 
@@ -164,9 +207,14 @@ def listed(header: str) -> list[str]:
 async def test_frames_as_given() -> None:
     """Case 1.1.2 as given."""
     given, _ = case("1.1.2")
-    async with speaking(given["response_headers"]["Sec-WebSocket-Protocol"], given["frames"]) as (url, offered):
+    async with speaking(given["response_headers"]["Sec-WebSocket-Protocol"], given["frames"]) as (
+        url,
+        offered,
+    ):
         taken = await first(subscribe(url, after=0), 2)
-        assert set(listed(given["request_headers"]["Sec-WebSocket-Protocol"])) <= set(listed(offered[-1]))
+        assert set(listed(given["request_headers"]["Sec-WebSocket-Protocol"])) <= set(
+            listed(offered[-1])
+        )
     messages = [element.message for element in taken]
     assert isomorphic(messages, [read("\n".join(lines), N_QUADS) for lines in given["messages"]])
     (first_node, second_node) = ({quad.subject for quad in message} for message in messages)
@@ -176,7 +224,9 @@ async def test_frames_as_given() -> None:
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.extension)
 @pytest.mark.parametrize("binary", [True, False], ids=["binary frames", "text frames"])
 async def test_frames_of_every_format(format: Format, binary: bool) -> None:
-    frames = [document if binary or format.binary else document.decode() for document in documents(format)]
+    frames = [
+        document if binary or format.binary else document.decode() for document in documents(format)
+    ]
     async with speaking(format.subprotocol, frames) as (url, _):
         taken = await first(subscribe(url.replace("http", "ws"), after=0), 4)
     assert numbers(taken) == [1, 2, 3, 4]
@@ -192,7 +242,9 @@ async def test_no_subprotocol_of_messages() -> None:
 # --- 1.1.7: binary events ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("said", ["application/x-jelly-rdf", "Application/X-Jelly-RDF", "application/x-jelly-rdf; a=b"])
+@pytest.mark.parametrize(
+    "said", ["application/x-jelly-rdf", "Application/X-Jelly-RDF", "application/x-jelly-rdf; a=b"]
+)
 async def test_no_binary_format(said: str) -> None:
     headers = {"Content-Type": "text/event-stream", "RDF-Message-Content-Type": said}
     async with answering(headers, event(b"x", 1)) as (url, _), aclosing(subscribe(url)) as elements:

@@ -51,7 +51,9 @@ def test_events(name: str) -> None:
 def test_events_byte_by_byte(name: str) -> None:
     stream, expected = STREAMS[name]
     parser = EventParser(100)
-    assert [each for byte in stream for each in parser.feed(bytes([byte]))] == [Event(*each) for each in expected]
+    assert [each for byte in stream for each in parser.feed(bytes([byte]))] == [
+        Event(*each) for each in expected
+    ]
     assert list(parser.feed(b"")) == []
 
 
@@ -63,12 +65,19 @@ def test_what_the_server_writes(documents: list[bytes], places: list[int]) -> No
     cuts = sorted({0, len(stream), *(place for place in places if place < len(stream))})
     events = [each for start, end in pairwise(cuts) for each in parser.feed(stream[start:end])]
     joined = [b"\n".join(document.removesuffix(b"\n").splitlines()) for document in documents]
-    assert events == [Event("rdf-message", str(number), data) for number, data in enumerate(joined, 1)]
+    assert events == [
+        Event("rdf-message", str(number), data) for number, data in enumerate(joined, 1)
+    ]
 
 
 @pytest.mark.parametrize(
     ("stream", "retry"),
-    [(b"retry: 20\n", 20), (b"retry: x\n", None), (b"retry: -1\n", None), (b"retry: 1" + b"0" * 20 + b"\n", None)],
+    [
+        (b"retry: 20\n", 20),
+        (b"retry: x\n", None),
+        (b"retry: -1\n", None),
+        (b"retry: 1" + b"0" * 20 + b"\n", None),
+    ],
 )
 def test_retry(stream: bytes, retry: int | None) -> None:
     parser = EventParser(100)
@@ -76,7 +85,9 @@ def test_retry(stream: bytes, retry: int | None) -> None:
     assert parser.retry == retry
 
 
-@pytest.mark.parametrize("piece", [b"x", b"data: x\n", b": x\n", b"id: x\n", b"data: " + b"x" * 300])
+@pytest.mark.parametrize(
+    "piece", [b"x", b"data: x\n", b": x\n", b"id: x\n", b"data: " + b"x" * 300]
+)
 def test_an_event_without_end_is_refused(piece: bytes) -> None:
     parser = EventParser(1000)
 

@@ -13,7 +13,13 @@ import pytest
 from construct_messages import Message, Quad, blank, iri, literal, read_log, write_log
 from construct_messages.errors import CannotWrite, SourceError, UsageError
 from construct_messages.feeds import subscribe
-from construct_messages.feeds.forwarding import FileTarget, OutputTarget, StreamTarget, Target, forward
+from construct_messages.feeds.forwarding import (
+    FileTarget,
+    OutputTarget,
+    StreamTarget,
+    Target,
+    forward,
+)
 from construct_messages.files import growing
 from construct_messages.formats import LOGS, LogType, find_log
 from construct_messages.streams import Element, StreamStore, open_store
@@ -55,7 +61,9 @@ async def test_a_log_is_continued(store: StreamStore, tmp_path: Path, type: LogT
     for count, part in enumerate((sent[:1], sent[1:2], [], sent[2:5], sent[5:]), 1):
         store.append_all("out", part)
         assert await forwarded(store, FileTarget(path, type)) == len(part)
-        read = list(read_log(path.read_bytes(), type.format.extension, messages=type.syntax.label or None))
+        read = list(
+            read_log(path.read_bytes(), type.format.extension, messages=type.syntax.label or None)
+        )
         assert isomorphic(read, sent[: [1, 2, 2, 5, 6][count - 1]])
     assert list(store.read("out")) == [], "nothing waits"
 
@@ -103,13 +111,19 @@ async def test_once_each_wherever_it_ends(
     if kind == "file":
         assert there(path) == expected
     else:
-        assert [element.message async for element in subscribe(url, after=0, follow=False)] == expected
+        assert [
+            element.message async for element in subscribe(url, after=0, follow=False)
+        ] == expected
 
 
 @pytest.mark.parametrize("type", TEXTS, ids=lambda type: f"{type.format.name}-{type.syntax.label}")
 @pytest.mark.parametrize("begun", [[], [numbered(0)]], ids=["new", "continued"])
 async def test_a_log_that_was_cut_is_continued(
-    store: StreamStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, type: LogType, begun: list[Message]
+    store: StreamStore,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    type: LogType,
+    begun: list[Message],
 ) -> None:
     """Wherever a kill ended the write: started again, also without the state, nothing of half a page is left."""
     path = tmp_path / "log"
@@ -138,14 +152,18 @@ async def test_a_log_that_was_cut_is_continued(
         assert path.read_bytes() == before + whole[0][:end]
         if end >= len(whole[0]):
             break
-        assert FileTarget(path, type).size == len(before), "another run goes on where the page began"
+        assert FileTarget(path, type).size == len(before), (
+            "another run goes on where the page began"
+        )
         assert path.read_bytes() == before
     monkeypatch.setattr(growing, "_write", append)
     assert await forwarded(store, FileTarget(path, type)) == len(sent)
     assert path.read_bytes() == before + whole[0]
     assert os.listdir(tmp_path).count("log") == 1
     assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
-    read = list(read_log(path.read_bytes(), type.format.extension, messages=type.syntax.label or None))
+    read = list(
+        read_log(path.read_bytes(), type.format.extension, messages=type.syntax.label or None)
+    )
     assert isomorphic(read, [*begun, *sent])
 
 
@@ -231,7 +249,11 @@ async def test_standard_output(store: StreamStore) -> None:
     await forwarded(store, target)
     store.append("out", numbered(2))
     await forwarded(store, target)
-    assert list(read_log(file.getvalue(), "nq", messages="rdfm")) == [numbered(1), Message(), numbered(2)]
+    assert list(read_log(file.getvalue(), "nq", messages="rdfm")) == [
+        numbered(1),
+        Message(),
+        numbered(2),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -239,12 +261,17 @@ async def test_standard_output(store: StreamStore) -> None:
     [
         (lambda folder: FileTarget(folder / "log.nq.gz", NQ), UsageError),
         (lambda folder: FileTarget(folder / "log.jelly", find_log("jelly")), UsageError),
-        (lambda folder: forwarded_to(FileTarget(folder / "none" / "log.nq", NQ), folder), CannotWrite),
+        (
+            lambda folder: forwarded_to(FileTarget(folder / "none" / "log.nq", NQ), folder),
+            CannotWrite,
+        ),
         (lambda folder: forwarded_to(FileTarget(folder, NQ), folder), CannotWrite),
     ],
     ids=["packed", "binary", "no folder", "a folder"],
 )
-async def test_refusals(tmp_path: Path, make: Callable[[Path], Awaitable[object]], error: type[Exception]) -> None:
+async def test_refusals(
+    tmp_path: Path, make: Callable[[Path], Awaitable[object]], error: type[Exception]
+) -> None:
     with pytest.raises(error):
         await make(tmp_path)
 

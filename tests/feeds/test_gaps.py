@@ -43,7 +43,8 @@ async def test_events_of_servers_that_number_otherwise() -> None:
 
 
 @pytest.mark.parametrize(
-    ("after", "said"), [("7", "elements 6 to 7 are missing between 5 and 8"), ("4", "begins behind element 4")]
+    ("after", "said"),
+    [("7", "elements 6 to 7 are missing between 5 and 8"), ("4", "begins behind element 4")],
 )
 async def test_events_that_begin_elsewhere(after: str, said: str) -> None:
     async with answering({**EVENTS, "RDF-Stream-After": after}, event(int(after) + 1)) as (url, _):
@@ -74,7 +75,10 @@ INBOX = "PREFIX ldp: <http://www.w3.org/ns/ldp#> </inbox> ldp:contains"
     "links",
     [
         {"/inbox": '</inbox?2>; rel="next"', "/inbox?2": '</inbox?3>; rel="next"'},
-        {"/inbox": '</inbox?2>; rel="prev"', "/inbox?2": '</inbox?3>; rel="previous", </inbox>; rel="next"'},
+        {
+            "/inbox": '</inbox?2>; rel="prev"',
+            "/inbox?2": '</inbox?3>; rel="previous", </inbox>; rel="next"',
+        },
         {"/inbox": '</inbox?2>; rel="prev", </inbox?3>; rel="next"'},
     ],
     ids=["from the first", "from the last", "from the middle"],
@@ -93,7 +97,8 @@ async def test_all_pages_of_an_inbox_are_read(links: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "relation", ["https://www.w3.org/ns/activitystreams#next", "http://www.w3.org/ns/hydra/core#next"]
+    "relation",
+    ["https://www.w3.org/ns/activitystreams#next", "http://www.w3.org/ns/hydra/core#next"],
 )
 async def test_pages_that_the_page_itself_names(relation: str) -> None:
     async with site("text/turtle") as where:
@@ -115,7 +120,9 @@ async def test_a_list_that_is_shorter_than_it_says() -> None:
 
 @pytest.mark.parametrize("via", ["sse", "websocket", "pull"])
 @pytest.mark.parametrize("again", [False, True], ids=["reconnected", "from a checkpoint"])
-async def test_another_stream_of_the_same_name(served: StreamsServer, via: Any, again: bool) -> None:
+async def test_another_stream_of_the_same_name(
+    served: StreamsServer, via: Any, again: bool
+) -> None:
     """It was created while nobody was connected, and has got further than the one that was deleted."""
     url = f"{served.url}/streams/a"
     await served.publish(numbered(number) for number in range(1, 4))
@@ -131,5 +138,7 @@ async def test_another_stream_of_the_same_name(served: StreamsServer, via: Any, 
         subscription = subscribe(url, via=via, checkpoint=checkpoint, **FAST)
     with pytest.raises(SourceError) as raised:
         await anext(subscription)
-    assert raised.value.status in (404, 410), "a socket is closed with 4404 where the server notices first"
+    assert raised.value.status in (404, 410), (
+        "a socket is closed with 4404 where the server notices first"
+    )
     await subscription.aclose()

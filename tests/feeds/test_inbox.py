@@ -20,16 +20,28 @@ ACTIVITY = """{"@context": "https://www.w3.org/ns/activitystreams", "id": "urn:n
 
 
 def subjects(elements: list[Element]) -> list[str]:
-    return ["".join(sorted({quad.subject[5:-1] for quad in element.message})) for element in elements]
+    return [
+        "".join(sorted({quad.subject[5:-1] for quad in element.message})) for element in elements
+    ]
 
 
 def inbox(where: Site, *names: int) -> None:
     """An inbox with notifications: Activity Streams in JSON-LD, whose context is named."""
     listed = ", ".join(f"</inbox/{name}>" for name in names)
-    where.page("/inbox", "" if not names else f"PREFIX ldp: <http://www.w3.org/ns/ldp#> <> ldp:contains {listed} .")
-    where.pages["/"], where.headers["/"] = "", {"Link": '</inbox>; rel="http://www.w3.org/ns/ldp#inbox"'}
+    where.page(
+        "/inbox",
+        "" if not names else f"PREFIX ldp: <http://www.w3.org/ns/ldp#> <> ldp:contains {listed} .",
+    )
+    where.pages["/"], where.headers["/"] = (
+        "",
+        {"Link": '</inbox>; rel="http://www.w3.org/ns/ldp#inbox"'},
+    )
     for name in names:
-        where.page(f"/inbox/{name}", "", Content_Type='application/ld+json; profile="https://www.w3.org/ns/x"')
+        where.page(
+            f"/inbox/{name}",
+            "",
+            Content_Type='application/ld+json; profile="https://www.w3.org/ns/x"',
+        )
         where.pages[f"/inbox/{name}"] = ACTIVITY % name
 
 
@@ -71,8 +83,13 @@ async def test_pages_of_the_list() -> None:
     async with site() as where:
         inbox(where, 1, 2)
         where.headers["/inbox"] = {"Link": '</inbox?2>; rel="next"'}
-        where.page("/inbox?2", "</inbox> <http://www.w3.org/ns/ldp#contains> </inbox/3>, </inbox/1> .")
-        where.pages["/inbox/3"], where.headers["/inbox/3"] = ACTIVITY % 3, {"Content-Type": "application/ld+json"}
+        where.page(
+            "/inbox?2", "</inbox> <http://www.w3.org/ns/ldp#contains> </inbox/3>, </inbox/1> ."
+        )
+        where.pages["/inbox/3"], where.headers["/inbox/3"] = (
+            ACTIVITY % 3,
+            {"Content-Type": "application/ld+json"},
+        )
         where.headers["/inbox?2"] = {"Link": '</inbox>; rel="next"'}  # a loop
         assert sorted(subjects(await all_of(where.url + "/inbox"))) == ["n1", "n2", "n3"]
         assert subjects(await all_of(where.url + "/inbox", last=1)) == ["n3"]
@@ -93,7 +110,12 @@ async def test_json_whose_context_is_in_a_header() -> None:
 @pytest.mark.parametrize(
     ("headers", "body", "error", "said"),
     [
-        ({"Content-Type": "application/ld+json"}, '{"@context": "urn:none", "p": 1}', LogError, "urn:none"),
+        (
+            {"Content-Type": "application/ld+json"},
+            '{"@context": "urn:none", "p": 1}',
+            LogError,
+            "urn:none",
+        ),
         ({"Content-Type": "application/ld+json"}, "{", LogError, "/inbox/1"),
         ({"Content-Type": "text/html"}, "<html>", SourceError, "not read"),
     ],
@@ -133,5 +155,7 @@ async def test_what_cannot_be_asked_for(where: dict[str, Any]) -> None:
 async def test_an_inbox_of_a_server_of_this_package(served: Any) -> None:
     """By its description; what it lists are elements."""
     await served.publish([Message(), Message()])
-    async with aclosing(subscribe(f"{served.url}/streams/a", via="inbox", follow=False, **FAST)) as elements:
+    async with aclosing(
+        subscribe(f"{served.url}/streams/a", via="inbox", follow=False, **FAST)
+    ) as elements:
         assert [element.sequence async for element in elements] == [1, 2]

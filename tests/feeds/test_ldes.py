@@ -15,7 +15,18 @@ from construct_messages.errors import SourceError
 from construct_messages.feeds import Checkpoint, Subscription, subscribe
 from construct_messages.streams.element import Element
 from construct_messages.terms import Term
-from tests.support.http.ldes import EX, FAST, FORMATS, all_of, members, numbers, pages, relation, site, time_of
+from tests.support.http.ldes import (
+    EX,
+    FAST,
+    FORMATS,
+    all_of,
+    members,
+    numbers,
+    pages,
+    relation,
+    site,
+    time_of,
+)
 from tests.support.http.streams import StreamsServer
 from tests.support.logs.kinds import isomorphic
 from tests.support.streams import numbered
@@ -50,7 +61,10 @@ MIXED = [
     numbered(1),
     Message(),
     Message(
-        [Quad(Term("_:b"), iri("urn:p"), Term("_:c")), Quad(iri("urn:s"), iri("urn:p"), Term("_:b"), iri("urn:g"))]
+        [
+            Quad(Term("_:b"), iri("urn:p"), Term("_:c")),
+            Quad(iri("urn:s"), iri("urn:p"), Term("_:b"), iri("urn:g")),
+        ]
     ),
     Message([Quad(iri("urn:s"), iri("https://w3id.org/tree#member"), iri("urn:m"))]),
     Message([Quad(iri("urn:s"), iri("urn:p"), literal("\r\n\u2028é😀"), Term("_:g"))]),
@@ -62,7 +76,9 @@ async def test_messages_come_back(served: StreamsServer, path: str) -> None:
     await served.publish(MIXED)
     elements = await all_of(f"{served.url}/streams/a{path}")
     assert [element.sequence for element in elements] == [1, 2, 3, 4, 5]
-    assert all(isomorphic([element.message], [sent]) for element, sent in zip(elements, MIXED, strict=True))
+    assert all(
+        isomorphic([element.message], [sent]) for element, sent in zip(elements, MIXED, strict=True)
+    )
     assert {element.stream for element in elements} == {f"{served.url}/streams/a/ldes#stream"}
     stored = await served.ask("GET", "/streams/a/output?after=0", Accept="application/ld+json")
     times = [each["prov:generatedAtTime"]["@value"] for each in stored.json["@graph"]]
@@ -77,9 +93,16 @@ async def test_by_the_description_of_a_stream(served: StreamsServer) -> None:
 
 @pytest.mark.parametrize(
     ("where", "expected"),
-    [({"after": 3}, [4, 5]), ({"last": 2}, [4, 5]), ({"last": 0}, []), ({"last": 9}, [1, 2, 3, 4, 5])],
+    [
+        ({"after": 3}, [4, 5]),
+        ({"last": 2}, [4, 5]),
+        ({"last": 0}, []),
+        ({"last": 9}, [1, 2, 3, 4, 5]),
+    ],
 )
-async def test_where_it_begins(served: StreamsServer, where: dict[str, Any], expected: list[int]) -> None:
+async def test_where_it_begins(
+    served: StreamsServer, where: dict[str, Any], expected: list[int]
+) -> None:
     for number in range(1, 6):
         await served.publish([numbered(number)])
     elements = await all_of(f"{served.url}/streams/a/ldes", **where)
@@ -98,7 +121,9 @@ async def test_following_over_pages(small_pages: StreamsServer) -> None:
         await small_pages.publish([numbered(number)])
     await following.until(45)
     await following.stop()
-    assert [(each.sequence, each.message) for each in following.elements] == [(n, numbered(n)) for n in range(1, 46)]
+    assert [(each.sequence, each.message) for each in following.elements] == [
+        (n, numbered(n)) for n in range(1, 46)
+    ]
 
 
 async def test_going_on(small_pages: StreamsServer) -> None:
@@ -138,7 +163,9 @@ async def test_five_formats(media_type: str, path: str) -> None:
         assert numbers(elements) == [1, 2, 3, 4, 5, 6]
         assert [each.sequence for each in elements] == [1, 2, 3, 4, 5, 6]
         assert [each.time.minute for each in elements] == [1, 2, 3, 4, 5, 6]
-        assert all(len(each.message) == 4 for each in elements), "with the blank node, and nothing of the page"
+        assert all(len(each.message) == 4 for each in elements), (
+            "with the blank node, and nothing of the page"
+        )
         assert all(len(list(each.message)) == 4 for each in elements)
 
 
@@ -184,10 +211,14 @@ async def test_the_profile() -> None:
 _:r <https://w3id.org/tree#node> <http://127.0.0.2/> .
 """
         where.media_type = where.media_type.partition(";")[0]
-        where.headers["/"] = {"Content-Type": 'application/n-quads; profile="https://w3id.org/tree/profile"'}
+        where.headers["/"] = {
+            "Content-Type": 'application/n-quads; profile="https://w3id.org/tree/profile"'
+        }
         where.serialized = lambda page, _: page.encode()  # type: ignore[method-assign]
         first, second = await all_of(where.url + "/")
-        assert (len(first.message), len(second.message)) == (2, 5), "what members say is no hypermedia"
+        assert (len(first.message), len(second.message)) == (2, 5), (
+            "what members say is no hypermedia"
+        )
 
 
 async def test_times_on_both_sides_of_bounds() -> None:
@@ -228,7 +259,8 @@ async def test_bounds_without_a_datatype() -> None:
 async def test_a_path_of_several_steps() -> None:
     async with site() as where:
         said = "".join(
-            f"</#s> tree:member ex:m{n} . ex:m{n} ex:a [ ex:b {10 - n} ] ; ex:number {n} . " for n in (1, 2, 3)
+            f"</#s> tree:member ex:m{n} . ex:m{n} ex:a [ ex:b {10 - n} ] ; ex:number {n} . "
+            for n in (1, 2, 3)
         )
         where.page("/", f"</#s> ldes:sequencePath ( ex:a ex:b ) ; tree:view <> . {said}")
         assert numbers(await all_of(where.url + "/")) == [3, 2, 1]
@@ -264,7 +296,12 @@ async def test_what_is_asked_again(ordered: bool) -> None:
 async def test_a_page_that_grows_while_others_are_read() -> None:
     """The later page has a member that is later than one which the earlier page gets after it was read."""
     async with site() as where:
-        where.page("/", "</#stream> ldes:timestampPath dct:created ; tree:view <> . " + relation("/a") + relation("/b"))
+        where.page(
+            "/",
+            "</#stream> ldes:timestampPath dct:created ; tree:view <> . "
+            + relation("/a")
+            + relation("/b"),
+        )
         where.page("/a", members(1))
         where.page("/b", members(2))
 
@@ -295,7 +332,13 @@ async def test_pages_that_are_merged() -> None:
 
 @pytest.mark.parametrize(
     ("said", "seconds"),
-    [('"PT1H"^^xsd:duration', 3600), ("60", 60), ('"P1DT0.5S"^^xsd:duration', 86400.5), ('"soon"', 0.01), ("0", 0.01)],
+    [
+        ('"PT1H"^^xsd:duration', 3600),
+        ("60", 60),
+        ('"P1DT0.5S"^^xsd:duration', 86400.5),
+        ('"soon"', 0.01),
+        ("0", 0.01),
+    ],
 )
 async def test_polling_interval(monkeypatch: pytest.MonkeyPatch, said: str, seconds: float) -> None:
     """A stream may say how long to wait, if that is longer than the client would."""
@@ -309,7 +352,9 @@ async def test_polling_interval(monkeypatch: pytest.MonkeyPatch, said: str, seco
         pages(where)
         where.pages["/"] = f"{where.pages['/']} </#stream> ldes:pollingInterval {said} ."
         with monkeypatch.context() as patched:
-            patched.setattr("construct_messages.feeds.collections.ldes.asyncio", SimpleNamespace(sleep=sleep))
+            patched.setattr(
+                "construct_messages.feeds.collections.ldes.asyncio", SimpleNamespace(sleep=sleep)
+            )
             following = Following(subscribe(where.url + "/", after=0, **FAST))
             await eventually(lambda: pauses)
             await following.stop()

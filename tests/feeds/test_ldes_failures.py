@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from construct_messages.errors import ConstructMessagesError, LimitExceeded, LogError, SourceError, UsageError
+from construct_messages.errors import (
+    ConstructMessagesError,
+    LimitExceeded,
+    LogError,
+    SourceError,
+    UsageError,
+)
 from construct_messages.feeds import subscribe
 from tests.support.http.ldes import FAST, all_of, members, numbers, pages, relation, site, time_of
 
@@ -45,7 +51,10 @@ async def test_other_origins() -> None:
     """Pages and redirects lead to the same origin, unless another one is allowed; the token goes to the first only."""
     async with site() as where, site() as other:
         pages(where)
-        where.page("/", f"</#stream> ldes:timestampPath dct:created ; tree:view <> . {relation(other.url + '/c')}")
+        where.page(
+            "/",
+            f"</#stream> ldes:timestampPath dct:created ; tree:view <> . {relation(other.url + '/c')}",
+        )
         other.page("/c", members(1).replace("</#", f"<{where.url}/#"))
         with pytest.raises(SourceError, match="another origin"):
             await all_of(where.url + "/")
@@ -76,7 +85,9 @@ async def test_other_origins() -> None:
 async def test_hostile_relations(target: str) -> None:
     async with site() as where:
         where.page("/", f"</#stream> tree:view <> . {relation(target)}")
-        with pytest.raises((SourceError, UsageError), match=r"another origin|malformed|credentials"):
+        with pytest.raises(
+            (SourceError, UsageError), match=r"another origin|malformed|credentials"
+        ):
             await all_of(where.url + "/")
         assert set(where.asked) == {"/"}
 
@@ -102,7 +113,9 @@ VIEW = "</#s> ldes:timestampPath dct:created ; tree:view <> . "
     ],
     ids=str,
 )
-async def test_pages_that_are_none(body: str, error: type[ConstructMessagesError], said: str) -> None:
+async def test_pages_that_are_none(
+    body: str, error: type[ConstructMessagesError], said: str
+) -> None:
     async with site() as where:
         where.page("/", body)
         where.page("/broken", "ex:s ex:p")
@@ -113,7 +126,9 @@ async def test_pages_that_are_none(body: str, error: type[ConstructMessagesError
         assert said in "\n".join((str(raised.value), *getattr(raised.value, "__notes__", ())))
 
 
-@pytest.mark.parametrize(("kind", "number"), [("GreaterThan", 3), ("LessThanOrEqualTo", 1), ("EqualTo", 1)])
+@pytest.mark.parametrize(
+    ("kind", "number"), [("GreaterThan", 3), ("LessThanOrEqualTo", 1), ("EqualTo", 1)]
+)
 async def test_relations_that_lie(kind: str, number: int) -> None:
     """A member out of bounds might have been given before one that is earlier, or be left out for ever."""
     async with site() as where:
@@ -157,7 +172,9 @@ async def test_many_relations() -> None:
         where.page(
             "/",
             "</#stream> ldes:timestampPath dct:created ; tree:view <> . "
-            + "".join(relation("/a", "GreaterThan", time_of(number % 2)) for number in range(10_000)),
+            + "".join(
+                relation("/a", "GreaterThan", time_of(number % 2)) for number in range(10_000)
+            ),
         )
         where.page("/a", members(1) + relation("/") + relation("/a"))
         assert numbers(await all_of(where.url + "/")) == [1]

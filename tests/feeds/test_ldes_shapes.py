@@ -45,9 +45,18 @@ def streams(draw: st.DrawFn) -> tuple[list[int], list[Leaf]]:
     places = [draw(st.sets(st.integers(0, count - 1), min_size=1, max_size=2)) for _ in times]
     leaves = []
     for page in range(count):
-        members = draw(st.permutations([number for number, each in enumerate(places) if page in each]))
+        members = draw(
+            st.permutations([number for number, each in enumerate(places) if page in each])
+        )
         parents = draw(st.sets(st.integers(0, page), min_size=1, max_size=2))
-        leaves.append(Leaf(parents, members, draw(st.lists(st.sampled_from(BOUNDS), max_size=2)), draw(st.booleans())))
+        leaves.append(
+            Leaf(
+                parents,
+                members,
+                draw(st.lists(st.sampled_from(BOUNDS), max_size=2)),
+                draw(st.booleans()),
+            )
+        )
     return times, leaves
 
 
@@ -75,8 +84,15 @@ def relations(page: int, times: list[int], leaves: list[Leaf], loop: bool) -> st
 
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
-@given(drawn=streams(), ordered=st.booleans(), loop=st.booleans(), cuts=st.lists(st.integers(1, 6), max_size=3))
-def test_any_shape(drawn: tuple[list[int], list[Leaf]], ordered: bool, loop: bool, cuts: list[int]) -> None:
+@given(
+    drawn=streams(),
+    ordered=st.booleans(),
+    loop=st.booleans(),
+    cuts=st.lists(st.integers(1, 6), max_size=3),
+)
+def test_any_shape(
+    drawn: tuple[list[int], list[Leaf]], ordered: bool, loop: bool, cuts: list[int]
+) -> None:
     """Also where the reader is closed behind some members, and another one goes on from its checkpoint."""
     times, leaves = drawn
     found: list[int] = []
@@ -90,7 +106,9 @@ def test_any_shape(drawn: tuple[list[int], list[Leaf]], ordered: bool, loop: boo
                 for number in leaf.members:
                     said += f"</#s> tree:member ex:m{number} . ex:m{number} ex:number {number} ; "
                     said += f"dct:created {time_of(times[number])} . "
-                where.page(f"/{page}", said + ("<> ldes:immutable true ." if leaf.immutable else ""))
+                where.page(
+                    f"/{page}", said + ("<> ldes:immutable true ." if leaf.immutable else "")
+                )
             options: dict[str, Any] = {"after": 0}
             for cut in [*cuts, len(times) + 1]:
                 subscription = subscribe(f"{where.url}/", follow=False, **FAST, **options)

@@ -41,7 +41,9 @@ async def test_publish(served: StreamsServer, batch: int, endpoint: str) -> None
 
 
 @pytest.mark.parametrize("batch", [1, 1000])
-async def test_a_label_means_the_same_node_in_all_messages(served: StreamsServer, batch: int) -> None:
+async def test_a_label_means_the_same_node_in_all_messages(
+    served: StreamsServer, batch: int
+) -> None:
     """And another one than in another log."""
     url = f"{served.url}/streams/a"
     message = Message([Quad(blank("b"), iri("urn:p"), literal("x"))])
@@ -68,7 +70,8 @@ async def test_what_waits_is_sent(served: StreamsServer) -> None:
 
     publishing = asyncio.create_task(publish(slowly(), f"{served.url}/streams/a"))
     (first, second) = [
-        each async for each in _take(subscribe(f"{served.url}/streams/a", after=0, poll_seconds=0.01), 2)
+        each
+        async for each in _take(subscribe(f"{served.url}/streams/a", after=0, poll_seconds=0.01), 2)
     ]
     assert (first, second) == (numbered(1), numbered(2))
     more.set()
@@ -119,7 +122,9 @@ async def test_a_server_that_stops_and_starts(tmp_path: Path) -> None:
         async with serving_streams(tmp_path / "streams.db") as server:
             between.target = server.url
             await server.ask("PUT", "/streams/a")
-            publishing = asyncio.create_task(publish(counted(), f"{between.url}/streams/a", batch=1, retries=8))
+            publishing = asyncio.create_task(
+                publish(counted(), f"{between.url}/streams/a", batch=1, retries=8)
+            )
             await eventually(lambda: came > 50)
         async with serving_streams(tmp_path / "streams.db") as server:
             between.target = server.url
@@ -155,21 +160,32 @@ async def test_a_state(served: StreamsServer, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arrived", [False, True], ids=["it was lost", "it arrived"])
-async def test_a_batch_that_was_under_way(served: StreamsServer, tmp_path: Path, arrived: bool) -> None:
+async def test_a_batch_that_was_under_way(
+    served: StreamsServer, tmp_path: Path, arrived: bool
+) -> None:
     """It is sent again as it was, whatever `batch` is now: if it arrived, it is not appended again."""
     url, state = f"{served.url}/streams/a", tmp_path / "state"
     sent = [numbered(number) for number in range(1, 11)]
     await publish(sent[:3], url, key="k", batch=3)
     if arrived:
-        (tmp_path / "other").write_text(json.dumps({"url": url, "key": "k", "acknowledged": 3, "in_flight": 0}))
+        (tmp_path / "other").write_text(
+            json.dumps({"url": url, "key": "k", "acknowledged": 3, "in_flight": 0})
+        )
         await publish(sent[:7], url, state=tmp_path / "other")
     state.write_text(json.dumps({"url": url, "key": "k", "acknowledged": 3, "in_flight": 4}))
     assert await publish(sent, url, state=state, batch=2) == 10
     assert await there(url) == sent
-    assert json.loads(state.read_text()) == {"url": url, "key": "k", "acknowledged": 10, "in_flight": 0}
+    assert json.loads(state.read_text()) == {
+        "url": url,
+        "key": "k",
+        "acknowledged": 10,
+        "in_flight": 0,
+    }
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", "x", '{"url": 1, "key": "k"}', '{"url": "u", "key": "k", "z": 1}'])
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", "x", '{"url": 1, "key": "k"}', '{"url": "u", "key": "k", "z": 1}']
+)
 async def test_what_is_no_state(tmp_path: Path, text: str) -> None:
     (tmp_path / "state").write_text(text)
     with pytest.raises(UsageError, match="is no state"):

@@ -13,7 +13,13 @@ from typing import Any
 import pytest
 
 from construct_messages import Message, blank, iri, literal
-from construct_messages.errors import ConstructMessagesError, LimitExceeded, LogError, SourceError, UsageError
+from construct_messages.errors import (
+    ConstructMessagesError,
+    LimitExceeded,
+    LogError,
+    SourceError,
+    UsageError,
+)
 from construct_messages.feeds import Subscription, subscribe
 from construct_messages.message import Quad
 from construct_messages.streams.element import Element
@@ -30,7 +36,11 @@ FAST = {"retries": 20, "poll_seconds": 0.01}
 
 @pytest.mark.parametrize("via", VIAS)
 async def test_history_and_then_what_comes(served: StreamsServer, via: Any) -> None:
-    sent = [numbered(1), Message(), Message([Quad(blank("b"), iri("urn:p"), literal("\r\n\u2028é😀"), iri("urn:g"))])]
+    sent = [
+        numbered(1),
+        Message(),
+        Message([Quad(blank("b"), iri("urn:p"), literal("\r\n\u2028é😀"), iri("urn:g"))]),
+    ]
     await served.publish(sent[:2])
     url = f"{served.url}/streams/a"
     taking = asyncio.create_task(first(subscribe(url, after=0, via=via, **FAST), 4))
@@ -61,7 +71,9 @@ async def test_where_a_follower_begins(
     got: list[int] = []
 
     async def follow() -> None:
-        async with aclosing(subscribe(f"{served.url}/streams/a", via=via, **where, **FAST)) as elements:
+        async with aclosing(
+            subscribe(f"{served.url}/streams/a", via=via, **where, **FAST)
+        ) as elements:
             async for element in elements:
                 got.append(element.sequence)
                 if element.sequence == 6:
@@ -89,9 +101,13 @@ async def test_since(served: StreamsServer, via: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "expected"), [({}, [1, 2, 3]), ({"last": 2}, [2, 3]), ({"after": 2}, [3]), ({"after": 3}, [])], ids=str
+    ("where", "expected"),
+    [({}, [1, 2, 3]), ({"last": 2}, [2, 3]), ({"after": 2}, [3]), ({"after": 3}, [])],
+    ids=str,
 )
-async def test_what_is_there(served: StreamsServer, where: dict[str, Any], expected: list[int]) -> None:
+async def test_what_is_there(
+    served: StreamsServer, where: dict[str, Any], expected: list[int]
+) -> None:
     await served.publish([numbered(number) for number in range(1, 4)])
     for url in (f"{served.url}/streams/a", f"{served.url}/streams/a/output"):
         assert [each.sequence async for each in subscribe(url, follow=False, **where)] == expected
@@ -121,19 +137,27 @@ async def test_connections_that_are_cut(served: StreamsServer, via: Any, seed: i
     """Anywhere: in a header, an event, a frame, a line. Nothing is lost, and nothing comes twice."""
     await served.publish([numbered(number) for number in range(1, 101)])
     random = Random(seed)
-    cuts = 2 if via == "ldes" else 6  # each is followed by a longer pause, unless a message came between
+    cuts = (
+        2 if via == "ldes" else 6
+    )  # each is followed by a longer pause, unless a message came between
     async with relay([random.randrange(1, 8000) for _ in range(cuts)]) as between:
         between.target = served.url
-        taking = asyncio.create_task(first(subscribe(f"{between.url}/streams/a", after=0, via=via, **FAST), 200))
+        taking = asyncio.create_task(
+            first(subscribe(f"{between.url}/streams/a", after=0, via=via, **FAST), 200)
+        )
         for number in range(101, 201):
             await served.publish([numbered(number)])
         taken = await taking
-    assert [(each.sequence, each.message) for each in taken] == [(n, numbered(n)) for n in range(1, 201)]
+    assert [(each.sequence, each.message) for each in taken] == [
+        (n, numbered(n)) for n in range(1, 201)
+    ]
 
 
 @pytest.mark.parametrize("via", [*VIAS, "ldes"])
 @pytest.mark.slow
-async def test_servers_that_stop_and_start(tmp_path: Path, via: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_servers_that_stop_and_start(
+    tmp_path: Path, via: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("construct_messages.server.streams.push._RETRY_MILLISECONDS", 1)
     got: list[Element] = []
 
@@ -164,7 +188,9 @@ async def test_servers_that_stop_and_start(tmp_path: Path, via: Any, monkeypatch
             await eventually(lambda: len(got) == 30)
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
-    assert [(each.sequence, each.message) for each in got] == [(n, numbered(n)) for n in range(2, 32)]
+    assert [(each.sequence, each.message) for each in got] == [
+        (n, numbered(n)) for n in range(2, 32)
+    ]
 
 
 # --- what ends a subscription -----------------------------------------------------------------------------------------
@@ -197,7 +223,9 @@ async def test_messages_that_are_too_large(served: StreamsServer, via: Any, size
     await served.publish([numbered(1), numbered(2, size=size)])
     elements = subscribe(f"{served.url}/streams/a", after=0, via=via, message_bytes=1000, **FAST)
     assert (await anext(elements)).sequence == 1
-    with pytest.raises((LimitExceeded, SourceError), match=r"more than|larger|too large|longer|1009"):
+    with pytest.raises(
+        (LimitExceeded, SourceError), match=r"more than|larger|too large|longer|1009"
+    ):
         await anext(elements)
 
 
@@ -237,8 +265,18 @@ EVENTS = {"Content-Type": "text/event-stream", "RDF-Message-Content-Type": "appl
         ({"RDF-Message-Content-Type": "text/html"}, b"", SourceError, "which is not read"),
         ({"Content-Type": "text/html"}, b"<html>", SourceError, "describes no stream"),
         ({"Content-Type": "application/ld+json"}, b"{", SourceError, "describes no stream"),
-        ({"Content-Type": "application/ld+json"}, b'{"push": "http://example.org/"}', SourceError, "another origin"),
-        ({"Content-Type": "application/ld+json"}, b'{"push": "file:///etc/passwd"}', UsageError, "malformed"),
+        (
+            {"Content-Type": "application/ld+json"},
+            b'{"push": "http://example.org/"}',
+            SourceError,
+            "another origin",
+        ),
+        (
+            {"Content-Type": "application/ld+json"},
+            b'{"push": "file:///etc/passwd"}',
+            UsageError,
+            "malformed",
+        ),
         ({}, b"event: rdf-message\nid: 7\ndata: <urn:s>\n\n", LogError, "message 7: "),
         ({}, b"event: rdf-message\nid: 7\ndata: \xff\n\n", LogError, "message 7: "),
         (
@@ -289,12 +327,21 @@ async def test_a_server_that_says_why_no_more_can_come() -> None:
         with pytest.raises(SourceError, match="ended with an error: no named graphs:") as raised:
             await anext(elements)
         assert "ask for" in str(raised.value)
-        assert "\x1b" not in str(raised.value), "what a server says does not reach a terminal as it is"
+        assert "\x1b" not in str(raised.value), (
+            "what a server says does not reach a terminal as it is"
+        )
         assert len(requests) == asked
 
 
 @pytest.mark.parametrize(
-    "url", ["http://me:secret@127.0.0.1/", "ftp://127.0.0.1/", "streams.db", "http://[", "http://127.0.0.1:x/"]
+    "url",
+    [
+        "http://me:secret@127.0.0.1/",
+        "ftp://127.0.0.1/",
+        "streams.db",
+        "http://[",
+        "http://127.0.0.1:x/",
+    ],
 )
 async def test_urls_that_are_none(url: str) -> None:
     with pytest.raises(UsageError) as raised:

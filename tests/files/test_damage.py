@@ -54,12 +54,16 @@ def flipped(data: bytes) -> Iterator[tuple[str, bytes]]:
 @by_packing
 @pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
 @pytest.mark.parametrize("members", [1, 2], ids=["one member", "appended"])
-def test_no_bit_changes_the_content(extension: str, content: bytes, members: int, tmp_path: Path) -> None:
+def test_no_bit_changes_the_content(
+    extension: str, content: bytes, members: int, tmp_path: Path
+) -> None:
     """Also of a file that another was appended to, as `cat` does."""
     packed = packed_by_us(extension, content, tmp_path) * members
     assert unpacked(extension, packed) == content * members
     altered = [
-        what for what, damaged in flipped(packed) if unpacked(extension, damaged) not in (None, content * members)
+        what
+        for what, damaged in flipped(packed)
+        if unpacked(extension, damaged) not in (None, content * members)
     ]
     assert altered == []
 
@@ -67,7 +71,9 @@ def test_no_bit_changes_the_content(extension: str, content: bytes, members: int
 @by_packing
 def test_every_cut_is_an_error(extension: str, tmp_path: Path) -> None:
     packed = packed_by_us(extension, CONTENTS["lines"], tmp_path)
-    assert [end for end in range(len(packed)) if unpacked(extension, packed[:end]) is not None] == []
+    assert [
+        end for end in range(len(packed)) if unpacked(extension, packed[:end]) is not None
+    ] == []
 
 
 def test_a_frame_of_zstandard_has_a_checksum(tmp_path: Path) -> None:
@@ -86,7 +92,11 @@ def test_no_bit_changes_a_body(coding: str) -> None:
     body = coder.code(content[:500]) + coder.code(content[500:]) + coder.finish()
     extension = {"gzip": ".gz", "zstd": ".zst"}[coding]
     assert unpacked(extension, body) == content
-    assert [what for what, damaged in flipped(body) if unpacked(extension, damaged) not in (None, content)] == []
+    assert [
+        what
+        for what, damaged in flipped(body)
+        if unpacked(extension, damaged) not in (None, content)
+    ] == []
 
 
 def test_gzip_of_others_is_checked() -> None:

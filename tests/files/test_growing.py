@@ -52,7 +52,9 @@ def files(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("again", [b"two\n", b"three\n"], ids=["the same part", "another part"])
 @pytest.mark.parametrize("left", [b"", b"t", b"two", b"tw\0\0", bytes(4), bytes(2)])
-def test_a_part_of_a_part_is_cut_off(log: Path, left: bytes, again: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_of_a_part_is_cut_off(
+    log: Path, left: bytes, again: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Zeros in place of what was written are what a power failure leaves."""
     begin(log, b"two\n", monkeypatch)
     with log.open("ab") as file:
@@ -102,7 +104,9 @@ def test_not_as_it_was_left(log: Path, found: bytes) -> None:
     assert log.read_bytes() == found
 
 
-def test_another_program_wrote_behind_a_part_of_a_part(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_program_wrote_behind_a_part_of_a_part(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     begin(log, b"two\n", monkeypatch)
     with log.open("ab") as file:
         file.write(b"tw of another\n")

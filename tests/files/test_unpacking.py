@@ -13,7 +13,14 @@ import pytest
 import zstandard
 
 from construct_messages.files.compression import COMPRESSIONS
-from construct_messages.files.unpacking import MAGIC, PIECE_BYTES, UnpackedFile, Unpacker, packing_of, unpack_errors
+from construct_messages.files.unpacking import (
+    MAGIC,
+    PIECE_BYTES,
+    UnpackedFile,
+    Unpacker,
+    packing_of,
+    unpack_errors,
+)
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,
@@ -77,7 +84,11 @@ def test_damaged(extension: str) -> None:
 @by_packing
 def test_what_stands_behind_is_no_content(extension: str) -> None:
     with pytest.raises(unpack_errors()):
-        list(unpacked(extension, PACKERS[extension](b"content") + b"something else that is not packed"))
+        list(
+            unpacked(
+                extension, PACKERS[extension](b"content") + b"something else that is not packed"
+            )
+        )
 
 
 @by_packing
@@ -93,7 +104,10 @@ def test_a_bomb_comes_out_in_pieces(extension: str) -> None:
     ("head", "packing"),
     [
         # not named by its bytes: gzip's tell the time
-        *(pytest.param(packer(b"x"), extension, id=f"packed{extension}") for extension, packer in PACKERS.items()),
+        *(
+            pytest.param(packer(b"x"), extension, id=f"packed{extension}")
+            for extension, packer in PACKERS.items()
+        ),
         (b"", None),
         (b"B", None),
         (b"BZ", None),

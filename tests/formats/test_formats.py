@@ -72,7 +72,10 @@ REFUSED = {
     "text/turtle; version=rdfm": ("version=rdfm", "messages=rdfm"),
     "text/turtle; messages=1.2-messages": ("messages=1.2-messages", "version=1.2-messages"),
     "text/turtle; messages=rdfm; version=2.0": ("messages=rdfm; version=2.0", "1.2-basic or 1.1"),
-    "text/turtle; messages=rdfm; version=9-messages": ("version=9-messages", "version=1.1-messages"),
+    "text/turtle; messages=rdfm; version=9-messages": (
+        "version=9-messages",
+        "version=1.1-messages",
+    ),
     "text/turtle; messages=1.2": ("messages=1.2", "version=1.2-messages"),
     "text/turtle; charset=latin1": ("charset=latin1", "UTF-8"),
     "text/turtle; q=0.3": ("q in", "version=…"),
@@ -80,9 +83,15 @@ REFUSED = {
     'text/turtle; version="1.2': ("malformed", "messages=rdfm"),
     "text/turtle; version=1.2; version=1.1-messages": ("malformed", "messages=rdfm"),
     # Jelly has triple terms, so a log in it does not keep to a version that has none
-    "application/x-jelly-rdf; version=1.2-basic-messages": ("than version=1.2-basic-messages", "application/n-quads"),
+    "application/x-jelly-rdf; version=1.2-basic-messages": (
+        "than version=1.2-basic-messages",
+        "application/n-quads",
+    ),
     "application/x-jelly-rdf; version=1.1": ("a Jelly log may hold more", "leave the version out"),
-    "application/x-jelly-rdf; messages=rdfm; version=1.1": ("than version=1.1 allows", "leave the version out"),
+    "application/x-jelly-rdf; messages=rdfm; version=1.1": (
+        "than version=1.1 allows",
+        "leave the version out",
+    ),
     "application/x-jelly-rdf; messages=foo": ("messages=foo in", "messages=rdfm"),
     "application/x-jelly-rdf; version=9-messages": ("version=9-messages", "version=1.2-messages"),
     "application/rdfm+xml; level=1": ("level in", "messages=rdfm"),
@@ -116,7 +125,9 @@ def test_what_a_log_is_written_in() -> None:
     assert find_log("text/turtle; version=1.1-messages", "rdfm")[1].label == "1.1-messages"
     assert find_log("jelly") == (JELLY, JELLY.own)
     for messages in ("rdfm", "1.2-messages"):
-        with pytest.raises(UsageError, match=f"Jelly delimits messages by itself: messages={messages}"):
+        with pytest.raises(
+            UsageError, match=f"Jelly delimits messages by itself: messages={messages}"
+        ):
             find_log("jelly", messages)
     with pytest.raises(UsageError, match="unknown message syntax 'foo'"):
         find_log("jelly", "foo")
@@ -163,15 +174,35 @@ def test_format_of_file(name: str, extension: str | None) -> None:
 
 def test_default_format() -> None:
     assert [default_format(name) for name in ("a.jelly", "a.b/c", None)] == ["jelly", "nq", "nq"]
-    assert [default_format(name, TRIG) for name in ("a.jelly", "a", "a.gz", None)] == ["jelly", "trig", "trig", "trig"]
+    assert [default_format(name, TRIG) for name in ("a.jelly", "a", "a.gz", None)] == [
+        "jelly",
+        "trig",
+        "trig",
+        "trig",
+    ]
 
 
 @pytest.mark.parametrize(
     "name",
-    ["a.rdf", "a.jsonld", "a.n3", "a.xml", "a.nq.zip", "a.turtle", "a.nq.lz4", "a.rdf.gz", "a.nq.gz.gz", "a.nq.part"],
+    [
+        "a.rdf",
+        "a.jsonld",
+        "a.n3",
+        "a.xml",
+        "a.nq.zip",
+        "a.turtle",
+        "a.nq.lz4",
+        "a.rdf.gz",
+        "a.nq.gz.gz",
+        "a.nq.part",
+    ],
 )
 def test_an_extension_that_is_unknown(name: str) -> None:
     """Issue 13, 12: nothing is written under a name that says something else."""
     with pytest.raises(UsageError, match="is the extension of no log") as error:
         default_format(name)
-    assert all(f".{extension}" in str(error.value.hint) for format in FORMATS for extension in format.extensions)
+    assert all(
+        f".{extension}" in str(error.value.hint)
+        for format in FORMATS
+        for extension in format.extensions
+    )

@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from construct_messages.errors import NotAcceptable, UsageError
-from construct_messages.formats import FORMATS, LOGS, VARIANTS, Format, LogType, content_type, find_format
+from construct_messages.formats import (
+    FORMATS,
+    LOGS,
+    VARIANTS,
+    Format,
+    LogType,
+    content_type,
+    find_format,
+)
 from construct_messages.formats.negotiation import OFFERED, Plain, negotiate, prefer
 from tests.support.growth import bounded_cpu
 
@@ -30,7 +38,9 @@ ACCEPTS: dict[str | None, str | tuple[str | None] | None] = {
     "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8": (
         "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
     ),
-    "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2": ("text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2",),
+    "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2": (
+        "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2",
+    ),
     "application/trig; version=1.2": ("application/trig; version=1.2",),
     "application/trig; version=1.1, text/turtle; version=1.2-basic": (
         "application/trig; version=1.1, text/turtle; version=1.2-basic",
@@ -68,14 +78,17 @@ ACCEPTS: dict[str | None, str | tuple[str | None] | None] = {
     "application/trig;messages=rdfm, text/turtle;messages=rdfm": TRIG + RDFM,
     "application/trig;messages=rdfm;q=0.8, text/turtle;messages=rdfm;q=0.9": TTL + RDFM,
     "application/trig;messages=rdfm;q=0.500, text/turtle;messages=rdfm;q=0.501": TTL + RDFM,
-    "application/trig;messages=rdfm;q=0.9, text/turtle;version=1.2-messages": TTL + "version=1.2-messages",
+    "application/trig;messages=rdfm;q=0.9, text/turtle;version=1.2-messages": TTL
+    + "version=1.2-messages",
     "application/trig;messages=rdfm;q=0": None,
     "application/trig;messages=rdfm;q=0.000, text/turtle;messages=rdfm;q=0.001": TTL + RDFM,
     # against plain ones
     "application/trig;messages=rdfm, */*": TRIG + RDFM,
     "*/*, application/trig;messages=rdfm;q=1.000": TRIG + RDFM,
     "text/turtle, application/trig;messages=rdfm;q=0.9": ("text/turtle",),
-    "application/trig;messages=rdfm;q=0.9 , text/turtle ,  */*;q=0.1": ("text/turtle ,  */*;q=0.1",),
+    "application/trig;messages=rdfm;q=0.9 , text/turtle ,  */*;q=0.1": (
+        "text/turtle ,  */*;q=0.1",
+    ),
     "text/html, application/trig;messages=rdfm;q=0.9, */*;q=0.1": ("text/html, */*;q=0.1",),
     "text/turtle;q=0.8, application/trig;messages=rdfm;q=0.9": TRIG + RDFM,
     'text/turtle;x=",", application/trig;messages=rdfm;q=0.9': ('text/turtle;x=","',),
@@ -137,7 +150,9 @@ ACCEPTS: dict[str | None, str | tuple[str | None] | None] = {
     ),
     f"{JELLY};q=0": (f"{JELLY};q=0",),
     f"{JELLY};x=1": (f"{JELLY};x=1",),
-    f"{JELLY};version=1.1": (f"{JELLY};version=1.1",),  # no log in it keeps to that, and it asks for none
+    f"{JELLY};version=1.1": (
+        f"{JELLY};version=1.1",
+    ),  # no log in it keeps to that, and it asks for none
     # who takes no messages, or not these, means plain RDF
     f"{JELLY}, {JELLY};messages=rdfm;q=0": (JELLY,),
     f"{JELLY}, */*;messages=rdfm;q=0": (JELLY,),
@@ -150,7 +165,9 @@ ACCEPTS: dict[str | None, str | tuple[str | None] | None] = {
     f"{JELLY};q=0.9, application/trig;messages=rdfm": TRIG + RDFM,
     f"{JELLY}, text/turtle, application/trig;messages=rdfm": TRIG + RDFM,
     f"{JELLY}, text/turtle, application/trig;messages=rdfm;q=0.9": (f"{JELLY}, text/turtle",),
-    f"{JELLY};q=0.5, text/turtle;q=0.5, application/trig;messages=foo": (f"{JELLY};q=0.5, text/turtle;q=0.5",),
+    f"{JELLY};q=0.5, text/turtle;q=0.5, application/trig;messages=foo": (
+        f"{JELLY};q=0.5, text/turtle;q=0.5",
+    ),
     # with parameters they ask as the others do
     f"{JELLY};messages=rdfm": JELLY,
     f"{JELLY};version=1.2-messages, text/turtle": JELLY,
@@ -171,14 +188,20 @@ ACCEPTS: dict[str | None, str | tuple[str | None] | None] = {
     "text/turtle;q=2, application/trig; messages=rdfm;q=0.1": TRIG + RDFM,
     "text/turtle;q=0.1234, application/trig; messages=rdfm;q=0.1": TRIG + RDFM,
     "*/trig, */*a, te*/*, application/trig; messages=rdfm;q=0.1": TRIG + RDFM,
-    "*;q=.2, application/trig; messages=rdfm;q=0.1, text/turtle;q=0.2": ("*;q=.2, text/turtle;q=0.2",),
+    "*;q=.2, application/trig; messages=rdfm;q=0.1, text/turtle;q=0.2": (
+        "*;q=.2, text/turtle;q=0.2",
+    ),
     "application/trig; messages = rdfm": ("application/trig; messages = rdfm",),
-    "application/trig; messages=rdfm; messages=rdfm": ("application/trig; messages=rdfm; messages=rdfm",),
+    "application/trig; messages=rdfm; messages=rdfm": (
+        "application/trig; messages=rdfm; messages=rdfm",
+    ),
     "application/trig; messages=rdfm; q=1; q=0": ("application/trig; messages=rdfm; q=1; q=0",),
     "application/trig; messages=rdfm; q=high": ("application/trig; messages=rdfm; q=high",),
     'application/trig; messages="rdfm': ('application/trig; messages="rdfm',),
     "application/trig messages=rdfm": ("application/trig messages=rdfm",),
-    'application/trig; x=", text/turtle; messages=rdfm': ('application/trig; x=", text/turtle; messages=rdfm',),
+    'application/trig; x=", text/turtle; messages=rdfm': (
+        'application/trig; x=", text/turtle; messages=rdfm',
+    ),
 }
 
 
@@ -199,7 +222,10 @@ def test_accept(accept: str | None) -> None:
     assert refused.value.offered == OFFERED
     hint = refused.value.hint or ""
     assert all(hint.count(format.media_type) == 1 for format in FORMATS)
-    assert all(parameter in hint for parameter in ("messages=rdfm", "version=1.2-messages", "version=1.1-messages"))
+    assert all(
+        parameter in hint
+        for parameter in ("messages=rdfm", "version=1.2-messages", "version=1.1-messages")
+    )
 
 
 def test_offered() -> None:
@@ -223,7 +249,10 @@ def test_offered() -> None:
         ("*/*;messages=rdfm", None),
         ("application/trig;messages=rdfm, */*;q=0", None),
         (XML, None),
-        (f"{XML}, application/sparql-results+json;q=0.1", ("application/sparql-results+json;q=0.1",)),
+        (
+            f"{XML}, application/sparql-results+json;q=0.1",
+            ("application/sparql-results+json;q=0.1",),
+        ),
         # shared with plain RDF, or with results of other queries
         (JELLY, (JELLY,)),
         (f"{JELLY}, text/turtle;q=0.1", (f"{JELLY}, text/turtle;q=0.1",)),
@@ -262,7 +291,12 @@ def test_no_construct_by_url() -> None:
         ("application/trig;version=1.1", "rdfm", None, TRIG + "version=1.1; messages=rdfm"),
         ("trig; version=1.1-messages", "rdfm", None, TRIG + "version=1.1-messages"),
         ("application/trig; messages=rdfm", None, None, TRIG + RDFM),
-        ("application/trig; version=1.2-messages", None, "text/html", TRIG + "version=1.2-messages"),
+        (
+            "application/trig; version=1.2-messages",
+            None,
+            "text/html",
+            TRIG + "version=1.2-messages",
+        ),
         (None, "rdfm", "text/turtle", TTL + RDFM),
         (None, "rdfm", "text/turtle;q=0.4, application/trig;q=0.5, text/html", TRIG + RDFM),
         (None, "rdfm", "application/trig;q=0, */*", NQ + RDFM),
@@ -298,7 +332,9 @@ def test_no_construct_by_url() -> None:
     ],
     ids=str,
 )
-def test_parameters(format: str | None, messages: str | None, accept: str | None, expected: object) -> None:
+def test_parameters(
+    format: str | None, messages: str | None, accept: str | None, expected: object
+) -> None:
     assert chosen(accept, format=format, messages=messages) == expected  # type: ignore[arg-type]
 
 
@@ -347,7 +383,11 @@ def test_unknown_parameters(format: str | None, messages: str | None, hint: str)
 def test_linear_time(part: str) -> None:
     header = part * ((1 << 16) // len(part))
     with bounded_cpu():
-        for accept in (header, f"application/trig;messages=rdfm,{header}", f"application/trig;messages={header}"):
+        for accept in (
+            header,
+            f"application/trig;messages=rdfm,{header}",
+            f"application/trig;messages={header}",
+        ):
             with suppress(NotAcceptable):
                 negotiate(accept)
             with suppress(NotAcceptable):
@@ -364,11 +404,26 @@ TYPES = st.sampled_from(
 )
 PARAMETERS = st.sampled_from(
     [
-        *("", ";messages=rdfm", ";version=1.2-messages", ";version=1.1-messages", ';messages="rdfm";version=1.1'),
-        *(";version=1.2", ";messages=foo", ";version=9-messages", ";charset=utf-8;messages=rdfm", ";x=1", "; ; "),
+        *(
+            "",
+            ";messages=rdfm",
+            ";version=1.2-messages",
+            ";version=1.1-messages",
+            ';messages="rdfm";version=1.1',
+        ),
+        *(
+            ";version=1.2",
+            ";messages=foo",
+            ";version=9-messages",
+            ";charset=utf-8;messages=rdfm",
+            ";x=1",
+            "; ; ",
+        ),
     ]
 )
-WEIGHTS = st.sampled_from(["", ";q=0", ";q=1", ";q=0.5", ";q=0.25", ";q=1.000", ";Q=0.002", ";q=0.000"])
+WEIGHTS = st.sampled_from(
+    ["", ";q=0", ";q=1", ";q=0.5", ";q=0.25", ";q=1.000", ";Q=0.002", ";q=0.000"]
+)
 RANGES = st.builds("{}{}{}".format, TYPES, PARAMETERS, WEIGHTS)
 HEADERS = st.lists(RANGES, max_size=5).map(", ".join)
 RUBBISH = st.text(alphabet='text/urlq=*01."\\;, -\x00é') | st.text()
@@ -427,10 +482,15 @@ def test_a_last_resort_changes_no_choice_of_messages(accept: str) -> None:
     st.sampled_from(FORMATS),
     st.sampled_from([";messages=rdfm", ";version=1.2-messages", ";version=1.1;messages=rdfm"]),
     st.lists(
-        st.builds("{}{}{}".format, TYPES, PARAMETERS, st.sampled_from([";q=0", ";q=0.25", ";q=0.999"])), max_size=5
+        st.builds(
+            "{}{}{}".format, TYPES, PARAMETERS, st.sampled_from([";q=0", ";q=0.25", ";q=0.999"])
+        ),
+        max_size=5,
     ),
 )
-def test_the_log_that_weighs_most_is_chosen(format: Format, parameters: str, others: list[str]) -> None:
+def test_the_log_that_weighs_most_is_chosen(
+    format: Format, parameters: str, others: list[str]
+) -> None:
     wanted = f"{format.media_type}{parameters}"
     asked = find_format(f"ttl{parameters}")[1]
     assert asked is not None
@@ -442,7 +502,10 @@ def test_the_log_that_weighs_most_is_chosen(format: Format, parameters: str, oth
 
 @given(HEADERS)
 def test_white_space_and_case_say_nothing(accept: str) -> None:
-    choice, other = outcome(accept), outcome(accept.upper().replace(";", " ;\t").replace(",", " ,  "))
+    choice, other = (
+        outcome(accept),
+        outcome(accept.upper().replace(";", " ;\t").replace(",", " ,  ")),
+    )
     if isinstance(choice, Plain):
         assert isinstance(other, Plain)
     else:

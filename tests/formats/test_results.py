@@ -7,7 +7,12 @@ from itertools import chain
 import pyoxigraph as ox
 import pytest
 
-from construct_messages.formats.documents import DOCUMENTS, DocumentFormat, find_document_format, format_of_document
+from construct_messages.formats.documents import (
+    DOCUMENTS,
+    DocumentFormat,
+    find_document_format,
+    format_of_document,
+)
 from construct_messages.formats.media_types import Serialization
 from construct_messages.formats.results import READ, RESULTS, ResultsFormat, find_results
 from construct_messages.results import Decoder, NewDecoder, decoder_of
@@ -36,12 +41,18 @@ def test_documents_are_parsed(format: DocumentFormat) -> None:
     assert format.parsed_as.media_type == format.media_type
     for extension in (*format.extensions, *format.shared_extensions):
         assert format_of_document(extension) is format
-        assert format_of_document(extension, named=False) is (format if extension in format.extensions else None)
+        assert format_of_document(extension, named=False) is (
+            format if extension in format.extensions else None
+        )
     for name in (format.media_type, *format.extensions):
         assert find_document_format(name.upper()) is format
 
 
 @pytest.mark.parametrize("table", [RESULTS, DOCUMENTS], ids=["results", "documents"])
 def test_no_name_means_two_formats(table: Sequence[Serialization]) -> None:
-    names = list(chain.from_iterable({format.media_type, *format.names} for format in table if format.written))
+    names = list(
+        chain.from_iterable(
+            {format.media_type, *format.names} for format in table if format.written
+        )
+    )
     assert len(names) == len(set(names))

@@ -30,10 +30,15 @@ def shown(first: list[str], second: list[str]) -> list[str]:
     lines = []
     for found in compare(map(trig, first), map(trig, second)):
         if isinstance(found, Surplus):
-            lines.append(f"{'second' if found.second else 'first'} has {found.message_count} more, from {found.number}")
+            lines.append(
+                f"{'second' if found.second else 'first'} has {found.message_count} more, from {found.number}"
+            )
             continue
         for sign, quads in (("-", found.first_only), ("+", found.second_only)):
-            lines += [f"{found.number} {sign} {quad}".replace("http://example.org/", ":") for quad in quads]
+            lines += [
+                f"{found.number} {sign} {quad}".replace("http://example.org/", ":")
+                for quad in quads
+            ]
     return lines
 
 
@@ -44,14 +49,27 @@ CASES: dict[str, tuple[list[str], list[str], list[str]]] = {
     "another order": (
         [":s :p 'a' .", ":s :p 'b' ."],
         [":s :p 'b' .", ":s :p 'a' ."],
-        ['1 - <:s> <:p> "a" .', '1 + <:s> <:p> "b" .', '2 - <:s> <:p> "b" .', '2 + <:s> <:p> "a" .'],
+        [
+            '1 - <:s> <:p> "a" .',
+            '1 + <:s> <:p> "b" .',
+            '2 - <:s> <:p> "b" .',
+            '2 + <:s> <:p> "a" .',
+        ],
     ),
     "a quad more": ([":s :p 'a' ."], [":s :p 'a', 'b' ."], ['1 + <:s> <:p> "b" .']),
-    "in another graph": ([":s :p 'a' ."], [":g { :s :p 'a' }"], ['1 - <:s> <:p> "a" .', '1 + <:s> <:p> "a" <:g> .']),
+    "in another graph": (
+        [":s :p 'a' ."],
+        [":g { :s :p 'a' }"],
+        ['1 - <:s> <:p> "a" .', '1 + <:s> <:p> "a" <:g> .'],
+    ),
     "an empty one": ([":s :p 'a' ."], [""], ['1 - <:s> <:p> "a" .']),
     "the first is longer": ([":s :p 'a' .", "", ""], [":s :p 'a' ."], ["first has 2 more, from 2"]),
     "the second is longer": ([], [""], ["second has 1 more, from 1"]),
-    "a difference and then an end": ([""], [":s :p 'a' .", ""], ['1 + <:s> <:p> "a" .', "second has 1 more, from 2"]),
+    "a difference and then an end": (
+        [""],
+        [":s :p 'a' .", ""],
+        ['1 + <:s> <:p> "a" .', "second has 1 more, from 2"],
+    ),
     "one value of a blank node": (
         ["_:a a :Person ; :name 'A' ; :age 1 ; :knows _:b . _:b :name 'B' ."],
         ["_:x :name 'B' . _:y a :Person ; :name 'A' ; :age 2 ; :knows _:x ."],

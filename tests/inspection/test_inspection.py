@@ -30,7 +30,9 @@ def test_all_figures() -> None:
     inspection = inspect(
         sized(3),
         Message(),
-        Message([Quad(S, P, S, iri("urn:g")), Quad(S, P, S, iri("urn:h")), Quad(S, P, S, Term("_:g"))]),
+        Message(
+            [Quad(S, P, S, iri("urn:g")), Quad(S, P, S, iri("urn:h")), Quad(S, P, S, Term("_:g"))]
+        ),
         Message([Quad(S, P, parse_term("<<( _:b <urn:p> 1 )>>"), iri("urn:g"))]),
     )
     assert inspection.as_dict() == {
@@ -75,8 +77,14 @@ def test_gaps_in_the_histogram_are_there() -> None:
 
 def test_graph_names_are_bounded() -> None:
     message = Message(Quad(S, P, S, iri(f"urn:g{n}")) for n in range(3))
-    assert (inspect(message, message, most_graphs=3).graphs, inspect(message, most_graphs=3).more_graphs) == (3, False)
-    assert (inspect(message, most_graphs=2).graphs, inspect(message, most_graphs=2).more_graphs) == (2, True)
+    assert (
+        inspect(message, message, most_graphs=3).graphs,
+        inspect(message, most_graphs=3).more_graphs,
+    ) == (3, False)
+    assert (
+        inspect(message, most_graphs=2).graphs,
+        inspect(message, most_graphs=2).more_graphs,
+    ) == (2, True)
 
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=30))
@@ -99,7 +107,9 @@ def test_memory_does_not_grow_with_the_messages() -> None:
         for n in range(first, first + 2_000):
             inspection.add(Message([Quad(S, P, number(str(n)), iri(f"urn:g{n}"))]))
         # of its own: other threads of the tests keep what they may
-        own = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, "*/construct_messages/*")])
+        own = tracemalloc.take_snapshot().filter_traces(
+            [tracemalloc.Filter(True, "*/construct_messages/*")]
+        )
         peaks.append(sum(each.size for each in own.statistics("filename")))
     tracemalloc.stop()
     assert inspection.more_graphs

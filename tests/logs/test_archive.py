@@ -38,9 +38,13 @@ def jelly(*messages: Message) -> bytes:
     return b"".join([encoder.start(), *map(encoder.encode, messages), encoder.finish()])
 
 
-def read(data: bytes, size: int = 1 << 30, format: Format | None = None, **options: Any) -> list[Message]:
+def read(
+    data: bytes, size: int = 1 << 30, format: Format | None = None, **options: Any
+) -> list[Message]:
     """The messages before the end or an error, which is raised behind them."""
-    return list(reading(ArchiveDecoder(format, DecoderOptions(labels=Labels("x"), **options)), data, size))
+    return list(
+        reading(ArchiveDecoder(format, DecoderOptions(labels=Labels("x"), **options)), data, size)
+    )
 
 
 def reading(decoder: ArchiveDecoder, data: bytes, size: int) -> Iterable[Message]:
@@ -91,7 +95,10 @@ ARCHIVES: dict[str, tuple[bytes, list[Message]]] = {
     "the order of the archive": (archive(("1.nt", TRIPLE), ("0.nt", b"")), [ONE, Message()]),
     "folders": (archive(of_type(tarfile.DIRTYPE, "stream/"), ("stream/0.nt", TRIPLE)), [ONE]),
     "a mark": (archive(("0.ttl", b"\xef\xbb\xbf" + PREFIXED)), [ONE]),
-    "comments that are no delimiters": (archive(("0.ttl", b"# @message\n" + TRIPLE + b"# @message\n" + TRIPLE)), [ONE]),
+    "comments that are no delimiters": (
+        archive(("0.ttl", b"# @message\n" + TRIPLE + b"# @message\n" + TRIPLE)),
+        [ONE],
+    ),
     "long names of GNU": (
         archive(("a" * 300 + "/0.nt", TRIPLE), ("1.nt", b""), format=tarfile.GNU_FORMAT),
         [ONE, Message()],
@@ -118,20 +125,33 @@ def test_what_is_known_of_it() -> None:
     decoder = ArchiveDecoder()
     assert (decoder.format, decoder.syntax, dict(decoder.prefixes)) == (None, None, {})
     list(decoder.feed(archive(("0.ttl", PREFIXED), ("1.nt", TRIPLE))))
-    assert (decoder.format, decoder.syntax, dict(decoder.prefixes)) == (N_TRIPLES, None, {"ex": "http://example.org/"})
+    assert (decoder.format, decoder.syntax, dict(decoder.prefixes)) == (
+        N_TRIPLES,
+        None,
+        {"ex": "http://example.org/"},
+    )
 
 
 def test_a_base_and_contexts() -> None:
     document = b'{"@context": "http://example.org/context", "@id": "s", "p": {"@id": "o"}}\n'
     context = {"@context": {"p": "http://example.org/p"}}
     data = archive(("0.ttl", b"<s> <p> <o> ."), ("1.ndjsonld", document))
-    assert read(data, base="http://example.org/", contexts={"http://example.org/context": context}) == [ONE, ONE]
+    assert read(
+        data, base="http://example.org/", contexts={"http://example.org/context": context}
+    ) == [ONE, ONE]
 
 
 def test_blank_nodes_are_those_of_their_file() -> None:
     node = b"_:x <http://example.org/p> <http://example.org/o> ."
     message = Message([Quad(Term("_:x"), PREDICATE, OBJECT)])
-    messages = read(archive(("0.ttl", node), ("1.ttl", node), ("2.jelly", jelly(message)), ("3.jelly", jelly(message))))
+    messages = read(
+        archive(
+            ("0.ttl", node),
+            ("1.ttl", node),
+            ("2.jelly", jelly(message)),
+            ("3.jelly", jelly(message)),
+        )
+    )
     assert [str(next(iter(message))).split()[0] for message in messages] == [
         f"_:x_m{number}b0" for number in (1, 2, 3, 4)
     ]
@@ -147,15 +167,27 @@ ERRORS: dict[str, tuple[bytes, int, str]] = {
         "byte 1024: no header of a tar archive",
     ),
     "no end": (archive(("0.nt", TRIPLE))[:1024], 1, "byte 1024: the archive ends early"),
-    "something behind the end": (archive(("0.nt", TRIPLE)) + archive(("1.nt", TRIPLE)), 1, "behind the end"),
-    "a link": (archive(("0.nt", TRIPLE), of_type(tarfile.SYMTYPE)), 1, "'0000000000.ttl' is a symbolic link"),
+    "something behind the end": (
+        archive(("0.nt", TRIPLE)) + archive(("1.nt", TRIPLE)),
+        1,
+        "behind the end",
+    ),
+    "a link": (
+        archive(("0.nt", TRIPLE), of_type(tarfile.SYMTYPE)),
+        1,
+        "'0000000000.ttl' is a symbolic link",
+    ),
     "a hard link": (archive(of_type(tarfile.LNKTYPE)), 0, "is a link"),
     "a device": (archive(of_type(tarfile.CHRTYPE)), 0, "is a device"),
     "a block device": (archive(of_type(tarfile.BLKTYPE)), 0, "is a device"),
     "a pipe": (archive(of_type(tarfile.FIFOTYPE)), 0, "is a pipe"),
     "an unknown type": (archive(of_type(b"Z")), 0, "is no ordinary file"),
     "a sparse file": (archive(of_type(tarfile.GNUTYPE_SPARSE)), 0, "is no ordinary file"),
-    "an unknown extension": (archive(("0.nt", TRIPLE), ("README.md", b"")), 1, "the extension of 'README.md'"),
+    "an unknown extension": (
+        archive(("0.nt", TRIPLE), ("README.md", b"")),
+        1,
+        "the extension of 'README.md'",
+    ),
     "a syntax error": (
         archive(("0.nt", TRIPLE), ("1.ttl", PREFIXED + b"\nex:s ex:p .")),
         1,
@@ -163,9 +195,17 @@ ERRORS: dict[str, tuple[bytes, int, str]] = {
     ),
     "not UTF-8": (archive(("0.nt", b"\xff")), 0, "UTF-8"),
     "a relative IRI": (archive(("0.ttl", b"<s> <p> <o> .")), 0, "line 1, column"),
-    "a delimiter": (archive(("0.nt", TRIPLE + b"MESSAGE\n" + TRIPLE)), 0, r"line 2, column 1: message 1: in '0\.nt'"),
+    "a delimiter": (
+        archive(("0.nt", TRIPLE + b"MESSAGE\n" + TRIPLE)),
+        0,
+        r"line 2, column 1: message 1: in '0\.nt'",
+    ),
     "a damaged Jelly file": (archive(("0.jelly", jelly(ONE)[:-3])), 0, r"in '0\.jelly'"),
-    "two frames in a file": (archive(("0.jelly", jelly(ONE, ONE))), 0, r"'0\.jelly' holds 2 messages"),
+    "two frames in a file": (
+        archive(("0.jelly", jelly(ONE, ONE))),
+        0,
+        r"'0\.jelly' holds 2 messages",
+    ),
 }
 
 
@@ -185,7 +225,10 @@ def test_cut_at_every_block_and_around(case: str) -> None:
     data, expected = ARCHIVES[case]
     end = len(data.rstrip(b"\0")) + 511 & -512 if expected else 0
     for cut in {
-        place for block in range(0, end + 1, 512) for place in (block - 1, block, block + 1) if 0 <= place <= end
+        place
+        for block in range(0, end + 1, 512)
+        for place in (block - 1, block, block + 1)
+        if 0 <= place <= end
     }:
         messages, error = until_error(reading(ArchiveDecoder(), data[:cut], 1 << 30))
         assert isinstance(error, LogError)
@@ -194,8 +237,12 @@ def test_cut_at_every_block_and_around(case: str) -> None:
 
 @by_size
 def test_a_file_that_is_too_large_is_not_read(size: int) -> None:
-    data = archive(("0.nt", TRIPLE), ("1.nt", TRIPLE * 10))[: 512 * 3]  # its header, and nothing of its content
-    messages, error = until_error(reading(ArchiveDecoder(decoding=DecoderOptions(message_bytes=100)), data, size))
+    data = archive(("0.nt", TRIPLE), ("1.nt", TRIPLE * 10))[
+        : 512 * 3
+    ]  # its header, and nothing of its content
+    messages, error = until_error(
+        reading(ArchiveDecoder(decoding=DecoderOptions(message_bytes=100)), data, size)
+    )
     assert messages == [ONE]
     assert isinstance(error, LimitExceeded)
     assert error.message == "message 2: '1.nt' has 710 bytes, where 100 are allowed"
@@ -214,7 +261,10 @@ HEADERS = {
     "a number that is too small": (pax(b"3 size=72\n"), "malformed pax header"),
     "no size": (pax(b"12 size=x72\n") + archive(("0.nt", TRIPLE)), "no header of a tar archive"),
     "less than nothing": (pax(b"11 size=-1\n") + archive(("0.nt", TRIPLE)), "'0.nt' has -1 bytes"),
-    "a sparse file": (pax(b"22 GNU.sparse.major=1\n") + archive(("0.nt", TRIPLE)), "no ordinary file"),
+    "a sparse file": (
+        pax(b"22 GNU.sparse.major=1\n") + archive(("0.nt", TRIPLE)),
+        "no ordinary file",
+    ),
     "too large": (pax(b"x" * (1 << 16) + b"x"), "a header of 65537 bytes"),
 }
 

@@ -14,7 +14,16 @@ from hypothesis import strategies as st
 
 from construct_messages.errors import ConstructMessagesError, LimitExceeded, LogError, UsageError
 from construct_messages.files.unpacking import packing_of
-from construct_messages.formats import FORMATS, N_QUADS, NDJSON_LD, RDFM, TRIG, TURTLE, Format, find_syntax
+from construct_messages.formats import (
+    FORMATS,
+    N_QUADS,
+    NDJSON_LD,
+    RDFM,
+    TRIG,
+    TURTLE,
+    Format,
+    find_syntax,
+)
 from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions, EncoderOptions, encoder_for
 from construct_messages.logs.auto import DetectingDecoder, Known
@@ -35,12 +44,18 @@ MESSAGES.insert(1, Message())
 
 
 def log(format: Format, label: str = "rdfm") -> bytes:
-    encoder = encoder_for(format, format.own or find_syntax(label), EncoderOptions({"ex": "http://example.org/"}))
+    encoder = encoder_for(
+        format, format.own or find_syntax(label), EncoderOptions({"ex": "http://example.org/"})
+    )
     return b"".join([encoder.start(), *map(encoder.encode, MESSAGES), encoder.finish()])
 
 
-def read(data: bytes, known: Known | None = None, size: int = 1 << 30, **options: int) -> list[Message]:
-    return list(reading(DetectingDecoder(known, DecoderOptions(labels=Labels("x"), **options)), data, size))
+def read(
+    data: bytes, known: Known | None = None, size: int = 1 << 30, **options: int
+) -> list[Message]:
+    return list(
+        reading(DetectingDecoder(known, DecoderOptions(labels=Labels("x"), **options)), data, size)
+    )
 
 
 def reading(decoder: DetectingDecoder, data: bytes, size: int = 1 << 30) -> Iterator[Message]:
@@ -70,18 +85,29 @@ def test_nothing_is_known(format: Format, packing: str, size: int) -> None:
 @in_each_packing
 @by_size
 def test_an_archive(packing: str, size: int) -> None:
-    packed = PACKERS[packing](archive(("0000000000.ttl", b"<urn:s> a <urn:T> ."), ("0000000001.nt", b"")))
+    packed = PACKERS[packing](
+        archive(("0000000000.ttl", b"<urn:s> a <urn:T> ."), ("0000000001.nt", b""))
+    )
     decoder = DetectingDecoder()
     assert [len(message) for message in reading(decoder, packed, size)] == [1, 0]
     assert decoder.format is not None
     assert (decoder.format.name, decoder.packing, decoder.archive) == ("N-Triples", packing, True)
-    assert [len(m) for m in read(packed, Known(packing=packing, archive=True, format=TURTLE), size)] == [1, 0]
+    assert [
+        len(m) for m in read(packed, Known(packing=packing, archive=True, format=TURTLE), size)
+    ] == [1, 0]
 
 
 @by_size
 def test_what_is_known_is_not_looked_for(size: int) -> None:
     assert read(log(TURTLE), Known(packing="", format=TURTLE), size) == MESSAGES
-    assert read(log(TURTLE, "1.2-messages"), Known(format=TURTLE, syntax=find_syntax("1.2-messages")), size) == MESSAGES
+    assert (
+        read(
+            log(TURTLE, "1.2-messages"),
+            Known(format=TURTLE, syntax=find_syntax("1.2-messages")),
+            size,
+        )
+        == MESSAGES
+    )
     assert read(log(N_QUADS, "1.2-messages"), Known(label="1.2-messages"), size) == MESSAGES
     announced = log(N_QUADS, "1.2-messages").partition(b"\n")[2]
     assert read(announced, Known(label="1.2-messages"), size) == MESSAGES
@@ -99,7 +125,13 @@ QUAD = b"<urn:s> <urn:p> <urn:o> <urn:g> .\n"
 
 # the bytes, what is known of them, how many messages come before the error, and what it says
 ERRORS: dict[str, tuple[bytes, Known, int, type[ConstructMessagesError], str]] = {
-    "cut": (gzip.compress(log(N_QUADS))[:-1], Known(), 3, LogError, r"message 4: byte \d+: the \.gz data end early"),
+    "cut": (
+        gzip.compress(log(N_QUADS))[:-1],
+        Known(),
+        3,
+        LogError,
+        r"message 4: byte \d+: the \.gz data end early",
+    ),
     "empty, and named as packed": (
         b"",
         Known(packing=".gz"),
@@ -114,9 +146,27 @@ ERRORS: dict[str, tuple[bytes, Known, int, type[ConstructMessagesError], str]] =
         LogError,
         r"message 1: byte \d+: the \.zst data are damaged",
     ),
-    "malformed": (QUAD * 200 + b"nonsense", Known(), 0, LogError, "it was taken for N-Quads by its first bytes"),
-    "malformed, of a known format": (b"nonsense", Known(format=N_QUADS), 0, LogError, "line 1, column 1"),
-    "a label for an archive": (archive(("0.nt", b"")), Known(label="rdfm"), 0, UsageError, "archive"),
+    "malformed": (
+        QUAD * 200 + b"nonsense",
+        Known(),
+        0,
+        LogError,
+        "it was taken for N-Quads by its first bytes",
+    ),
+    "malformed, of a known format": (
+        b"nonsense",
+        Known(format=N_QUADS),
+        0,
+        LogError,
+        "line 1, column 1",
+    ),
+    "a label for an archive": (
+        archive(("0.nt", b"")),
+        Known(label="rdfm"),
+        0,
+        UsageError,
+        "archive",
+    ),
     "a label for what needs none": (
         b"{}\n",
         Known(label="rdfm"),
@@ -124,7 +174,13 @@ ERRORS: dict[str, tuple[bytes, Known, int, type[ConstructMessagesError], str]] =
         UsageError,
         "NDJSON-LD delimits messages by itself",
     ),
-    "a label for a known format": (b"{}\n", Known(format=NDJSON_LD, label="rdfm"), 0, UsageError, "by itself"),
+    "a label for a known format": (
+        b"{}\n",
+        Known(format=NDJSON_LD, label="rdfm"),
+        0,
+        UsageError,
+        "by itself",
+    ),
 }
 
 
@@ -149,7 +205,10 @@ def test_a_bomb(size: int) -> None:
 
 WHOLE = [
     *(pack(log(format)) for pack in PACKERS.values() for format in (N_QUADS, TURTLE, NDJSON_LD)),
-    *(pack(archive(("stream/", b""), ("0.ttl", b"<urn:s> a <urn:T> ."), ("é" * 80, b""))) for pack in PACKERS.values()),
+    *(
+        pack(archive(("stream/", b""), ("0.ttl", b"<urn:s> a <urn:T> ."), ("é" * 80, b"")))
+        for pack in PACKERS.values()
+    ),
 ]
 
 
@@ -163,11 +222,17 @@ def damaged(draw: st.DrawFn) -> bytes:
     return bytes(data[: draw(st.integers(0, len(data)))] if draw(st.booleans()) else data)
 
 
-@given(damaged(), st.sampled_from([Known(), Known(archive=True), Known(format=TRIG), Known(packing=".gz")]))
+@given(
+    damaged(),
+    st.sampled_from([Known(), Known(archive=True), Known(format=TRIG), Known(packing=".gz")]),
+)
 @settings(max_examples=4 * settings.default.max_examples)
 def test_damaged_bytes_give_our_errors_only(data: bytes, known: Known) -> None:
     """And the same, however the bytes come; but of damaged packed data, the chunk with the damage gives nothing."""
-    (whole, error), (in_pieces, same_error) = outcome(data, known, 1 << 30), outcome(data, known, 100)
+    (whole, error), (in_pieces, same_error) = (
+        outcome(data, known, 1 << 30),
+        outcome(data, known, 100),
+    )
     event(error)
     assert error == same_error
     assert whole == in_pieces[: len(whole)]

@@ -32,7 +32,10 @@ def members(cls: Any) -> list[str]:
 
 
 def parameters(function: Any) -> list[tuple[str, Any, Any, Any]]:
-    return [(p.name, p.kind, p.default, p.annotation) for p in inspect.signature(function).parameters.values()]
+    return [
+        (p.name, p.kind, p.default, p.annotation)
+        for p in inspect.signature(function).parameters.values()
+    ]
 
 
 NAMED = [
@@ -45,7 +48,9 @@ NAMED = [
 @pytest.mark.parametrize(
     ("format", "name", "protocol"), NAMED, ids=[f"{f.extension}-{p.__name__}" for f, _, p in NAMED]
 )
-def test_a_record_names_what_satisfies_the_protocol(format: Format, name: str, protocol: Any) -> None:
+def test_a_record_names_what_satisfies_the_protocol(
+    format: Format, name: str, protocol: Any
+) -> None:
     found = resolve_name(f"{logs.__name__}.{name}")
     for member in members(protocol):
         expected, there = inspect.getattr_static(protocol, member), getattr(found, member, None)
@@ -71,7 +76,11 @@ def test_an_empty_log(format: Format) -> None:
 
 def test_no_name_means_two_formats() -> None:
     # of one format, an extension may be its name, too
-    names = [name for f in FORMATS for name in {f.name.lower(), f.subprotocol, *f.media_types, *f.extensions, *f.names}]
+    names = [
+        name
+        for f in FORMATS
+        for name in {f.name.lower(), f.subprotocol, *f.media_types, *f.extensions, *f.names}
+    ]
     assert len(names) == len(set(names))
 
 
@@ -101,7 +110,11 @@ def loaded(code: str) -> list[str]:
 
 
 def test_a_syntax_is_loaded_when_it_is_asked_for() -> None:
-    assert not [name for name in loaded("import construct_messages") if name.endswith((".encoder", ".decoder"))]
+    assert not [
+        name
+        for name in loaded("import construct_messages")
+        if name.endswith((".encoder", ".decoder"))
+    ]
 
 
 @pytest.mark.parametrize("format", [JELLY, N_QUADS], ids=lambda format: format.extension)

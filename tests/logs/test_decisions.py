@@ -30,9 +30,17 @@ DECISIONS: dict[str, tuple[str, str | None, list[int | tuple[int, int]]]] = {
     "more behind the delimiter": (f"{A}\n#@messages, the next of them\n{B}\n", None, [1, 1]),
     "no delimiter": (f"{A}\n# a @message\n## @message\n{B}\n", None, [2]),
     "a comment under a label": (f"{LABEL}\n{A}\n# @message\n{B}\nMESSAGE\n", None, [2]),
-    "a comment under a label from outside": (f"{A}\n# @message\n{B}\nMESSAGE\n", "1.2-messages", [2]),
+    "a comment under a label from outside": (
+        f"{A}\n# @message\n{B}\nMESSAGE\n",
+        "1.2-messages",
+        [2],
+    ),
     "a plain version": (f'VERSION "1.2"\n{A}\n# @message\n{B}\n', None, [1, 1]),
-    "the same announcement again": (f"{LABEL}\n{A}\nMESSAGE\n{LABEL}\n{B}\nMESSAGE\n", None, [1, 1]),
+    "the same announcement again": (
+        f"{LABEL}\n{A}\nMESSAGE\n{LABEL}\n{B}\nMESSAGE\n",
+        None,
+        [1, 1],
+    ),
     "the announcement from outside, too": (f"{LABEL}\n{A}\nMESSAGE\n", "1.2-messages", [1]),
     "another than from outside": (f"{LABEL}\n{A}\n", "1.1-messages", [(1, 1)]),
     "another than before": (f'{LABEL}\n{A}\nMESSAGE\nVERSION "1.1-messages"\n', None, [1, (4, 1)]),
@@ -62,14 +70,21 @@ def test_all_formats_agree(case: str, format: str) -> None:
         assert found == expected
 
 
-@pytest.mark.parametrize("prefixes", [None, {"ex": "http://example.org/"}], ids=["without prefixes", "with prefixes"])
+@pytest.mark.parametrize(
+    "prefixes", [None, {"ex": "http://example.org/"}], ids=["without prefixes", "with prefixes"]
+)
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_joined_logs_are_a_log(kind: Kind, prefixes: dict[str, str] | None) -> None:
     subject, predicate = iri("http://example.org/s"), iri("http://example.org/p")
     logs = [
         [
             Message(),
-            Message([Quad(subject, predicate, literal(text)), Quad(Term(f"_:{text}"), predicate, subject)]),
+            Message(
+                [
+                    Quad(subject, predicate, literal(text)),
+                    Quad(Term(f"_:{text}"), predicate, subject),
+                ]
+            ),
             Message(),
         ]
         for text in ("a", "b")
@@ -79,7 +94,9 @@ def test_joined_logs_are_a_log(kind: Kind, prefixes: dict[str, str] | None) -> N
     assert isomorphic(came.messages, [message for messages in logs for message in messages])
 
 
-@pytest.mark.parametrize("format", [format for format in FORMATS if format is not JELLY], ids=lambda f: f.extension)
+@pytest.mark.parametrize(
+    "format", [format for format in FORMATS if format is not JELLY], ids=lambda f: f.extension
+)
 def test_a_byte_order_mark_alone_is_no_message(format: Format) -> None:
     kind = next(kind for kind in KINDS if kind.format is format)
     for chunks in ([b"\xef\xbb\xbf"], single_bytes(b"\xef\xbb\xbf")):

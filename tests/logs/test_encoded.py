@@ -10,7 +10,16 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from construct_messages.errors import UnsupportedByFormat
-from construct_messages.formats import JELLY, N_TRIPLES, NDJSON_LD, RDF_XML, TRIG, TURTLE, YAML_LD, Format
+from construct_messages.formats import (
+    JELLY,
+    N_TRIPLES,
+    NDJSON_LD,
+    RDF_XML,
+    TRIG,
+    TURTLE,
+    YAML_LD,
+    Format,
+)
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.jelly.options import JellyOptions, LogicalType
@@ -22,16 +31,33 @@ from construct_messages.terms import RDF, XSD, Term, iri, literal, triple
 from tests.support.logs.kinds import KINDS, Kind, isomorphic, read
 from tests.support.strategies import SOLUTIONS, templates
 
-PREFIXES = {"ex": "http://example.org/", "": "http://example.org/MESSAGE/", "unused": "http://example.org/unused/"}
+PREFIXES = {
+    "ex": "http://example.org/",
+    "": "http://example.org/MESSAGE/",
+    "unused": "http://example.org/unused/",
+}
 S, P = iri("http://example.org/MESSAGE/s"), iri("http://example.org/p")
 # what reads like a delimiter, and is none
-TEXTS = ("MESSAGE\n", "\n# @message\n", "\n---\n", "\r\n---\n", "...\n", "", "\n\n", "</rdf:RDF>\n", "x" * 300, "é")
+TEXTS = (
+    "MESSAGE\n",
+    "\n# @message\n",
+    "\n---\n",
+    "\r\n---\n",
+    "...\n",
+    "",
+    "\n\n",
+    "</rdf:RDF>\n",
+    "x" * 300,
+    "é",
+)
 MESSAGES = [
     Message(),
     *(Message([Quad(S, P, literal(text)), Quad(Term("_:b"), P, S)]) for text in TEXTS),
     Message([Quad(S, iri(f"{RDF}type"), S), Quad(S, P, literal("1", datatype=f"{XSD}date"))]),
     Message([Quad(S, P, iri("ex:ample")), Quad(S, P, iri("unused:iri"))]),
-    Message(Quad(iri(f"http://example.org/{number}"), P, literal(str(number))) for number in range(20)),
+    Message(
+        Quad(iri(f"http://example.org/{number}"), P, literal(str(number))) for number in range(20)
+    ),
     Message(),
 ]
 (KIND_OF_JELLY,) = (kind for kind in KINDS if kind.format is JELLY)
@@ -39,13 +65,17 @@ each_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
 
 
 def new_encoder(kind: Kind, *, triple_terms: bool = False) -> Encoder:
-    return encoder_for(kind.format, kind.syntax, EncoderOptions(PREFIXES, triple_terms=triple_terms))
+    return encoder_for(
+        kind.format, kind.syntax, EncoderOptions(PREFIXES, triple_terms=triple_terms)
+    )
 
 
 # --- batches ---------------------------------------------------------------------------------------------------------
 
 
-def one_by_one(encoder: Encoder, template: Template, solutions: Iterable[Sequence[Term]], first: int) -> list[bytes]:
+def one_by_one(
+    encoder: Encoder, template: Template, solutions: Iterable[Sequence[Term]], first: int
+) -> list[bytes]:
     return [
         encoder.encode(Message(template.instantiate(tuple(solution), number)))
         for number, solution in enumerate(solutions, first)
@@ -56,7 +86,11 @@ def one_by_one(encoder: Encoder, template: Template, solutions: Iterable[Sequenc
 def test_messages_of_a_batch(kind: Kind) -> None:
     """Each message of a batch can be had singly, with its size; joined, they are what the batch adds to the log."""
     template = Template(
-        ("s", "o"), (Pattern(Variable(0), Constant(P), Variable(1)), Pattern(Blank(0), Constant(P), Constant(S)))
+        ("s", "o"),
+        (
+            Pattern(Variable(0), Constant(P), Variable(1)),
+            Pattern(Blank(0), Constant(P), Constant(S)),
+        ),
     )
     special, plain = new_encoder(kind), new_encoder(kind)
     batches = special.for_template(template)
@@ -75,7 +109,9 @@ def test_messages_of_a_batch(kind: Kind) -> None:
 @each_kind
 @settings(max_examples=settings.default.max_examples // 4)
 @given(template=templates(), solutions=SOLUTIONS, cut=st.integers(0, 6))
-def test_any_batch(kind: Kind, template: Template, solutions: list[tuple[Term, ...]], cut: int) -> None:
+def test_any_batch(
+    kind: Kind, template: Template, solutions: list[tuple[Term, ...]], cut: int
+) -> None:
     def by_batch() -> list[bytes]:
         batches, found = new_encoder(kind, triple_terms=True).for_template(template), list[bytes]()
         for first, part in ((5, solutions[:cut]), (5 + cut, solutions[cut:])):
@@ -85,7 +121,9 @@ def test_any_batch(kind: Kind, template: Template, solutions: list[tuple[Term, .
                 found += encoded
         return found
 
-    expected = outcome(lambda: one_by_one(new_encoder(kind, triple_terms=True), template, solutions, 5))
+    expected = outcome(
+        lambda: one_by_one(new_encoder(kind, triple_terms=True), template, solutions, 5)
+    )
     assert outcome(by_batch) == expected
     event("refused" if isinstance(expected, str) else "written")
 
@@ -167,13 +205,23 @@ def test_jelly_documents_are_frames_of_any_stream_with_their_options(flat: bool)
 @each_kind
 def test_what_a_format_cannot_write_is_no_document_either(kind: Kind) -> None:
     """The error names the message among those that were asked for."""
-    refused = Message([Quad(S, P, triple(S, P, S), S), Quad(S, P, literal("x", language="ar", direction="rtl"))])
+    refused = Message(
+        [Quad(S, P, triple(S, P, S), S), Quad(S, P, literal("x", language="ar", direction="rtl"))]
+    )
     encoder = new_encoder(kind)
     encoder.encode_document(Message())
-    if kind.format.graphs and kind.syntax.triple_terms and kind.syntax.directions and kind.format is not JELLY:
+    if (
+        kind.format.graphs
+        and kind.syntax.triple_terms
+        and kind.syntax.directions
+        and kind.format is not JELLY
+    ):
         assert (
             to_message(
-                ox.parse(encoder.encode_document(refused), format=ox.RdfFormat.from_media_type(kind.format.media_type))
+                ox.parse(
+                    encoder.encode_document(refused),
+                    format=ox.RdfFormat.from_media_type(kind.format.media_type),
+                )
             )
             == refused
         )

@@ -19,7 +19,16 @@ import pytest
 from construct_messages import read_log
 from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.files.compression import COMPRESSIONS, opener
-from construct_messages.formats import FORMATS, N_QUADS, NDJSON_LD, RDFM, TRIG, TURTLE, YAML_LD, Format
+from construct_messages.formats import (
+    FORMATS,
+    N_QUADS,
+    NDJSON_LD,
+    RDFM,
+    TRIG,
+    TURTLE,
+    YAML_LD,
+    Format,
+)
 from construct_messages.message import Message, Quad
 from construct_messages.terms import iri, literal
 from tests.support.growth import assert_linear, bounded_cpu, cpu_seconds
@@ -72,7 +81,9 @@ def test_depth(name: str) -> None:
     if "open " not in name and "definitions" not in name:
         assert outcomes[0].startswith("1 messages, NoneType")
     for outcome in outcomes:
-        assert outcome.startswith(("1 messages, NoneType", "0 messages, LogError", "0 messages, LimitExceeded"))
+        assert outcome.startswith(
+            ("1 messages, NoneType", "0 messages, LogError", "0 messages, LimitExceeded")
+        )
 
 
 # --- long -----------------------------------------------------------------------------------------------------------
@@ -143,7 +154,9 @@ def test_messages_of_every_length(kind: Kind) -> None:
         assert read([write(messages, kind)], kind).messages == messages
 
 
-def assert_read_in_linear_time(kind: Kind, make: Callable[[int], Iterable[bytes]], size: int) -> None:
+def assert_read_in_linear_time(
+    kind: Kind, make: Callable[[int], Iterable[bytes]], size: int
+) -> None:
     def seconds(size: int) -> float:
         chunks = make(size)
         return cpu_seconds(lambda: deque(reading(chunks, kind, announced=False), maxlen=0))
@@ -163,7 +176,9 @@ def test_tiny_feeds_take_linear_time(format: Format) -> None:
 @each_delimiter
 def test_messages_take_linear_time(kind: Kind) -> None:
     assert_read_in_linear_time(
-        kind, lambda count: hostile.empty_messages(kind, count), 200 if kind.format is YAML_LD else 1000
+        kind,
+        lambda count: hostile.empty_messages(kind, count),
+        200 if kind.format is YAML_LD else 1000,
     )
 
 
@@ -179,7 +194,9 @@ def test_messages_take_linear_time(kind: Kind) -> None:
     ids=["a prefix again and again", "many prefixes", "many prefixes and messages"],
 )
 @pytest.mark.parametrize("chunk", [100, 1 << 20])
-def test_prefixes_take_linear_time(format: Format, make: Callable[[int], bytes], chunk: int) -> None:
+def test_prefixes_take_linear_time(
+    format: Format, make: Callable[[int], bytes], chunk: int
+) -> None:
     def chunks(count: int) -> list[bytes]:
         log = make(count)
         return [log[place : place + chunk] for place in range(0, len(log), chunk)]
@@ -188,7 +205,9 @@ def test_prefixes_take_linear_time(format: Format, make: Callable[[int], bytes],
 
 
 def test_contexts_take_linear_time() -> None:
-    assert_read_in_linear_time(unannounced(NDJSON_LD), lambda count: [hostile.many_contexts(count)], 20)
+    assert_read_in_linear_time(
+        unannounced(NDJSON_LD), lambda count: [hostile.many_contexts(count)], 20
+    )
 
 
 # --- much from little -----------------------------------------------------------------------------------------------
@@ -212,7 +231,11 @@ def test_what_unpacks_to_much_is_given_up_at_its_bound(extension: str, tmp_path:
             packed.write(chunk)
     assert path.stat().st_size < MIB
     # four bytes of zstandard can be 128 KiB, and it takes a kilobyte at once
-    with memory_below(80 * MIB), pytest.raises(LimitExceeded), read_log(path, message_bytes=MIB) as log:
+    with (
+        memory_below(80 * MIB),
+        pytest.raises(LimitExceeded),
+        read_log(path, message_bytes=MIB) as log,
+    ):
         list(log)
 
 

@@ -27,7 +27,12 @@ def new_encoder(format: Format, prefixes: Mapping[str, str] = EX) -> TextEncoder
     return encoder
 
 
-def slow(format: Format, template: Template, solutions: Sequence[Solution], prefixes: Mapping[str, str] = EX) -> object:
+def slow(
+    format: Format,
+    template: Template,
+    solutions: Sequence[Solution],
+    prefixes: Mapping[str, str] = EX,
+) -> object:
     encoder, written = new_encoder(format, prefixes), []
     try:
         for number, solution in enumerate(solutions, 5):
@@ -38,9 +43,16 @@ def slow(format: Format, template: Template, solutions: Sequence[Solution], pref
 
 
 def fast(
-    format: Format, template: Template, batches: Sequence[Sequence[Solution]], prefixes: Mapping[str, str] = EX
+    format: Format,
+    template: Template,
+    batches: Sequence[Sequence[Solution]],
+    prefixes: Mapping[str, str] = EX,
 ) -> object:
-    encoder, written, number = new_encoder(format, prefixes).for_template(template), list[bytes](), 5
+    encoder, written, number = (
+        new_encoder(format, prefixes).for_template(template),
+        list[bytes](),
+        5,
+    )
     try:
         for solutions in batches:
             if solutions:
@@ -58,23 +70,59 @@ def constant(local: str) -> Constant:
 A, B, C, D = (Variable(index) for index in range(4))
 TYPE = Constant(RDF_TYPE)
 TEMPLATES = {
-    "one subject": [Pattern(A, TYPE, constant("T")), Pattern(A, constant("p"), B), Pattern(A, constant("p"), C)],
-    "two subjects": [Pattern(A, constant("p"), B), Pattern(B, constant("p"), C), Pattern(A, constant("q"), D)],
+    "one subject": [
+        Pattern(A, TYPE, constant("T")),
+        Pattern(A, constant("p"), B),
+        Pattern(A, constant("p"), C),
+    ],
+    "two subjects": [
+        Pattern(A, constant("p"), B),
+        Pattern(B, constant("p"), C),
+        Pattern(A, constant("q"), D),
+    ],
     "a type that may be a literal": [Pattern(A, TYPE, B), Pattern(A, TYPE, constant("T"))],
-    "a type that is one": [Pattern(A, TYPE, Constant(literal("50%s"))), Pattern(A, TYPE, constant("T%41"))],
+    "a type that is one": [
+        Pattern(A, TYPE, Constant(literal("50%s"))),
+        Pattern(A, TYPE, constant("T%41")),
+    ],
     "a predicate that may be rdf:type": [Pattern(A, B, constant("T")), Pattern(A, B, C)],
-    "predicates that may be equal": [Pattern(A, B, constant("o")), Pattern(A, constant("p"), C), Pattern(A, C, D)],
-    "objects of predicates that may be equal": [Pattern(A, B, C), Pattern(A, D, C), Pattern(C, B, A)],
+    "predicates that may be equal": [
+        Pattern(A, B, constant("o")),
+        Pattern(A, constant("p"), C),
+        Pattern(A, C, D),
+    ],
+    "objects of predicates that may be equal": [
+        Pattern(A, B, C),
+        Pattern(A, D, C),
+        Pattern(C, B, A),
+    ],
     "subjects that may be equal": [Pattern(A, constant("p"), C), Pattern(B, constant("p"), D)],
-    "subjects that may be equal, and their predicates": [Pattern(A, C, A), Pattern(B, D, B), Pattern(A, C, B)],
-    "graphs": [Pattern(A, constant("p"), B, C), Pattern(A, constant("p"), B, constant("g")), Pattern(A, B, C)],
-    "blank nodes": [Pattern(Blank(0), constant("p"), Blank(1)), Pattern(A, TYPE, Blank(0)), Pattern(A, B, C, Blank(1))],
+    "subjects that may be equal, and their predicates": [
+        Pattern(A, C, A),
+        Pattern(B, D, B),
+        Pattern(A, C, B),
+    ],
+    "graphs": [
+        Pattern(A, constant("p"), B, C),
+        Pattern(A, constant("p"), B, constant("g")),
+        Pattern(A, B, C),
+    ],
+    "blank nodes": [
+        Pattern(Blank(0), constant("p"), Blank(1)),
+        Pattern(A, TYPE, Blank(0)),
+        Pattern(A, B, C, Blank(1)),
+    ],
     "the same twice": [Pattern(A, constant("p"), B), Pattern(A, constant("p"), B)],
     "only constants": [Pattern(constant("s"), constant("p"), Constant(literal("%d")))],
     "no pattern": [],
 }
 VALUES = [
-    *(iri("http://example.org/a"), iri("http://example.org/p"), RDF_TYPE, iri(f"{RDF}li")),  # the last is no predicate
+    *(
+        iri("http://example.org/a"),
+        iri("http://example.org/p"),
+        RDF_TYPE,
+        iri(f"{RDF}li"),
+    ),  # the last is no predicate
     *(Term("_:da"), literal("urn:x"), Term("")),
 ]
 REGULAR = tuple(iri(f"http://example.org/{name}") for name in "wxyz")
@@ -101,13 +149,24 @@ def test_every_pair_of_equal_terms(format: Format, case: str, prefixes: dict[str
     for one in VALUES:
         for other in [*VALUES, REGULAR[0]]:
             few = [(one, other), (other, one)]
-            solutions = [REGULAR, *((x, y, x, y) for x, y in few), REGULAR, *((x, x, y, y) for x, y in few), REGULAR]
+            solutions = [
+                REGULAR,
+                *((x, y, x, y) for x, y in few),
+                REGULAR,
+                *((x, x, y, y) for x, y in few),
+                REGULAR,
+            ]
             # in the last batch, no message is the first of its shape
             batches = [solutions[:3], solutions[3:], solutions]
-            assert fast(format, template, batches, prefixes) == slow(format, template, solutions * 2, prefixes)
+            assert fast(format, template, batches, prefixes) == slow(
+                format, template, solutions * 2, prefixes
+            )
 
 
-SOME = Template(("a", "b"), (Pattern(A, constant("p"), B), Pattern(A, TYPE, constant("T")), Pattern(Blank(0), TYPE, A)))
+SOME = Template(
+    ("a", "b"),
+    (Pattern(A, constant("p"), B), Pattern(A, TYPE, constant("T")), Pattern(Blank(0), TYPE, A)),
+)
 X, Y, Z = (iri(f"http://example.org/{name}") for name in "xyz")
 UNBOUND = Term("")
 
@@ -126,7 +185,9 @@ def test_an_error_counts_the_messages_before_it(format: Format, bad: str, cut: i
 
 
 @each_format
-def test_a_layout_is_made_once_for_each_shape(format: Format, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_layout_is_made_once_for_each_shape(
+    format: Format, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Messages of the same shape are not written by the plain encoder again."""
     shapes = [(X, Y), (X, literal("1")), (X, UNBOUND), (literal("1"), Y)]
     solutions = [solution for solution in shapes for _ in range(50)]
@@ -134,21 +195,36 @@ def test_a_layout_is_made_once_for_each_shape(format: Format, monkeypatch: pytes
     encoder = new_encoder(format)
     messages: list[Message] = []
     write = encoder.write
-    monkeypatch.setattr(encoder, "write", lambda message, place: messages.append(message) or write(message, place))
+    monkeypatch.setattr(
+        encoder, "write", lambda message, place: messages.append(message) or write(message, place)
+    )
     batches = encoder.for_template(SOME)
-    written = [*batches.encode(Solutions.of(solutions), 5), *batches.encode(Solutions.of(solutions), 205)]
+    written = [
+        *batches.encode(Solutions.of(solutions), 5),
+        *batches.encode(Solutions.of(solutions), 205),
+    ]
     assert written == expected
     # a literal as the object matters where it is written unlike an IRI
     assert len(messages) == len(shapes) - (format in (TURTLE, TRIG))
 
 
 @each_format
-def test_more_shapes_and_terms_than_are_remembered(format: Format, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_shapes_and_terms_than_are_remembered(
+    format: Format, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(layout, "_MOST_LAYOUTS", 2)
     monkeypatch.setattr(layout, "_MOST_TEXTS", 2)
     monkeypatch.setattr(layout, "_LONGEST", 22)
-    solutions = [(X, Y), (X, literal("1")), (X, UNBOUND), (literal("1"), Y), (iri("http://example.org/longer"), Y)] * 3
-    assert fast(format, SOME, [solutions, solutions[::-1]]) == slow(format, SOME, solutions + solutions[::-1])
+    solutions = [
+        (X, Y),
+        (X, literal("1")),
+        (X, UNBOUND),
+        (literal("1"), Y),
+        (iri("http://example.org/longer"), Y),
+    ] * 3
+    assert fast(format, SOME, [solutions, solutions[::-1]]) == slow(
+        format, SOME, solutions + solutions[::-1]
+    )
 
 
 def test_predicates_of_rdf_xml_belong_to_the_shape(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +235,9 @@ def test_predicates_of_rdf_xml_belong_to_the_shape(monkeypatch: pytest.MonkeyPat
     written: list[Message] = []
     encoder = new_encoder(RDF_XML)
     write = encoder.write
-    monkeypatch.setattr(encoder, "write", lambda message, place: written.append(message) or write(message, place))
+    monkeypatch.setattr(
+        encoder, "write", lambda message, place: written.append(message) or write(message, place)
+    )
     assert list(encoder.for_template(template).encode(Solutions.of(solutions), 5)) == expected
     assert len(written) == 3
 

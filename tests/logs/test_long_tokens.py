@@ -59,7 +59,10 @@ LINES: Final[dict[str, tuple[str, Message | None]]] = {
 }
 TURTLE: Final = LINES | {
     "long string": (f'<urn:s> <urn:p> """{X}\n{X}""" .\n', with_object(f"{X}\n{X}")),
-    "quotes in a long string": (f"<urn:s> <urn:p> '''{chr(39) * 2}x{X}''' .\n", with_object(f"''x{X}")),
+    "quotes in a long string": (
+        f"<urn:s> <urn:p> '''{chr(39) * 2}x{X}''' .\n",
+        with_object(f"''x{X}"),
+    ),
     "prefix": (f"PREFIX {'p' * LONG}: <urn:>\n{'p' * LONG}:s <urn:p> <urn:o> .\n", AS_IT_WAS),
     "namespace": (f"PREFIX p: <urn:{X}>\np: <urn:p> p: .\n", LONG_IRI),
     "name": (f"PREFIX p: <urn:>\np:{X} <urn:p> p:{X} .\n", LONG_IRI),
@@ -77,7 +80,10 @@ JSON: Final = {
     "id": (f'{{"@id": "urn:{X}", "urn:p": {{"@id": "urn:{X}"}}}}', LONG_IRI),
     "value": (f'{{"@id": "urn:s", "urn:p": "{X}"}}', with_object(X)),
     "escapes": (f'{{"@id": "urn:s", "urn:p": "{ESCAPES}"}}', with_object(ESCAPED)),
-    "key": (f'{{"@context": {{"{X}": "urn:p"}}, "@id": "urn:s", "{X}": {{"@id": "urn:o"}}}}', AS_IT_WAS),
+    "key": (
+        f'{{"@context": {{"{X}": "urn:p"}}, "@id": "urn:s", "{X}": {{"@id": "urn:o"}}}}',
+        AS_IT_WAS,
+    ),
     "blanks": (f'{{"@id":{" " * LONG}"urn:s", "urn:p": {{"@id": "urn:o"}}}}', AS_IT_WAS),
     "values": (
         f'{{"@id": "urn:s", "urn:p": [{", ".join(chr(34) + str(n) + chr(34) for n in range(LONG // 8))}]}}',
@@ -86,7 +92,10 @@ JSON: Final = {
 }
 YAML: Final = JSON | {
     # an implicit key has at most 1,024 characters (YAML 1.2.2, section 7.4.2)
-    "key": (f'"@context":\n  ? "{X}"\n  : "urn:p"\n"@id": "urn:s"\n? "{X}"\n: {{"@id": "urn:o"}}', AS_IT_WAS),
+    "key": (
+        f'"@context":\n  ? "{X}"\n  : "urn:p"\n"@id": "urn:s"\n? "{X}"\n: {{"@id": "urn:o"}}',
+        AS_IT_WAS,
+    ),
     "comment": (f"# {X}\n'@id': urn:s\nurn:p: {{'@id': urn:o}}", AS_IT_WAS),
     "comment behind": (f"'@id': urn:s # {X}\nurn:p: {{'@id': urn:o}}", AS_IT_WAS),
     "plain scalar": (f"'@id': urn:s\nurn:p: {X}", with_object(X)),
@@ -106,11 +115,16 @@ def _about(content: str) -> str:
 
 
 XML: Final = {
-    "comment": (f"<!--{X}-->{_about('<n:p rdf:resource=' + chr(34) + 'urn:o' + chr(34) + '/>')}", AS_IT_WAS),
+    "comment": (
+        f"<!--{X}-->{_about('<n:p rdf:resource=' + chr(34) + 'urn:o' + chr(34) + '/>')}",
+        AS_IT_WAS,
+    ),
     "comment within": (_about(f'<!--{X}--><n:p rdf:resource="urn:o"/>'), AS_IT_WAS),
     "instruction": (_about(f'<?x {X}?><n:p rdf:resource="urn:o"/>'), AS_IT_WAS),
     "IRI": (
-        _xml(f'<rdf:Description rdf:about="urn:{X}"><n:p rdf:resource="urn:{X}"/></rdf:Description>'),
+        _xml(
+            f'<rdf:Description rdf:about="urn:{X}"><n:p rdf:resource="urn:{X}"/></rdf:Description>'
+        ),
         LONG_IRI,
     ),
     "text": (_about(f"<n:p>{X}</n:p>"), with_object(X)),
@@ -118,9 +132,15 @@ XML: Final = {
     "character references": (_about(f"<n:p>{'&#xE9;' * (LONG // 6)}</n:p>"), with_object(ESCAPED)),
     "a character reference": (_about(f"<n:p>&#{'0' * LONG}233;</n:p>"), with_object("é")),
     "entities": (_about(f"<n:p>{'&amp;' * (LONG // 5)}</n:p>"), with_object("&" * (LONG // 5))),
-    "datatype": (_about(f'<n:p rdf:datatype="urn:{X}">v</n:p>'), with_object("v", datatype=f"urn:{X}")),
+    "datatype": (
+        _about(f'<n:p rdf:datatype="urn:{X}">v</n:p>'),
+        with_object("v", datatype=f"urn:{X}"),
+    ),
     "namespace": (
-        _xml('<rdf:Description rdf:about="urn:s"><m:p rdf:resource="urn:o"/></rdf:Description>', f' xmlns:m="urn:{X}"'),
+        _xml(
+            '<rdf:Description rdf:about="urn:s"><m:p rdf:resource="urn:o"/></rdf:Description>',
+            f' xmlns:m="urn:{X}"',
+        ),
         Message([Quad(S, iri(f"urn:{X}p"), O)]),
     ),
     "attribute on the root": (
@@ -146,7 +166,10 @@ def json_of(text: str) -> str:
 
 def logs() -> Iterator[tuple[str, str, bytes, list[Message]]]:
     """By format and case, each token in the middle of a log."""
-    for extension, cases in (("nq", LINES), ("trig", TURTLE)):  # N-Triples and Turtle have the same decoders
+    for extension, cases in (
+        ("nq", LINES),
+        ("trig", TURTLE),
+    ):  # N-Triples and Turtle have the same decoders
         for name, (part, message) in cases.items():
             first, last = lines(FIRST), lines(LAST)
             log = f"# @message\n{first}# @message\n{part}# @message\n{last}"
@@ -163,7 +186,12 @@ def logs() -> Iterator[tuple[str, str, bytes, list[Message]]]:
         yield "yamlld", name, log.encode(), [FIRST, message or Message(), LAST]
     for name, (part, message) in XML.items():
         first, last = (_about(f"<n:p>{text}</n:p>") for text in ("first", "last"))
-        yield "rdfxml", name, f"{first}\n{part}\n{last}\n".encode(), [FIRST, message or Message(), LAST]
+        yield (
+            "rdfxml",
+            name,
+            f"{first}\n{part}\n{last}\n".encode(),
+            [FIRST, message or Message(), LAST],
+        )
     for name, frame, message in jelly_frames():
         stream = BytesIO()
         for each in (_frame(OPTIONS, *_triple("first")), frame, _frame(*_triple("last"))):
@@ -197,19 +225,29 @@ def _iri(number: int) -> jelly.RdfIri:
 
 
 def _triple(value: str, **kind: int | str) -> list[jelly.RdfStreamRow]:
-    statement = jelly.RdfTriple(s_iri=_iri(1), p_iri=_iri(2), o_literal=jelly.RdfLiteral(lex=value, **kind))
+    statement = jelly.RdfTriple(
+        s_iri=_iri(1), p_iri=_iri(2), o_literal=jelly.RdfLiteral(lex=value, **kind)
+    )
     return [_name(1, "urn:s"), _name(2, "urn:p"), jelly.RdfStreamRow(triple=statement)]
 
 
 def jelly_frames() -> Iterator[tuple[str, jelly.RdfStreamFrame, Message]]:
     yield "literal", _frame(*_triple(X)), with_object(X)
     datatype = jelly.RdfStreamRow(datatype=jelly.RdfDatatypeEntry(id=1, value=f"urn:{X}"))
-    yield "datatype", _frame(datatype, *_triple("v", datatype=1)), with_object("v", datatype=f"urn:{X}")
+    yield (
+        "datatype",
+        _frame(datatype, *_triple("v", datatype=1)),
+        with_object("v", datatype=f"urn:{X}"),
+    )
     same = jelly.RdfTriple(s_iri=_iri(3), p_iri=_iri(2), o_iri=_iri(3))
     yield "name", _frame(_name(3, f"urn:{X}"), jelly.RdfStreamRow(triple=same)), LONG_IRI
     yield "metadata", _frame(*_triple("v"), x=X.encode()), with_object("v")
     many = [row for number in range(LONG // 40) for row in _triple(str(number))]
-    yield "rows", _frame(*many), Message(Quad(S, P, literal(str(number))) for number in range(LONG // 40))
+    yield (
+        "rows",
+        _frame(*many),
+        Message(Quad(S, P, literal(str(number))) for number in range(LONG // 40)),
+    )
 
 
 # --- however it comes ---
@@ -217,7 +255,10 @@ def jelly_frames() -> Iterator[tuple[str, jelly.RdfStreamFrame, Message]]:
 ALL: Final = list(logs())
 by_log = pytest.mark.parametrize(
     ("extension", "log", "expected"),
-    [pytest.param(extension, log, expected, id=f"{extension}-{name}") for extension, name, log, expected in ALL],
+    [
+        pytest.param(extension, log, expected, id=f"{extension}-{name}")
+        for extension, name, log, expected in ALL
+    ],
 )
 
 
@@ -257,7 +298,9 @@ def test_from_packed_bytes(extension: str, log: bytes, expected: list[Message]) 
     assert [set(message) for message in reader] == [set(message) for message in expected]
     assert reader.format is not None
     # three terms in angle brackets, or a long line without an end, are TriG as well
-    assert reader.format.extension in ({"nq", "trig"} if extension in ("nq", "trig") else {extension})
+    assert reader.format.extension in (
+        {"nq", "trig"} if extension in ("nq", "trig") else {extension}
+    )
 
 
 @by_log
@@ -270,4 +313,6 @@ def test_a_cut_within_it_is_an_error(extension: str, log: bytes, expected: list[
             assert beginning == [set(message) for message in expected[: len(beginning)]]
         else:
             assert beginning[:1] == [set(FIRST)]
-            assert all(some <= set(message) for some, message in zip(beginning, expected, strict=False))
+            assert all(
+                some <= set(message) for some, message in zip(beginning, expected, strict=False)
+            )

@@ -29,7 +29,8 @@ DOCUMENT: Final = b"""# @message me on Mastodon
 """
 """A document of RDF 1.1 in each of the four formats, with comments that happen to begin so."""
 ANNOUNCED: Final = (
-    b'VERSION "1.2-messages"\n<urn:s> <urn:p> "1" .\nMESSAGE\n# @message\n<urn:s> <urn:p> "2" .\nMESSAGE\n'
+    b'VERSION "1.2-messages"\n<urn:s> <urn:p> "1" .\nMESSAGE\n# '
+    b'@message\n<urn:s> <urn:p> "2" .\nMESSAGE\n'
 )
 OF_STATEMENTS: Final = (N_TRIPLES, N_QUADS, TURTLE, TRIG)
 
@@ -39,7 +40,9 @@ by_format = pytest.mark.parametrize("format", OF_STATEMENTS, ids=lambda format: 
 def by_others(format: Format) -> list[Message]:
     """The document as pyoxigraph and rdflib read it."""
     parsed = ox.parse(DOCUMENT, format=ox.RdfFormat.from_media_type(format.media_type))
-    triples = [Quad(*map(from_pyoxigraph, (quad.subject, quad.predicate, quad.object))) for quad in parsed]
+    triples = [
+        Quad(*map(from_pyoxigraph, (quad.subject, quad.predicate, quad.object))) for quad in parsed
+    ]
     flat = rdflib.Dataset(default_union=True).parse(io.BytesIO(DOCUMENT), format=format.media_type)
     assert len(flat) == len(triples) == 3
     return [Message(triples)]
@@ -55,7 +58,9 @@ def sizes(data: bytes, format: str, messages: str | None = None) -> list[int]:
     return whole
 
 
-@pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated")  # rdflib's own parser of TriG uses it
+@pytest.mark.filterwarnings(
+    "ignore:ConjunctiveGraph is deprecated"
+)  # rdflib's own parser of TriG uses it
 @by_format
 @pytest.mark.parametrize("parameters", ["", "; version=1.2", "; charset=utf-8"])
 def test_a_media_type_without_messages_is_a_plain_document(format: Format, parameters: str) -> None:
@@ -95,7 +100,12 @@ def test_a_name_or_an_extension_leaves_it_to_the_log(format: Format, tmp_path: P
 def test_a_delimiter_of_the_other_draft_is_an_error(format: Format) -> None:
     for said in (format.media_type, format.extension):
         with pytest.raises(LogError, match="MESSAGE"):
-            list(read_log(b"<urn:s> <urn:p> 1 .\nMESSAGE\n" if format in (TURTLE, TRIG) else b"MESSAGE\n", said))
+            list(
+                read_log(
+                    b"<urn:s> <urn:p> 1 .\nMESSAGE\n" if format in (TURTLE, TRIG) else b"MESSAGE\n",
+                    said,
+                )
+            )
 
 
 # --- the other doors ---
@@ -116,7 +126,15 @@ async def test_posted_documents_and_logs(tmp_path: Path) -> None:
             assert await stored(DOCUMENT, f"{format.media_type}; messages=rdfm") == 3
             assert await stored(ANNOUNCED, format.media_type) == 2
         elements = await server.ask("GET", "/streams/a/output?last=1000&format=nq&messages=rdfm")
-        assert [len(each) for each in read_log(elements.body, "nq", messages="rdfm")] == [3, 3, 1, 1, 1, 1, 1] * 4
+        assert [len(each) for each in read_log(elements.body, "nq", messages="rdfm")] == [
+            3,
+            3,
+            1,
+            1,
+            1,
+            1,
+            1,
+        ] * 4
 
 
 async def test_frames_of_a_socket_are_documents(tmp_path: Path) -> None:
@@ -133,7 +151,11 @@ async def test_frames_of_a_socket_are_documents(tmp_path: Path) -> None:
 @pytest.mark.process
 def test_on_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "plain.ttl").write_bytes(DOCUMENT)
-    for options, count in (((), 3), (("--input-format", "text/turtle"), 1), (("--input-messages", "rdfm"), 3)):
+    for options, count in (
+        ((), 3),
+        (("--input-format", "text/turtle"), 1),
+        (("--input-messages", "rdfm"), 3),
+    ):
         assert run("cat", "--count", "plain.ttl", *options, cwd=tmp_path) == (0, f"{count}\n", "")
         assert run("cat", "--count", "-", *options, stdin=DOCUMENT) == (0, f"{count}\n", "")
 
@@ -156,7 +178,9 @@ def test_on_spark(format: Format, bytes_each: str, tmp_path: Path) -> None:
     assert lines() == lines(format=format.media_type) == [1, 1]
 
 
-@pytest.mark.parametrize("format", [each for each in FORMATS if each.own], ids=lambda format: format.extension)
+@pytest.mark.parametrize(
+    "format", [each for each in FORMATS if each.own], ids=lambda format: format.extension
+)
 def test_formats_that_delimit_messages_by_themselves(format: Format) -> None:
     log = io.BytesIO()
     write_log([Message(), *by_others(TURTLE)], log, format.extension)
@@ -165,13 +189,16 @@ def test_formats_that_delimit_messages_by_themselves(format: Format) -> None:
 
 # --- whose labels are ---
 
-OTHERS: Final = "".join(f'# @message\n_:b0 <urn:p> "{n}" .\n_:b0 <urn:q> _:b1 .\n' for n in range(4)).encode()
+OTHERS: Final = "".join(
+    f'# @message\n_:b0 <urn:p> "{n}" .\n_:b0 <urn:q> _:b1 .\n' for n in range(4)
+).encode()
 """A log of a program that begins its labels anew in each message, as a draft of December 2025 had them."""
 
 
 def nodes(messages: list[Message]) -> list[set[str]]:
     return [
-        {quad.subject for quad in message} | {quad.object for quad in message if quad.object[0] == "_"}
+        {quad.subject for quad in message}
+        | {quad.object for quad in message if quad.object[0] == "_"}
         for message in messages
     ]
 
@@ -184,7 +211,9 @@ def test_labels_per_message(format: Format) -> None:
         own = nodes(list(read_log(source, format.extension, shared_labels=False)))
         assert [len(each) for each in own] == [2, 2, 2, 2]
         assert len(set().union(*own)) == 8
-        kept = nodes(list(read_log(source, format.extension, shared_labels=False, keep_labels=True)))
+        kept = nodes(
+            list(read_log(source, format.extension, shared_labels=False, keep_labels=True))
+        )
         assert len(set().union(*kept)) == 8, "what is kept are labels of the whole log"
 
 
@@ -207,7 +236,9 @@ def test_labels_per_message_on_spark(format: Format, bytes_each: str, tmp_path: 
     def read(**said: str) -> list[set[str]]:
         options = ReadOptions.of({"path": str(path), "maxpartitionbytes": bytes_each, **said})
         blocks = [block for part in partitions(find(str(path)), options) for block in part]
-        texts = "".join(f"# @message\n{text}\n" for block in blocks for text in texts_of(block, options))
+        texts = "".join(
+            f"# @message\n{text}\n" for block in blocks for text in texts_of(block, options)
+        )
         return nodes(list(read_log(texts.encode(), "nq", keep_labels=True)))
 
     assert len(set().union(*read())) == 2

@@ -96,7 +96,9 @@ def cases(way: str) -> list[Any]:
                 key = (peer.name, way, kind.format.extension, name)
                 reasons = [why for what, why in THEIRS.items() if all(map(re.fullmatch, what, key))]
                 marks = [pytest.mark.xfail(reason=why, strict=True) for why in reasons]
-                found.append(pytest.param(peer, kind, name, id="-".join(key).replace(" ", "_"), marks=marks))
+                found.append(
+                    pytest.param(peer, kind, name, id="-".join(key).replace(" ", "_"), marks=marks)
+                )
     return found
 
 
@@ -113,13 +115,19 @@ def test_peers_read_what_we_write(peer: Peer, kind: Kind, name: str) -> None:
 @pytest.mark.parametrize(
     ("peer", "kind", "name"),
     # pyling-n3 has one function for logs, which wants their version label
-    [case for case in cases("reads") if case.values[0].name != "pyling-n3" and case.values[2] != "no message"],
+    [
+        case
+        for case in cases("reads")
+        if case.values[0].name != "pyling-n3" and case.values[2] != "no message"
+    ],
 )
 def test_peers_read_each_message_as_a_document(peer: Peer, kind: Kind, name: str) -> None:
     """As they come by a transport that frames messages itself: none depends on another, or on how logs delimit them."""
     messages = corpus(name)
     triple_terms = any(is_triple(quad.object) for message in messages for quad in message)
-    encoder = encoder_for(kind.format, kind.syntax, EncoderOptions(PREFIXES, triple_terms=triple_terms))
+    encoder = encoder_for(
+        kind.format, kind.syntax, EncoderOptions(PREFIXES, triple_terms=triple_terms)
+    )
     found = []
     for message in messages:
         document = encoder.encode_document(message)
@@ -133,7 +141,9 @@ def test_peers_read_each_message_as_a_document(peer: Peer, kind: Kind, name: str
 
 
 @pytest.mark.parametrize("name", ["countries", "building", "teams in graphs", "graphs"])
-@pytest.mark.parametrize("peer", [peer for peer in PEERS if peer.kinds[0].format == JELLY], ids=lambda peer: peer.name)
+@pytest.mark.parametrize(
+    "peer", [peer for peer in PEERS if peer.kinds[0].format == JELLY], ids=lambda peer: peer.name
+)
 def test_peers_read_jelly_documents_as_frames(peer: Peer, name: str) -> None:
     """A gRPC stream may begin with any of them: each names its options, and the ids of its entries."""
     encoder = encoder_for(*peer.kinds[0], EncoderOptions(PREFIXES))

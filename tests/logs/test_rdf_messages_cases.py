@@ -73,12 +73,15 @@ def case_of(id: str) -> dict[str, Any]:
 
 
 def messages_of(case: dict[str, Any]) -> list[Message]:
-    return [to_message(ox.parse("\n".join(lines), ox.RdfFormat.N_QUADS)) for lines in case["messages"]]
+    return [
+        to_message(ox.parse("\n".join(lines), ox.RdfFormat.N_QUADS)) for lines in case["messages"]
+    ]
 
 
 def each(kind: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(
-        ("id", "format"), [(id, format) for id, formats in CASES[kind].items() for format in formats]
+        ("id", "format"),
+        [(id, format) for id, formats in CASES[kind].items() for format in formats],
     )
 
 
@@ -102,17 +105,23 @@ def reading(log: Iterable[bytes], format: str, announced: str | None = None) -> 
 
 
 @each("parse")
-@pytest.mark.parametrize("announced", [None, "1.2-messages"], ids=["in the log", "by the media type, too"])
+@pytest.mark.parametrize(
+    "announced", [None, "1.2-messages"], ids=["in the log", "by the media type, too"]
+)
 def test_parse(id: str, format: str, announced: str | None) -> None:
     case = case_of(id)
     log = case["input"].encode()
-    announced = announced if find_format(format)[1] is None else None  # NDJSON-LD has nothing to announce
+    announced = (
+        announced if find_format(format)[1] is None else None
+    )  # NDJSON-LD has nothing to announce
     whole, by_byte = (reading(chunks, format, announced) for chunks in ([log], single_bytes(log)))
     assert whole.error is None
     assert isomorphic(whole.messages, messages_of(case))
     assert by_byte == whole
     # which says nothing of two messages' nodes
-    assert all(blanks(some).isdisjoint(blanks(other)) for some, other in combinations(whole.messages, 2))
+    assert all(
+        blanks(some).isdisjoint(blanks(other)) for some, other in combinations(whole.messages, 2)
+    )
 
 
 @each("error")
@@ -140,7 +149,9 @@ def test_round_trip(id: str, format: str) -> None:
     ("id", "format"),
     [
         *(("1.4a", format) for format in ("ndjson-ld", "yaml-ld", "rdf/xml", "jelly")),
-        *(("1.4b", format) for format in ("ndjson-ld", "yaml-ld", "jelly")),  # RDF/XML has no named graphs
+        *(
+            ("1.4b", format) for format in ("ndjson-ld", "yaml-ld", "jelly")
+        ),  # RDF/XML has no named graphs
     ],
 )
 def test_round_trip_in_the_other_formats(id: str, format: str) -> None:
@@ -169,4 +180,6 @@ def test_each_frame_is_a_document(id: str, format: str) -> None:
         assert not any(reading.error for reading in readings)
         messages = [message for reading in readings for message in reading.messages]
         assert isomorphic(messages, messages_of(case))
-        assert all(blanks(some).isdisjoint(blanks(other)) for some, other in combinations(messages, 2))
+        assert all(
+            blanks(some).isdisjoint(blanks(other)) for some, other in combinations(messages, 2)
+        )

@@ -13,7 +13,16 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from construct_messages.errors import UnsupportedByFormat
-from construct_messages.formats import FORMATS, N_QUADS, N_TRIPLES, NDJSON_LD, RDF_XML, TRIG, TURTLE, Format
+from construct_messages.formats import (
+    FORMATS,
+    N_QUADS,
+    N_TRIPLES,
+    NDJSON_LD,
+    RDF_XML,
+    TRIG,
+    TURTLE,
+    Format,
+)
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.message import Message
@@ -27,7 +36,9 @@ pytestmark = pytest.mark.slow
 
 PREFIXES = st.dictionaries(
     st.sampled_from(["", "ex", "a", "MESSAGE", "http", "urn"]),
-    st.sampled_from(["http://example.org/", "http://example.org/a", "http://example.org/ns#", "urn:", "ex:"]),
+    st.sampled_from(
+        ["http://example.org/", "http://example.org/a", "http://example.org/ns#", "urn:", "ex:"]
+    ),
 )
 each_format = pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.extension)
 # eight formats share the examples that a property has; `make fuzz` multiplies them all the same
@@ -116,12 +127,16 @@ PARSERS = {
 @each_format
 @some
 @given(data=st.data(), prefixes=PREFIXES)
-def test_each_message_is_a_document_too(format: Format, data: st.DataObject, prefixes: Mapping[str, str]) -> None:
+def test_each_message_is_a_document_too(
+    format: Format, data: st.DataObject, prefixes: Mapping[str, str]
+) -> None:
     """Any parser of the format reads it by itself; where there is none here, our decoder does."""
     kind = data.draw(kinds(format))
     for message in data.draw(carried_by(kind)):
         triple_terms = any(is_triple(quad.object) for quad in message)
-        encoder = encoder_for(format, kind.syntax, EncoderOptions(prefixes, triple_terms=triple_terms))
+        encoder = encoder_for(
+            format, kind.syntax, EncoderOptions(prefixes, triple_terms=triple_terms)
+        )
         document = encoder.encode_document(message)
         if format in PARSERS:
             assert to_message(ox.parse(document, format=PARSERS[format])).isomorphic(message)
@@ -144,7 +159,10 @@ def test_specialised_for_a_template_an_encoder_writes_the_same(
 
     def plain() -> bytes:
         encoder = encoder_for(kind.format, kind.syntax, EncoderOptions(prefixes))
-        instances = [Message(template.instantiate(solution, number)) for number, solution in enumerate(solutions, 3)]
+        instances = [
+            Message(template.instantiate(solution, number))
+            for number, solution in enumerate(solutions, 3)
+        ]
         return b"".join((encoder.start(), *map(encoder.encode, instances), encoder.finish()))
 
     def special() -> bytes:
@@ -181,7 +199,9 @@ def test_any_two_formats_convert_there_and_back(
 @each_format
 @some
 @given(data=st.data(), here=st.sampled_from(KINDS))
-def test_a_conversion_loses_nothing_or_is_refused(format: Format, data: st.DataObject, here: Kind) -> None:
+def test_a_conversion_loses_nothing_or_is_refused(
+    format: Format, data: st.DataObject, here: Kind
+) -> None:
     there = data.draw(kinds(format))
     given_messages = data.draw(carried_by(here))
     log = outcome(lambda: write(given_messages, there))
@@ -200,12 +220,16 @@ def test_a_conversion_loses_nothing_or_is_refused(format: Format, data: st.DataO
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.keeps_labels], ids=str)
 @some
 @given(data=st.data(), prefixes=PREFIXES)
-def test_a_plain_parser_reads_the_union(kind: Kind, data: st.DataObject, prefixes: Mapping[str, str]) -> None:
+def test_a_plain_parser_reads_the_union(
+    kind: Kind, data: st.DataObject, prefixes: Mapping[str, str]
+) -> None:
     log = write(data.draw(carried_by(kind)), kind, prefixes)
     plain = {
         (
             *map(from_pyoxigraph, (quad.subject, quad.predicate, quad.object)),
-            None if isinstance(quad.graph_name, ox.DefaultGraph) else from_pyoxigraph(quad.graph_name),
+            None
+            if isinstance(quad.graph_name, ox.DefaultGraph)
+            else from_pyoxigraph(quad.graph_name),
         )
         for quad in ox.parse(log, ox.RdfFormat.from_extension(kind.format.extension))
     }
@@ -247,9 +271,13 @@ def test_refusals_do_not_prevail() -> None:
         drawn = data.draw(carried_by(here))
         for format in FORMATS:
             there = data.draw(kinds(format))
-            counts[format.extension, isinstance(outcome(partial(write, drawn, there)), bytes)] += any(drawn)
+            counts[format.extension, isinstance(outcome(partial(write, drawn, there)), bytes)] += (
+                any(drawn)
+            )
 
     count()
-    assert all(4 * counts[extension, True] >= refused for (extension, done), refused in counts.items() if not done), (
-        counts
-    )
+    assert all(
+        4 * counts[extension, True] >= refused
+        for (extension, done), refused in counts.items()
+        if not done
+    ), counts

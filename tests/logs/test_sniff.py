@@ -34,9 +34,15 @@ BEGINNINGS = {
     "an rdfm log": (b"# @message\n" + LINE + b"# @message\n" + IN_GRAPH, "N-Quads"),
     "CRLF": (IN_GRAPH.replace(b"\n", b"\r\n"), "N-Quads"),
     "a triple term": (b'_:r <urn:p> <<( <urn:s> <urn:p> "o"@en--ltr )>> .', "N-Quads"),
-    "a long first line": (b'<urn:s> <urn:p> "' + b"x" * 3 * SNIFF_BYTES + b'" <urn:g> .\n', "N-Quads"),
+    "a long first line": (
+        b'<urn:s> <urn:p> "' + b"x" * 3 * SNIFF_BYTES + b'" <urn:g> .\n',
+        "N-Quads",
+    ),
     "many empty messages": (b"# @message\n" * SNIFF_BYTES + IN_GRAPH, "N-Quads"),
-    "Turtle behind a triple": (LINE + b"<http://example.org/s> a <http://example.org/T> .\n", "TriG"),
+    "Turtle behind a triple": (
+        LINE + b"<http://example.org/s> a <http://example.org/T> .\n",
+        "TriG",
+    ),
     "relative IRIs": (b"<s> <p> <o> .\n", "TriG"),
     "a predicate list": (LINE.replace(b" .", b" ;") + b"    a <http://example.org/T> .", "TriG"),
     "a prefix": (b"PREFIX ex: <http://example.org/>\n", "TriG"),
@@ -56,7 +62,10 @@ BEGINNINGS = {
     "a comment and a marker": (b"# a log\n---\n", "YAML-LD"),
     "a quoted key": (b'"@id": urn:s\n', "YAML-LD"),
     "an XML declaration": (b'<?xml version="1.0"?><rdf:RDF/>', "RDF/XML"),
-    "an RDF element": (b'<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>', "RDF/XML"),
+    "an RDF element": (
+        b'<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>',
+        "RDF/XML",
+    ),
     "any element": (b'<Thing xmlns="http://example.org/"/>', "RDF/XML"),
     "a document type": (b"<!DOCTYPE rdf:RDF [", "RDF/XML"),
 }
@@ -90,7 +99,12 @@ WIDER = {"N-Triples": "N-Quads", "Turtle": "TriG"}
 def test_what_is_written_here(format: Format) -> None:
     encoder = encoder_for(format, format.own or RDFM, EncoderOptions({"ex": "http://example.org/"}))
     quad = Quad(iri("http://example.org/s"), iri("http://example.org/p"), literal("o"))
-    log = encoder.start() + encoder.encode(Message([quad])) + encoder.encode(Message()) + encoder.finish()
+    log = (
+        encoder.start()
+        + encoder.encode(Message([quad]))
+        + encoder.encode(Message())
+        + encoder.finish()
+    )
     found = sniff(log, whole=True)
     assert found is not None
     assert found.name == WIDER.get(format.name, format.name)
@@ -121,7 +135,9 @@ def test_documents_of_the_suites(extension: str) -> None:
         except SyntaxError:
             continue
         found = sniff(data, whole=True)
-        assert found in ((N_QUADS,) if extension in ("nt", "nq") and quads else (N_QUADS, TRIG)), file
+        assert found in ((N_QUADS,) if extension in ("nt", "nq") and quads else (N_QUADS, TRIG)), (
+            file
+        )
         if found is N_QUADS and not any(has_blank_nodes(quad) for quad in quads):
             assert quads == set(ox.parse(data, format=ox.RdfFormat.N_QUADS)), file
         seen += 1

@@ -28,11 +28,27 @@ def messages(format: Format) -> list[Message]:
     """What shows a cut: IRIs that begin others, several objects, literals over lines, blank nodes, empty messages."""
     graph = G if format.graphs else None
     return [
-        Message([Quad(S, P, iri("http://example.org/o2"), graph), Quad(S, P, O, graph), Quad(S, Q, literal("a\n b"))]),
+        Message(
+            [
+                Quad(S, P, iri("http://example.org/o2"), graph),
+                Quad(S, P, O, graph),
+                Quad(S, Q, literal("a\n b")),
+            ]
+        ),
         Message(),
-        Message([Quad(blank("x"), P, blank("y"), graph), Quad(blank("y"), P, literal("12", language="en"))]),
+        Message(
+            [
+                Quad(blank("x"), P, blank("y"), graph),
+                Quad(blank("y"), P, literal("12", language="en")),
+            ]
+        ),
         Message([Quad(S, P, literal(str(number))) for number in (12, 1, 123)]),
-        Message([Quad(O, P, literal("\n".join(("", "---", "...", "MESSAGE", "# @message", "")))), Quad(O, Q, S)]),
+        Message(
+            [
+                Quad(O, P, literal("\n".join(("", "---", "...", "MESSAGE", "# @message", "")))),
+                Quad(O, Q, S),
+            ]
+        ),
         Message(),
     ]
 
@@ -86,7 +102,9 @@ def end_of_first_document(log: bytes) -> int:
     return log.index(b"\n...\n") + len(b"\n...")
 
 
-def ends_of_messages(written: Sequence[Message], kind: Kind, prefixes: dict[str, str] | None) -> set[int]:
+def ends_of_messages(
+    written: Sequence[Message], kind: Kind, prefixes: dict[str, str] | None
+) -> set[int]:
     """Where a log may be cut unnoticed: between messages, and before the line end or in the marker of one."""
     lengths = [len(write(written[:count], kind, prefixes)) for count in range(len(written) + 1)]
     if kind.format is JELLY:
@@ -109,7 +127,9 @@ def is_beginning_of_statements(came: Sequence[Message], written: Sequence[Messag
 @pytest.mark.parametrize("name", ["log", "stdin"])
 @pytest.mark.parametrize("extension", COMPRESSIONS)
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.extension)
-def test_a_packed_log_cut_at_every_byte(format: Format, extension: str, name: str, tmp_path: Path) -> None:
+def test_a_packed_log_cut_at_every_byte(
+    format: Format, extension: str, name: str, tmp_path: Path
+) -> None:
     """Told by its name or by its bytes."""
     kind = next(kind for kind in KINDS if kind.format is format)
     path = tmp_path / f"log.{format.extension}{extension}"
@@ -130,7 +150,8 @@ def test_the_cuts_of_a_yaml_log() -> None:
     """Two nodes with objects of which one begins the other, as in issue 26; 166 of 774 cuts went unnoticed."""
     kind = next(kind for kind in KINDS if kind.format is YAML_LD)
     written = [
-        Message([Quad(S, P, iri(f"http://example.org/o{number}{end}")) for end in ("", "2")]) for number in range(8)
+        Message([Quad(S, P, iri(f"http://example.org/o{number}{end}")) for end in ("", "2")])
+        for number in range(8)
     ]
     log = write(written, kind, PREFIXES)
     unnoticed = outcomes(log, kind)
@@ -141,7 +162,9 @@ def test_the_cuts_of_a_yaml_log() -> None:
 
 def test_a_cut_archive(tmp_path: Path) -> None:
     """A tar archive that lacks a byte of its files or its end marker is an error; zeros behind that are padding."""
-    files = [(f"{number:010}.nt", f'<urn:s> <urn:p> "{number}" .\n'.encode() * 30) for number in range(3)]
+    files = [
+        (f"{number:010}.nt", f'<urn:s> <urn:p> "{number}" .\n'.encode() * 30) for number in range(3)
+    ]
     whole = archive(*files)
     marker = whole.rstrip(b"\0")
     end = -(-len(marker) // 512) * 512

@@ -28,14 +28,20 @@ def joined(part: str) -> Callable[[int], str]:
 
 # by how many parts there are, and how many of these are allowed
 DEEP: Final[dict[str, tuple[Callable[[int], str], int]]] = {
-    "parentheses": (lambda n: f"SELECT * {{ {TRIPLE} FILTER{n * '('}1{n * ')'} }}", MOST_NESTED - 2),
+    "parentheses": (
+        lambda n: f"SELECT * {{ {TRIPLE} FILTER{n * '('}1{n * ')'} }}",
+        MOST_NESTED - 2,
+    ),
     "groups": (nested("{", TRIPLE, "}"), MOST_NESTED - 2),
     "GRAPH": (nested("GRAPH ?g {", TRIPLE, "}"), MOST_NESTED - 2),
     "EXISTS": (nested("FILTER EXISTS {", TRIPLE, "}"), MOST_NESTED - 2),
     "IF": (lambda n: f"SELECT * {{ {TRIPLE} FILTER({n * 'IF(1,1,'}1{n * ')'}) }}", MOST_NESTED - 3),
     "sub-selects": (nested("{ SELECT * {", TRIPLE, "}}"), MOST_NESTED // 2 - 1),
     "negations": (lambda n: f"SELECT * {{ {TRIPLE} FILTER({n * '!'}1) }}", MOST_NESTED),
-    "UNION": (lambda n: f"SELECT * {{ {' UNION '.join([f'{{ {TRIPLE} }}'] * (n + 1))} }}", MOST_JOINED),
+    "UNION": (
+        lambda n: f"SELECT * {{ {' UNION '.join([f'{{ {TRIPLE} }}'] * (n + 1))} }}",
+        MOST_JOINED,
+    ),
     "FILTER": (joined("FILTER(?o != {})"), MOST_JOINED),
     "MINUS": (joined("MINUS {{ ?s ?p {} }}"), MOST_JOINED // 2),
     "BIND": (joined("BIND({0} AS ?v{0})"), MOST_JOINED // 2),
@@ -47,7 +53,9 @@ DEEP: Final[dict[str, tuple[Callable[[int], str], int]]] = {
 @pytest.mark.parametrize(("make", "most"), DEEP.values(), ids=DEEP)
 def test_what_is_refused(make: Callable[[int], str], most: int) -> None:
     check_depth(make(most))
-    with pytest.raises(QueryError, match=r"nests more than 500 deep|joins more than 4000 parts") as refused:
+    with pytest.raises(
+        QueryError, match=r"nests more than 500 deep|joins more than 4000 parts"
+    ) as refused:
         check_depth(make(most + 1))
     assert refused.value.status == 400
     assert refused.value.position is not None
@@ -64,11 +72,15 @@ list(itertools.islice(store.query(json.load(sys.stdin)), 1))
 
 @pytest.mark.slow
 @pytest.mark.process
-@pytest.mark.parametrize("name", ["parentheses", "EXISTS", "IF", "sub-selects", "negations", "BIND", "MINUS"])
+@pytest.mark.parametrize(
+    "name", ["parentheses", "EXISTS", "IF", "sub-selects", "negations", "BIND", "MINUS"]
+)
 def test_the_engine_takes_the_rest(name: str) -> None:
     """In a process of its own, which it could end. (It takes more of the others, but not as fast.)"""
     make, most = DEEP[name]
-    done = subprocess.run([sys.executable, "-c", ASK_ENGINE], input=json.dumps(make(most)).encode(), check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", ASK_ENGINE], input=json.dumps(make(most)).encode(), check=False
+    )
     assert done.returncode == 0
 
 

@@ -47,7 +47,15 @@ _TOKENS: Final = """
 VALUES UNDEF AS SELECT DISTINCT REDUCED UNION FILTER WITH GRAPH CONSTRUCT ASK DESCRIBE PREFIX BASE
 """
 PHRASES: Final = (
-    *("(1 AS ?n)", "(COUNT(*) AS ?n)", "?s ?p ?o", "{ ?s ?p ?o }", "STR(?s)", "BIND(1 AS ?new)", "% name"),
+    *(
+        "(1 AS ?n)",
+        "(COUNT(*) AS ?n)",
+        "?s ?p ?o",
+        "{ ?s ?p ?o }",
+        "STR(?s)",
+        "BIND(1 AS ?new)",
+        "% name",
+    ),
     *_TOKENS.split(),
 )
 
@@ -128,7 +136,9 @@ def wrongly_read(text: str) -> str | None:
     if has_graphs(text):
         return None  # which are Apache Jena's
     readers = (partial(oxigraph_reads, text), partial(rdflib_reads, text))
-    accepted = next((name for name, rewritten in rewritings(query.rewritten) if oxigraph_reads(rewritten)), None)
+    accepted = next(
+        (name for name, rewritten in rewritings(query.rewritten) if oxigraph_reads(rewritten)), None
+    )
     return None if accepted is None or any(reads() for reads in readers) else accepted
 
 
@@ -152,7 +162,11 @@ def test_mutants_of_queries_found_in_the_wild() -> None:
     paths = sorted(shared_path("queries").rglob("*.rq"))
     wild = [path.read_text(encoding="utf-8", errors="replace") for path in paths]
     # nothing is to be sent, and rdflib takes long for long ones
-    wild = [text for text in wild if len(text) < 600 and "SERVICE" not in text.upper() and oxigraph_reads(text)]
+    wild = [
+        text
+        for text in wild
+        if len(text) < 600 and "SERVICE" not in text.upper() and oxigraph_reads(text)
+    ]
     assert len(wild) > 100
     chance = random.Random(13)
     texts = [mutant(chance.choice(wild), chance) for _ in range(MUTANTS)]

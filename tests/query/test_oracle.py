@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from construct_messages import construct_messages
 from construct_messages.message import Message, Quad
 from construct_messages.query.rewrite import ConstructQuery
-from construct_messages.template import Blank, Constant, Nested, Pattern, Slot, Template, Variable, legal
+from construct_messages.template import (
+    Blank,
+    Constant,
+    Nested,
+    Pattern,
+    Slot,
+    Template,
+    Variable,
+    legal,
+)
 from construct_messages.terms import (
     RDF,
     Term,
@@ -41,7 +50,9 @@ def test_w3c_syntax() -> None:
     for row, found in queries_page.w3c():
         count += 1
         if row["type"].startswith("Negative"):
-            assert queries_page.verdict(found) != "accepted" or found.name in queries_page.EXTENSIONS
+            assert (
+                queries_page.verdict(found) != "accepted" or found.name in queries_page.EXTENSIONS
+            )
         else:
             assert found.passes, found
     assert count == 56
@@ -49,7 +60,9 @@ def test_w3c_syntax() -> None:
 
 def test_w3c_evaluation() -> None:
     folder = shared_path("suites/w3c")
-    evaluations = [row for row in queries_page.rows(folder / "construct-tests.tsv") if row["result"]]
+    evaluations = [
+        row for row in queries_page.rows(folder / "construct-tests.tsv") if row["result"]
+    ]
     assert len(evaluations) == 19
     for row in evaluations:
         store = ox.Store()
@@ -61,7 +74,9 @@ def test_w3c_evaluation() -> None:
         query = (folder / row["query"]).read_text(encoding="utf-8")
         expected = graph(ox.parse(path=folder / row["result"], base_iri=W3C + row["result"]))
         for format, parser in LOGS.items():
-            log = b"".join(construct_messages(query, store, base=W3C + row["query"]).serialize(format))
+            log = b"".join(
+                construct_messages(query, store, base=W3C + row["query"]).serialize(format)
+            )
             assert graph(ox.parse(log, parser)).isomorphic(expected), (row["name"], format)
 
 
@@ -75,7 +90,8 @@ LOGS = {
 
 def graph(statements: Iterable[ox.Quad]) -> Message:
     return Message(
-        Quad(*(from_pyoxigraph(term) for term in (quad.subject, quad.predicate, quad.object))) for quad in statements
+        Quad(*(from_pyoxigraph(term) for term in (quad.subject, quad.predicate, quad.object)))
+        for quad in statements
     )
 
 
@@ -199,11 +215,15 @@ class Writer:
         return slot
 
     def inner(self) -> Slot:
-        return self.one_of(self.variable, self.variable, self.iri, self.blank, self.literal, self.triple_term)
+        return self.one_of(
+            self.variable, self.variable, self.iri, self.blank, self.literal, self.triple_term
+        )
 
     def term(self) -> Slot:
         simple = (self.variable, self.iri, self.blank)
-        return self.one_of(*simple, *simple, *simple, self.literal, self.literal, self.nil, self.triple_term)
+        return self.one_of(
+            *simple, *simple, *simple, self.literal, self.literal, self.nil, self.triple_term
+        )
 
     def verb(self) -> Slot:
         if self.chance(20):
@@ -286,7 +306,9 @@ class Writer:
             else:
                 event("annotation")
                 self.put("{|")
-                self.properties(reifier or self.reifies(self.fresh(), nested(subject, verb, object)))
+                self.properties(
+                    reifier or self.reifies(self.fresh(), nested(subject, verb, object))
+                )
                 self.put("|}")
                 reifier = None
 
@@ -327,8 +349,12 @@ def test_random_templates(case: tuple[str, Template]) -> None:
     assert query.template.variables == expected.variables
     assert len(query.template.patterns) == len(expected.patterns)
     for turn in range(KINDS):
-        solution: list[Term] = [value(turn + index, index)[1] for index in range(len(query.template.variables))]
-        ours, theirs = (Message(template.instantiate(solution, 0)) for template in (query.template, expected))
+        solution: list[Term] = [
+            value(turn + index, index)[1] for index in range(len(query.template.variables))
+        ]
+        ours, theirs = (
+            Message(template.instantiate(solution, 0)) for template in (query.template, expected)
+        )
         assert ours.isomorphic(theirs)
     assert disagreement(text, query) == ""
     ox.Store().query(query.select)
@@ -344,13 +370,21 @@ def test_random_graphs(default: tuple[str, Template], named: tuple[str, Template
     assert graphs <= {None, Variable(query.template.variables.index("g"))}
 
 
-@pytest.mark.parametrize("text", ["?a <urn:p> 'x' . GRAPH <urn:g> { ?a <urn:q> [] }", "{ } GRAPH ?a { ?a ?a ?b }"])
+@pytest.mark.parametrize(
+    "text", ["?a <urn:p> 'x' . GRAPH <urn:g> { ?a <urn:q> [] }", "{ } GRAPH ?a { ?a ?a ?b }"]
+)
 def test_the_oracle_hears_a_difference(text: str) -> None:
     text = f"CONSTRUCT {{ {text} }} WHERE {{ }}"
     query = ConstructQuery.parse(text)
     assert disagreement(text, query) == ""
     spoilt = Template(
         query.template.variables,
-        (*query.template.patterns[:-1], query.template.patterns[-1]._replace(object=Constant(iri("urn:other")))),
+        (
+            *query.template.patterns[:-1],
+            query.template.patterns[-1]._replace(object=Constant(iri("urn:other"))),
+        ),
     )
-    assert disagreement(text, ConstructQuery(query.rewritten, spoilt, query.prefixes, query.base)) != ""
+    assert (
+        disagreement(text, ConstructQuery(query.rewritten, spoilt, query.prefixes, query.base))
+        != ""
+    )

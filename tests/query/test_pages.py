@@ -29,7 +29,10 @@ def evaluate(store: ox.Store, query: Select) -> list[tuple[str, ...]]:
     solutions = store.query(str(query))
     assert isinstance(solutions, ox.QuerySolutions)
     assert [variable.value for variable in solutions.variables] == list(query.variables)
-    return [tuple("" if value is None else from_pyoxigraph(value) for value in solution) for solution in solutions]
+    return [
+        tuple("" if value is None else from_pyoxigraph(value) for value in solution)
+        for solution in solutions
+    ]
 
 
 # --- pieces ---------------------------------------------------------------------------------------------------------
@@ -84,7 +87,14 @@ TERMS = [
 
 @pytest.mark.parametrize("term", TERMS)
 @pytest.mark.parametrize(
-    "group", ["{ }", "{ ?x ?y ?z }", "{ SELECT ?x { } }", "{# SELECT\nSELECT ?x { } }", "{ OPTIONAL { ?b :none ?v } }"]
+    "group",
+    [
+        "{ }",
+        "{ ?x ?y ?z }",
+        "{ SELECT ?x { } }",
+        "{# SELECT\nSELECT ?x { } }",
+        "{ OPTIONAL { ?b :none ?v } }",
+    ],
 )
 def test_bound_values_reach_the_solution(term: str, group: str) -> None:
     store = store_of([("a", "p", iri(E + "c"))])
@@ -99,7 +109,9 @@ def test_bindings_join() -> None:
     bound = query.bind({"a": number("1")}).bind({"b": number("3")})
     assert re.findall(r"VALUES \(\?.\)", bound.group) == ["VALUES (?b)", "VALUES (?a)"]
     assert len(evaluate(store, bound)) == 1
-    assert evaluate(store, query.bind({"a": number("1"), "b": number("3")})) == evaluate(store, bound)
+    assert evaluate(store, query.bind({"a": number("1"), "b": number("3")})) == evaluate(
+        store, bound
+    )
     assert query.bind({}) is query
 
 
@@ -140,13 +152,29 @@ def test_what_a_sub_select_projects_can_be_bound() -> None:
 # --- data and queries for sorting and pages --------------------------------------------------------------------------
 
 OBJECTS = st.sampled_from(
-    [iri(E + "a"), iri(E + "b"), literal("1"), literal("1", language="en"), number("1"), number("1.0"), number("2")]
+    [
+        iri(E + "a"),
+        iri(E + "b"),
+        literal("1"),
+        literal("1", language="en"),
+        number("1"),
+        number("1.0"),
+        number("2"),
+    ]
 )
 TRIPLES = st.tuples(st.sampled_from("abc"), st.sampled_from("pq"), OBJECTS)
 DATA = st.lists(TRIPLES, max_size=12)
 
 ORDERS = ["", " ORDER BY ?o", " ORDER BY DESC(?p) ?s", "ORDER BY(STR(?o))"]
-SLICES = ["", " LIMIT 5", " OFFSET 2", " LIMIT 4 OFFSET 1", "\nOFFSET 1 LIMIT 3", " LIMIT 0", " LIMIT 100"]
+SLICES = [
+    "",
+    " LIMIT 5",
+    " OFFSET 2",
+    " LIMIT 4 OFFSET 1",
+    "\nOFFSET 1 LIMIT 3",
+    " LIMIT 0",
+    " LIMIT 100",
+]
 ENDS = ["", " VALUES ?s { :a :b }", "\nVALUES ?p { :p }", " # end", "#end"]
 BODIES = [
     ("?s :r ?o", "{ ?s ?p ?o }", ""),
@@ -156,7 +184,9 @@ BODIES = [
     (":s :r :o", "{ ?s ?p ?o }", ""),
 ]
 QUERIES = st.builds(
-    lambda body, order, slice, end: f"CONSTRUCT {{ {body[0]} }} {body[1]}{body[2]}{order}{slice}{end}",
+    lambda body, order, slice, end: (
+        f"CONSTRUCT {{ {body[0]} }} {body[1]}{body[2]}{order}{slice}{end}"
+    ),
     *map(st.sampled_from, (BODIES, ORDERS, SLICES, ENDS)),
 )
 
@@ -182,14 +212,24 @@ def pages(
 
 
 @settings(max_examples=2 * settings.default.max_examples, deadline=None)
-@given(DATA, QUERIES, st.integers(1, 6), st.booleans(), st.sampled_from([BY_VALUE, BY_TEXT, BY_TEXT_ONLY]))
+@given(
+    DATA,
+    QUERIES,
+    st.integers(1, 6),
+    st.booleans(),
+    st.sampled_from([BY_VALUE, BY_TEXT, BY_TEXT_ONLY]),
+)
 def test_pages_are_the_whole(
     data: list[tuple[str, str, Term]], text: str, size: int, wrap: bool, keys: tuple[str, ...]
 ) -> None:
     store, query = store_of(data), select(text)
     everything = page(query, 10_000, 0, keys=keys)
     whole = [] if everything is None else evaluate(store, everything)
-    paged = [solution for solutions in pages(store, query, size, wrap=wrap, keys=keys) for solution in solutions]
+    paged = [
+        solution
+        for solutions in pages(store, query, size, wrap=wrap, keys=keys)
+        for solution in solutions
+    ]
     assert Counter(paged) == Counter(whole)
     assert len(whole) == len(evaluate(store, query))
     if not query.limit and not query.offset and query.limit != 0:
@@ -217,10 +257,14 @@ def test_sorted_solutions_are_the_same_and_contiguous(
 
 @settings(max_examples=settings.default.max_examples, deadline=None)
 @given(DATA, QUERIES, st.integers(1, 4), st.booleans())
-def test_bound_then_sorted_then_paged(data: list[tuple[str, str, Term]], text: str, size: int, wrap: bool) -> None:
+def test_bound_then_sorted_then_paged(
+    data: list[tuple[str, str, Term]], text: str, size: int, wrap: bool
+) -> None:
     store = store_of(data)
     query = select(text, group_by=("s",)).bind({"s": iri(E + "a")}).sorted_by(["s"])
-    paged = [solution for solutions in pages(store, query, size, wrap=wrap) for solution in solutions]
+    paged = [
+        solution for solutions in pages(store, query, size, wrap=wrap) for solution in solutions
+    ]
     assert len(paged) == len(evaluate(store, query))
     assert {solution[query.variables.index("s")] for solution in paged} <= {f"<{E}a>"}
 
@@ -273,7 +317,9 @@ def test_pages_need_a_slice_that_can_be_read(slice: str) -> None:
 
 
 def test_a_limit_without_number() -> None:
-    with pytest.raises(QueryError, match="line 1, column 20: expected a number behind LIMIT, found LIMIT"):
+    with pytest.raises(
+        QueryError, match="line 1, column 20: expected a number behind LIMIT, found LIMIT"
+    ):
         page(ConstructQuery.parse("CONSTRUCT { ?s a 1 }       {} LIMIT").rewritten, 10, 0)
 
 
@@ -295,7 +341,9 @@ def test_sorted_by_what_is_not_projected() -> None:
 )
 def test_what_is_beyond(tail: str, wrap: bool) -> None:
     store = ox.Store()
-    store.extend(ox.Quad(ox.NamedNode(f"{E}n{n}"), ox.NamedNode(f"{E}p"), ox.Literal("o")) for n in range(20))
+    store.extend(
+        ox.Quad(ox.NamedNode(f"{E}n{n}"), ox.NamedNode(f"{E}p"), ox.Literal("o")) for n in range(20)
+    )
     query = select(f"CONSTRUCT {{ ?s a ?s }} WHERE {{ ?s :p ?o }}{tail}")
     whole = len(evaluate(store, query))
     for count in (0, 1, whole - 1):

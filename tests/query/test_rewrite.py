@@ -9,7 +9,16 @@ import pytest
 from construct_messages.errors import NotConstruct, QueryError, UsageError
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.query.tokens import closing, tokenize
-from tests.support.queries.rewrite_cases import BASE, CASES, PREFIXES, REFUSED, Case, Refused, parse, shown
+from tests.support.queries.rewrite_cases import (
+    BASE,
+    CASES,
+    PREFIXES,
+    REFUSED,
+    Case,
+    Refused,
+    parse,
+    shown,
+)
 
 
 def cases(*some: Case) -> pytest.MarkDecorator:
@@ -40,7 +49,9 @@ def test_with_crlf(case: Case) -> None:
 @cases()
 def test_with_comments_between_tokens(case: Case) -> None:
     query = parse(sprinkled(case.text))
-    assert [token.text for token in tokenize(query.select)] == [token.text for token in tokenize(case.select)]
+    assert [token.text for token in tokenize(query.select)] == [
+        token.text for token in tokenize(case.select)
+    ]
     assert shown(query.template) == case.patterns
     assert query.select.count("\n") == sprinkled(case.text).count("\n")
 
@@ -60,21 +71,32 @@ def sprinkled(text: str) -> str:
 @pytest.mark.parametrize("case", REFUSED, ids=[case.id for case in REFUSED])
 @pytest.mark.parametrize("variant", ["plain", "byte order mark", "crlf"])
 def test_refused(case: Refused, variant: str) -> None:
-    text = {"plain": case.text, "byte order mark": "\ufeff" + case.text, "crlf": case.text.replace("\n", "\r\n")}
+    text = {
+        "plain": case.text,
+        "byte order mark": "\ufeff" + case.text,
+        "crlf": case.text.replace("\n", "\r\n"),
+    }
     with pytest.raises(QueryError) as raised:
         parse(text[variant])
-    assert (raised.value.position, case.words in str(raised.value)) == ((case.line, case.column), True), raised.value
+    assert (raised.value.position, case.words in str(raised.value)) == (
+        (case.line, case.column),
+        True,
+    ), raised.value
 
 
 def test_relative_iri_needs_a_base() -> None:
-    with pytest.raises(QueryError, match="line 1, column 18: IRI <x> is relative\n  hint: give a base IRI"):
+    with pytest.raises(
+        QueryError, match="line 1, column 18: IRI <x> is relative\n  hint: give a base IRI"
+    ):
         ConstructQuery.parse("CONSTRUCT { ?s a <x> } {}")
 
 
 def test_relative_prefix_is_refused_only_where_the_template_uses_it() -> None:
     query = ConstructQuery.parse("PREFIX e: <#> CONSTRUCT { ?s a ?t } { ?s a e:x }")
     assert (query.select, query.prefixes) == ("PREFIX e: <#> SELECT ?s ?t { ?s a e:x }", {})
-    with pytest.raises(QueryError, match="column 32: prefix e: cannot be used: IRI <#> is relative"):
+    with pytest.raises(
+        QueryError, match="column 32: prefix e: cannot be used: IRI <#> is relative"
+    ):
         ConstructQuery.parse("PREFIX e: <#> CONSTRUCT { ?s a e:t } {}")
 
 
@@ -87,14 +109,19 @@ def test_relative_base_without_base_is_none() -> None:
 
 def test_predefined_prefixes_are_not_inserted() -> None:
     predefined = {"foaf": "http://foaf/", "dc": "http://dc/", "e": "http://wrong/"}
-    query = ConstructQuery.parse("CONSTRUCT { ?s a foaf:P, e:x } {}", prefixes=PREFIXES, predefined=predefined)
+    query = ConstructQuery.parse(
+        "CONSTRUCT { ?s a foaf:P, e:x } {}", prefixes=PREFIXES, predefined=predefined
+    )
     assert query.select == "PREFIX e: <http://e/> SELECT ?s {}"
     assert shown(query.template) == ["?s a <http://foaf/P>", "?s a :x"]
     assert query.prefixes == {"foaf": "http://foaf/", "": "http://e/", "e": "http://e/"}
 
 
 def test_undeclared_prefixes_outside_the_template_are_the_engine_s() -> None:
-    assert ConstructQuery.parse("CONSTRUCT {} { ?s a x:y }").select == "SELECT (1 AS ?solution) { ?s a x:y }"
+    assert (
+        ConstructQuery.parse("CONSTRUCT {} { ?s a x:y }").select
+        == "SELECT (1 AS ?solution) { ?s a x:y }"
+    )
 
 
 def test_given_prefixes_are_declared_for_the_group_too() -> None:
@@ -135,12 +162,16 @@ def test_grouping_variables_are_projected_last(written: str) -> None:
 
 
 def test_grouping_variable_that_is_not_there() -> None:
-    with pytest.raises(QueryError, match=r"no variable \?x to group by\n  hint: use one of \?s, \?t"):
+    with pytest.raises(
+        QueryError, match=r"no variable \?x to group by\n  hint: use one of \?s, \?t"
+    ):
         ConstructQuery.parse("CONSTRUCT { ?s a 1 } { ?s a ?t }", group_by=["x"])
 
 
 def test_grouping_variable_that_is_no_key() -> None:
-    with pytest.raises(QueryError, match=r"\?t is no key of the query's own GROUP BY.*\n  hint: use one of \?s"):
+    with pytest.raises(
+        QueryError, match=r"\?t is no key of the query's own GROUP BY.*\n  hint: use one of \?s"
+    ):
         ConstructQuery.parse("CONSTRUCT { ?s a 1 } { ?s a ?t } GROUP BY ?s", group_by=["?t"])
 
 

@@ -22,9 +22,13 @@ def groups(draw: st.DrawFn, depth: int = 3) -> str:
     """A legal group, of everything that makes a variable visible or hides it."""
     parts: list[str] = []
     for number in range(draw(st.integers(0, 4))):
-        kinds = ["triple", "filter", "call", "bind", "values"] + ["group", "select", "star", "exists", "named"] * (
-            depth > 0
-        )
+        kinds = ["triple", "filter", "call", "bind", "values"] + [
+            "group",
+            "select",
+            "star",
+            "exists",
+            "named",
+        ] * (depth > 0)
         inner = draw(groups(depth - 1)) if depth > 0 else "{}"
         a, b, c = draw(V), draw(V), draw(V)
         own = f"?own{depth}{number}"  # BIND and AS take no variable that is there
@@ -42,13 +46,25 @@ def groups(draw: st.DrawFn, depth: int = 3) -> str:
             case "bind":
                 parts.append(f"BIND(CONCAT(STR({a}), ')') AS {own})")
             case "values":
-                parts.append(draw(st.sampled_from([f"VALUES {a} {{ 1 }}", f"VALUES ({a} {own}) {{ (1 UNDEF) }}"])))
+                parts.append(
+                    draw(
+                        st.sampled_from(
+                            [f"VALUES {a} {{ 1 }}", f"VALUES ({a} {own}) {{ (1 UNDEF) }}"]
+                        )
+                    )
+                )
             case "group":
-                word = draw(st.sampled_from(["", "OPTIONAL", "MINUS", "GRAPH <urn:g>", f"GRAPH {a}", f"{inner} UNION"]))
+                word = draw(
+                    st.sampled_from(
+                        ["", "OPTIONAL", "MINUS", "GRAPH <urn:g>", f"GRAPH {a}", f"{inner} UNION"]
+                    )
+                )
                 parts.append(f"{word} {inner}")
             case "select":
                 projected = f"{a} (COUNT({b}) AS {own})"
-                parts.append(f"{{ SELECT DISTINCT {projected} WHERE {inner} GROUP BY {a} HAVING (MAX({c}) > 1) }}")
+                parts.append(
+                    f"{{ SELECT DISTINCT {projected} WHERE {inner} GROUP BY {a} HAVING (MAX({c}) > 1) }}"
+                )
             case "star":
                 parts.append(f"{{ SELECT * {inner} LIMIT 1 }}")
             case "named":
@@ -74,14 +90,18 @@ def test_queries_found_in_the_wild() -> None:
     for path in sorted(shared_path("queries").rglob("*.rq")):
         text = path.read_text(encoding="utf-8", errors="replace")
         try:
-            query = ConstructQuery.parse(text, base="http://example.org/", prefixes=PROFILES["virtuoso"].prefixes)
+            query = ConstructQuery.parse(
+                text, base="http://example.org/", prefixes=PROFILES["virtuoso"].prefixes
+            )
         except (QueryError, UsageError):
             continue
         select = query.rewritten
         if select.aggregation or "SERVICE" in select.group:  # nothing is to be sent
             continue
         try:
-            expected = projected_by_the_engine(f"{select.prologue}SELECT * {select.dataset}{select.group}")
+            expected = projected_by_the_engine(
+                f"{select.prologue}SELECT * {select.dataset}{select.group}"
+            )
         except (SyntaxError, OSError, RuntimeError, ValueError):
             continue
         assert in_scope(tokenize(select.group), 0) == expected, path
@@ -128,7 +148,9 @@ def test_grouping_by_what_no_solution_binds(where: str, group_order: str) -> Non
 )
 def test_keys(modifiers: str, keys: tuple[str, ...] | None) -> None:
     tokens = tokenize(modifiers)
-    order = next((index for index, token in enumerate(tokens) if token.keyword == "ORDER"), len(tokens))
+    order = next(
+        (index for index, token in enumerate(tokens) if token.keyword == "ORDER"), len(tokens)
+    )
     assert group_keys(tokens[:order], tokens[order:]) == keys
 
 
@@ -146,7 +168,9 @@ GROUPED = [
 ]
 
 
-@pytest.mark.parametrize("values", ['VALUES (?s ?u) { (<urn:a> "x") (<urn:b> 2) (UNDEF 3) }', "VALUES ?u { 2 1 }"])
+@pytest.mark.parametrize(
+    "values", ['VALUES (?s ?u) { (<urn:a> "x") (<urn:b> 2) (UNDEF 3) }', "VALUES ?u { 2 1 }"]
+)
 @pytest.mark.parametrize("modifiers", GROUPED)
 def test_what_values_binds_behind_groups(modifiers: str, values: str) -> None:
     """Issue 13, 3. Oxigraph projects it beside the groups, too; section 11.4 lets other engines refuse that."""

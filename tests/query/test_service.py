@@ -32,17 +32,26 @@ FOUND: dict[str, tuple[str, list[tuple[str | None, bool]]]] = {
     "variable": ("ASK { SERVICE ?s {} SERVICE SILENT $s {} }", [(None, False), (None, True)]),
     "prefixed name": ("PREFIX e: <urn:> ASK { SERVICE e:a {} }", [("urn:a", False)]),
     "empty prefix": ("PREFIX : <urn:a> ASK { SERVICE : {} }", [("urn:a", False)]),
-    "prefix declared twice": ("PREFIX e: <urn:> PREFIX e: <urn:x:> ASK { SERVICE e:a {} }", [("urn:x:a", False)]),
+    "prefix declared twice": (
+        "PREFIX e: <urn:> PREFIX e: <urn:x:> ASK { SERVICE e:a {} }",
+        [("urn:x:a", False)],
+    ),
     "prefix not declared": ("ASK { SERVICE e:a {} }", [(None, False)]),
     "prefix declared too late": ("ASK { SERVICE e:a {} } PREFIX e: <urn:>", [(None, False)]),
     "relative": ("BASE <http://e/x/> ASK { SERVICE <../a> {} }", [("http://e/a", False)]),
     "relative to nothing": ("ASK { SERVICE <a> {} }", [(None, False)]),
     "escaped": (r"ASK { SERVICE <urn:\u0061> {} }", [("urn:a", False)]),
-    "nested": ("ASK { SERVICE <urn:a> { SERVICE <urn:b> {} } }", [("urn:a", False), ("urn:b", False)]),
+    "nested": (
+        "ASK { SERVICE <urn:a> { SERVICE <urn:b> {} } }",
+        [("urn:a", False), ("urn:b", False)],
+    ),
     "in a sub-query": ("ASK { { SELECT * { { SERVICE <urn:a> {} } } } }", [("urn:a", False)]),
     "in EXISTS": ("ASK { FILTER(1 < 2 && NOT EXISTS { SERVICE <urn:a> {} }) }", [("urn:a", False)]),
     "in OPTIONAL": ("ASK { OPTIONAL{SERVICE <urn:a> {}} }", [("urn:a", False)]),
-    "in CONSTRUCT": ("CONSTRUCT { ?s ?p ?o } WHERE { SERVICE <urn:a> { ?s ?p ?o } }", [("urn:a", False)]),
+    "in CONSTRUCT": (
+        "CONSTRUCT { ?s ?p ?o } WHERE { SERVICE <urn:a> { ?s ?p ?o } }",
+        [("urn:a", False)],
+    ),
     "in an update": ("DELETE {} INSERT {} WHERE { SERVICE <urn:a> {} }", [("urn:a", False)]),
     "between updates": (
         "PREFIX e: <urn:> CLEAR ALL; PREFIX e: <urn:x:> INSERT {} WHERE { SERVICE e:a {} }",
@@ -51,7 +60,10 @@ FOUND: dict[str, tuple[str, list[tuple[str | None, bool]]]] = {
     "over lines": ("ASK { SERVICE # <urn:x>\n SILENT # ?x\r<urn:a> {} }", [("urn:a", True)]),
     "behind a comment": ("ASK { # x\rSERVICE <urn:a> {} }", [("urn:a", False)]),
     "in a comment": ("ASK { # SERVICE <urn:a> {} \n }", []),
-    "in strings": ("""ASK { ?s ?p "SERVICE <urn:a> {}", '''a'SERVICE'b''', 'it\\'s SERVICE' }""", []),
+    "in strings": (
+        """ASK { ?s ?p "SERVICE <urn:a> {}", '''a'SERVICE'b''', 'it\\'s SERVICE' }""",
+        [],
+    ),
     "in an IRI": ("ASK { ?s <urn:SERVICE> <http://e/service> }", []),
     "in names": ("PREFIX service: <urn:x> ASK { ?service service:service _:service }", []),
     "a graph": ("PREFIX service: <urn:x> ASK { GRAPH service:a { ?s ?p ?o } }", []),
@@ -65,20 +77,35 @@ FOUND: dict[str, tuple[str, list[tuple[str | None, bool]]]] = {
     "glued to an empty prefix": ("PREFIX : <urn:> ASK { {}SERVICE:a{} }", [(None, False)]),
     "glued to what is before": ("ASK { ?s ?p trueSERVICE<urn:a>{} }", [("urn:a", False)]),
     "glued to a number": ("ASK { ?s ?p 1.SERVICE<urn:a>{} }", [("urn:a", False)]),
-    "a glued declaration": ("PREFIX e: <urn:> PREFIXe: <urn:x:> ASK { SERVICE e:a {} }", [(None, False)]),
-    "a glued declaration, far": ("PREFIXe: <urn:x:> ASK { SERVICE <http://e/> {} }", [("http://e/", False)]),
+    "a glued declaration": (
+        "PREFIX e: <urn:> PREFIXe: <urn:x:> ASK { SERVICE e:a {} }",
+        [(None, False)],
+    ),
+    "a glued declaration, far": (
+        "PREFIXe: <urn:x:> ASK { SERVICE <http://e/> {} }",
+        [("http://e/", False)],
+    ),
     "behind an unclosed string": ("ASK { VALUES ?x {'''a' } SERVICE <urn:a> {} }", [(None, False)]),
     "in a doubtful long string": (
         "ASK { VALUES ?x {'''a' } SERVICE <urn:a> {} #\\q'''\n }",
         [(None, False)],
     ),
     "in an operand": ("ASK { FILTER('1'<'>')SERVICE <urn:a>{} FILTER('1'<'>') }", [(None, False)]),
-    "in a comment's string": ("ASK { FILTER(1<2#>'''\n)SERVICE <urn:a> {}#'''\n }", [(None, False)]),
+    "in a comment's string": (
+        "ASK { FILTER(1<2#>'''\n)SERVICE <urn:a> {}#'''\n }",
+        [(None, False)],
+    ),
     "behind <<": ("ASK { FILTER(<a:b><<b:'>)SERVICE <urn:a>{} FILTER(1<'>') }", [(None, False)]),
-    "in what looks like an IRI": ("PREFIX e: <urn:> ASK { FILTER(1<2)SERVICEe:a#>\n{} }", [(None, False)]),
+    "in what looks like an IRI": (
+        "PREFIX e: <urn:> ASK { FILTER(1<2)SERVICEe:a#>\n{} }",
+        [(None, False)],
+    ),
     # engines that decode escapes before they read
     "an escaped keyword": (r"ASK { SERV\u0049CE <urn:a> {} }", [(None, False)]),
-    "an escaped bracket": (r"ASK { SERVICE \U0000003Curn:a\u003E {} }", [(None, False), (None, False)]),
+    "an escaped bracket": (
+        r"ASK { SERVICE \U0000003Curn:a\u003E {} }",
+        [(None, False), (None, False)],
+    ),
     "an escaped line break": (r"ASK { # \u000A SERVICE <urn:a> {}" + "\n }", [(None, False)]),
     "an escaped surrogate": (r"ASK { ?s ?p '\uD800' . SERVICE <urn:a> {} }", [("urn:a", False)]),
     "escapes elsewhere": (r"ASK { ?s ?p 'caf\u00e9' . SERVICE <urn:a> {} }", [("urn:a", False)]),
@@ -256,7 +283,15 @@ def test_other_pragmas(text: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "part",
-    ["SERVICE ", "SERVICEe:a{", "SERVICE e:a ", "PREFIX e: <urn:> ", "e:a;PREFIX e:<urn:>SERVICE e:a ", "(1<'>", "'''"],
+    [
+        "SERVICE ",
+        "SERVICEe:a{",
+        "SERVICE e:a ",
+        "PREFIX e: <urn:> ",
+        "e:a;PREFIX e:<urn:>SERVICE e:a ",
+        "(1<'>",
+        "'''",
+    ],
 )
 def test_linear_time(part: str) -> None:
     text = part * (100_000 // len(part))
@@ -311,15 +346,46 @@ def listener() -> Iterator[Listener]:
 def test_the_engine_reaches_out_by_service_alone(listener: Listener) -> None:
     url = listener.url
     assert listener.asked(f"ASK {{ SERVICE <{url}a> {{}} }}") == ["/a"]
-    for text in (f"ASK FROM <{url}> {{}}", f"SELECT * FROM NAMED <{url}> {{ GRAPH ?g {{}} }}", f"DESCRIBE <{url}>"):
+    for text in (
+        f"ASK FROM <{url}> {{}}",
+        f"SELECT * FROM NAMED <{url}> {{ GRAPH ?g {{}} }}",
+        f"DESCRIBE <{url}>",
+    ):
         assert listener.asked(text) == []
 
 
 UNREACHED = {
-    *("none", "variable", "prefix declared twice", "prefix not declared", "prefix declared too late", "relative"),
-    *("relative to nothing", "escaped", "in an update", "between updates", "in a comment", "in strings", "in an IRI"),
-    *("in names", "a graph", "as a language", "comparisons", "far IRIs in a list", "a glued declaration"),
-    *("a glued declaration, far", "an escaped keyword", "an escaped bracket", "an escaped line break"),
+    *(
+        "none",
+        "variable",
+        "prefix declared twice",
+        "prefix not declared",
+        "prefix declared too late",
+        "relative",
+    ),
+    *(
+        "relative to nothing",
+        "escaped",
+        "in an update",
+        "between updates",
+        "in a comment",
+        "in strings",
+        "in an IRI",
+    ),
+    *(
+        "in names",
+        "a graph",
+        "as a language",
+        "comparisons",
+        "far IRIs in a list",
+        "a glued declaration",
+    ),
+    *(
+        "a glued declaration, far",
+        "an escaped keyword",
+        "an escaped bracket",
+        "an escaped line break",
+    ),
     *("an escaped surrogate", "at the end", "silent at the end", "followed by rubbish"),
 }
 """Cases of `FOUND` that the embedded engine refuses, or in which it is not `urn:a` that it asks."""
@@ -327,7 +393,9 @@ UNREACHED = {
 
 @pytest.mark.parametrize("case", FOUND)
 def test_the_table_against_the_engine(listener: Listener, case: str) -> None:
-    text = FOUND[case][0].replace("urn:a", f"{listener.url}a").replace("<urn:>", f"<{listener.url}>")
+    text = (
+        FOUND[case][0].replace("urn:a", f"{listener.url}a").replace("<urn:>", f"<{listener.url}>")
+    )
     assert bool(listener.asked(text)) == (case not in UNREACHED)
     if case not in UNREACHED:
         with pytest.raises(Forbidden):
@@ -337,10 +405,45 @@ def test_the_table_against_the_engine(listener: Listener, case: str) -> None:
 PIECES = st.sampled_from(
     [
         *("SERVICE", "service ", "SERVICESILENT", "SERVICE SILENT ", "SERV\\u0049CE "),
-        *("<U>", "<U\\u0061>", "<>", "<x>", "e:a", ":a", "?u", "{}", "{?s ?p ?o}", "{ ", " }", "{", "}"),
+        *(
+            "<U>",
+            "<U\\u0061>",
+            "<>",
+            "<x>",
+            "e:a",
+            ":a",
+            "?u",
+            "{}",
+            "{?s ?p ?o}",
+            "{ ",
+            " }",
+            "{",
+            "}",
+        ),
         *(" ", "\n", ".", ";", "#", "# x\n", "#>\n", "#'''\n", "#\\q'''\n", "\r"),
-        *("FILTER(", "FILTER(1<2", "BIND(1 AS ?k)", "VALUES ?x {", "OPTIONAL{", "GRAPH ?g{", "UNION{", "EXISTS{"),
-        *("FILTER EXISTS{", "{SELECT*{", "{SELECT * WHERE {", "MINUS{", "LATERAL{", "}}", ")", "(", "1", "1.", "true"),
+        *(
+            "FILTER(",
+            "FILTER(1<2",
+            "BIND(1 AS ?k)",
+            "VALUES ?x {",
+            "OPTIONAL{",
+            "GRAPH ?g{",
+            "UNION{",
+            "EXISTS{",
+        ),
+        *(
+            "FILTER EXISTS{",
+            "{SELECT*{",
+            "{SELECT * WHERE {",
+            "MINUS{",
+            "LATERAL{",
+            "}}",
+            ")",
+            "(",
+            "1",
+            "1.",
+            "true",
+        ),
         *(
             "?s ?p ?o",
             "?s ?p ",
@@ -358,12 +461,35 @@ PIECES = st.sampled_from(
             "<<",
             "<<(",
         ),
-        *(">", ">>", ")>>", "\\", "\\u0027", "@en", "^^", "_:b", "e:", "'a", "||", "&&", "=", "!", "UNDEF"),
+        *(
+            ">",
+            ">>",
+            ")>>",
+            "\\",
+            "\\u0027",
+            "@en",
+            "^^",
+            "_:b",
+            "e:",
+            "'a",
+            "||",
+            "&&",
+            "=",
+            "!",
+            "UNDEF",
+        ),
     ]
 )
 WHOLE = st.sampled_from(
     [
-        *("SERVICE<U>{}", "SERVICESILENT<U>{}", "SERVICEe:a{}", "SERVICE e:a{ }", "SERVICE:a{}", "SERVICE SILENTe:a{}"),
+        *(
+            "SERVICE<U>{}",
+            "SERVICESILENT<U>{}",
+            "SERVICEe:a{}",
+            "SERVICE e:a{ }",
+            "SERVICE:a{}",
+            "SERVICE SILENTe:a{}",
+        ),
         *(
             "FILTER(1<2)",
             "FILTER('1'<'>')",
@@ -372,7 +498,13 @@ WHOLE = st.sampled_from(
             "FILTER(1<2)#>\n",
             "?s ?p ?o.",
         ),
-        *("VALUES ?x {'''a' }", "VALUES ?x {'''a'''}", "VALUES ?x {'''a' 'b'''}", "VALUES ?x {'b'''}", "#\\q'''\n"),
+        *(
+            "VALUES ?x {'''a' }",
+            "VALUES ?x {'''a'''}",
+            "VALUES ?x {'''a' 'b'''}",
+            "VALUES ?x {'b'''}",
+            "#\\q'''\n",
+        ),
         *(
             "BIND('SERVICE' AS ?k)",
             "BIND(<urn:SERVICE> AS ?k)",
@@ -390,7 +522,12 @@ WHOLE = st.sampled_from(
             "VALUES(?a ?b){(1 <'>)}",
             "?s ?p 1",
         ),
-        *("FILTER('a'<'b'||1<<b:'>)", "FILTER(1<(2)||'a'>'')", "VALUES ?z {true'''#'''}", "?s ?p true"),
+        *(
+            "FILTER('a'<'b'||1<<b:'>)",
+            "FILTER(1<(2)||'a'>'')",
+            "VALUES ?z {true'''#'''}",
+            "?s ?p true",
+        ),
     ]
 )
 PROLOGUES = st.sampled_from(
@@ -405,11 +542,22 @@ PROLOGUES = st.sampled_from(
 HEADS = st.sampled_from(
     [
         *("SELECT*{", "ASK{", "SELECT (1<2 AS ?y) {", "DESCRIBE ?s {", "SELECT ('1'<'>' AS ?y) {"),
-        *("CONSTRUCT{?s ?p ?o}{", "CONSTRUCT WHERE{", "CONSTRUCT{?s ?p (1 <'>)}{", "CONSTRUCT{?s ?p <#>, '''\n'''}{"),
+        *(
+            "CONSTRUCT{?s ?p ?o}{",
+            "CONSTRUCT WHERE{",
+            "CONSTRUCT{?s ?p (1 <'>)}{",
+            "CONSTRUCT{?s ?p <#>, '''\n'''}{",
+        ),
     ]
 )
-GROUPS = st.lists(WHOLE, max_size=8) | st.lists(PIECES, max_size=25) | st.lists(PIECES | WHOLE, max_size=12)
-QUERIES = st.builds(lambda prologue, head, group: f"{prologue}{head}{''.join(group)}}}", PROLOGUES, HEADS, GROUPS)
+GROUPS = (
+    st.lists(WHOLE, max_size=8)
+    | st.lists(PIECES, max_size=25)
+    | st.lists(PIECES | WHOLE, max_size=12)
+)
+QUERIES = st.builds(
+    lambda prologue, head, group: f"{prologue}{head}{''.join(group)}}}", PROLOGUES, HEADS, GROUPS
+)
 
 
 @settings(max_examples=3 * settings.default.max_examples)
@@ -435,4 +583,6 @@ def test_what_passes_reaches_what_it_may(listener: Listener, query: str) -> None
     except Forbidden:
         return
     assert set(listener.asked(query)) <= {"/a"}
-    assert set(listener.asked(redirect_services(query, {allowed: listener.url + "gate"}))) <= {"/gate"}
+    assert set(listener.asked(redirect_services(query, {allowed: listener.url + "gate"}))) <= {
+        "/gate"
+    }

@@ -47,11 +47,26 @@ FRAGMENTS = st.sampled_from(
             "ORDER BY ",
             "GROUP BY ",
         ),
-        *("?s ", "?p ", "?o ", " a ", "?s ?p ?o", "LIMIT ", "OFFSET ", "HAVING", "WITH", "10", " AS ", "true"),
+        *(
+            "?s ",
+            "?p ",
+            "?o ",
+            " a ",
+            "?s ?p ?o",
+            "LIMIT ",
+            "OFFSET ",
+            "HAVING",
+            "WITH",
+            "10",
+            " AS ",
+            "true",
+        ),
     ]
 )
 SCRAPS = st.lists(FRAGMENTS, max_size=40).map("".join)
-QUERIES = st.builds("{}CONSTRUCT{{{}}}WHERE{{{}}}{}".format, *(SCRAPS | st.just("") for _ in range(4)))
+QUERIES = st.builds(
+    "{}CONSTRUCT{{{}}}WHERE{{{}}}{}".format, *(SCRAPS | st.just("") for _ in range(4))
+)
 
 
 @contextmanager
@@ -88,12 +103,32 @@ def test_any_text_is_rewritten_or_refused_with_its_place(text: str, base: str | 
         query = ConstructQuery.parse(text, base=base, prefixes={"e": "http://e/"})
         assert query.template.variables == query.rewritten.variables
         pieces = query.rewritten
-        assert str(pieces).endswith(pieces.group + pieces.aggregation + pieces.order + pieces.slice + pieces.values)
+        assert str(pieces).endswith(
+            pieces.group + pieces.aggregation + pieces.order + pieces.slice + pieces.values
+        )
     assert all(error.position for error in refused)
 
 
 LONG = [
-    *("{", "}", '"', "'", "<", "<a", "a-", "a.", '\\"', "'''\"\"\"", "_:a.", "?", "\\u0041", "1", "1.", "@a-", "'''\\"),
+    *(
+        "{",
+        "}",
+        '"',
+        "'",
+        "<",
+        "<a",
+        "a-",
+        "a.",
+        '\\"',
+        "'''\"\"\"",
+        "_:a.",
+        "?",
+        "\\u0041",
+        "1",
+        "1.",
+        "@a-",
+        "'''\\",
+    ),
     *(
         "[",
         "(",
@@ -127,7 +162,10 @@ def test_linear_time(part: str) -> None:
 @pytest.mark.parametrize(
     ("text", "kinds"),
     [
-        ("?a<?b && ?c>?d", ["variable", "other", "variable", "other", "other", "variable", "other", "variable"]),
+        (
+            "?a<?b && ?c>?d",
+            ["variable", "other", "variable", "other", "other", "variable", "other", "variable"],
+        ),
         ("<a>", ["iri"]),
         ("?x-1", ["variable", "number"]),
         ("a:b-1.x.", ["pname", "mark"]),
@@ -158,7 +196,10 @@ def test_braces() -> None:
 
 
 def test_decoded_names() -> None:
-    assert [decoded("", tokenize(name)[0]) for name in (r"?\u0061b", r"\u0061:\U00000062\-", r"_:\u0061")] == [
+    assert [
+        decoded("", tokenize(name)[0])
+        for name in (r"?\u0061b", r"\u0061:\U00000062\-", r"_:\u0061")
+    ] == [
         "?ab",
         "a:b\\-",
         "_:a",

@@ -17,7 +17,10 @@ E = "PREFIX : <http://e/> "
     [
         ("{ ?s ?p ?o }", ""),
         ("{ ?s ?p ?o BIND(uuid() AS ?x) }", "x"),
-        ("{ ?s ?p ?o BIND(STR(STRUUID()) AS ?x) BIND(CONCAT(?x, ?s) AS ?y) BIND(STR(?s) AS ?z) }", "x y"),
+        (
+            "{ ?s ?p ?o BIND(STR(STRUUID()) AS ?x) BIND(CONCAT(?x, ?s) AS ?y) BIND(STR(?s) AS ?z) }",
+            "x y",
+        ),
         ("{ ?s ?p ?o BIND(STR(?y) AS ?z) BIND(RAND() AS ?y) }", "y z"),
         ("{ { SELECT ?s (NOW() AS ?x) { ?s ?p ?o } } BIND(YEAR(?x) AS ?y) }", "x y"),
         ("{ ?s ?p ?o BIND(BNODE(STR(?s)) AS $x) }", "x"),
@@ -36,7 +39,10 @@ def test_volatile(where: str, names: str) -> None:
 def test_pages_are_not_ordered_by_them(keys: tuple[str, ...]) -> None:
     """Issue 26, 0: ordered by a UUID, two pages would hold solutions of two orders."""
     store = ox.Store()
-    store.extend(ox.Quad(ox.NamedNode(f"http://e/{n}"), ox.NamedNode("http://e/p"), ox.Literal(n)) for n in range(100))
+    store.extend(
+        ox.Quad(ox.NamedNode(f"http://e/{n}"), ox.NamedNode("http://e/p"), ox.Literal(n))
+        for n in range(100)
+    )
     text = "CONSTRUCT { ?id :of ?s ; :at ?now } WHERE { ?s :p ?n BIND(STRUUID() AS ?id) BIND(NOW() AS ?now) }"
     query = ConstructQuery.parse(E + text).rewritten
     found = []
@@ -48,5 +54,7 @@ def test_pages_are_not_ordered_by_them(keys: tuple[str, ...]) -> None:
 
 
 def test_what_is_only_new_has_no_order() -> None:
-    query = ConstructQuery.parse(f"{E}CONSTRUCT {{ ?id a :X }} WHERE {{ ?s ?p ?o BIND(UUID() AS ?id) }}").rewritten
+    query = ConstructQuery.parse(
+        f"{E}CONSTRUCT {{ ?id a :X }} WHERE {{ ?s ?p ?o BIND(UUID() AS ?id) }}"
+    ).rewritten
     assert "ORDER BY" not in str(page(query, 7, 0))

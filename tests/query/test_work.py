@@ -68,22 +68,38 @@ KINDS: Final[dict[str, Callable[[int], str]]] = {
     "annotations": lambda n: template(times(n, "?s ?p ?o ~ _:r% {| ?p ?o |} .")),
     "graphs": lambda n: template(times(n, "GRAPH <urn:%> { ?s ?p ?o }")),
     "prefixes": lambda n: times(n, "PREFIX p%: <urn:p%:>") + template(times(n, "?s p%:x ?o .")),
-    "relative prefixes": lambda n: "BASE <http://e/>" + times(n, "PREFIX p%: <p%:>") + template("?s ?p ?o"),
+    "relative prefixes": lambda n: (
+        "BASE <http://e/>" + times(n, "PREFIX p%: <p%:>") + template("?s ?p ?o")
+    ),
     "one prefix again": lambda n: times(n, "PREFIX p: <urn:p%:>") + template("?s p:p ?o"),
     "bases": lambda n: times(n, "BASE <http://e/%/>") + template("?s ?p ?o"),
     "relative bases": lambda n: "BASE <http://e/>" + times(n, "BASE <a/>") + template("?s ?p ?o"),
     "comments": lambda n: times(n, "# comment %\n") + template("?s ?p ?o"),
-    "datasets": lambda n: behind(times(n, "FROM <urn:%> FROM NAMED <urn:%>") + " WHERE { ?s ?p ?o }"),
+    "datasets": lambda n: behind(
+        times(n, "FROM <urn:%> FROM NAMED <urn:%>") + " WHERE { ?s ?p ?o }"
+    ),
     "groups": lambda n: behind("WHERE { " + times(n, "{ ?s ?p ?o }", " UNION ") + " }"),
-    "nested groups": lambda n: behind("WHERE " + times(n, "{ ?s ?p% ?o OPTIONAL") + " { }" + " }" * n),
-    "sub-selects": lambda n: behind("WHERE { " + times(n, "{ SELECT ?s (1 AS ?v%) { ?s ?p ?o } }") + " }"),
-    "nested sub-selects": lambda n: behind("WHERE " + times(n, "{ SELECT *") + " { ?s ?p ?o }" + " }" * n),
+    "nested groups": lambda n: behind(
+        "WHERE " + times(n, "{ ?s ?p% ?o OPTIONAL") + " { }" + " }" * n
+    ),
+    "sub-selects": lambda n: behind(
+        "WHERE { " + times(n, "{ SELECT ?s (1 AS ?v%) { ?s ?p ?o } }") + " }"
+    ),
+    "nested sub-selects": lambda n: behind(
+        "WHERE " + times(n, "{ SELECT *") + " { ?s ?p ?o }" + " }" * n
+    ),
     "filters": lambda n: behind("WHERE { ?s ?p ?o " + times(n, "FILTER (?o = ?v%)") + " }"),
-    "exists": lambda n: behind("WHERE { ?s ?p ?o " + times(n, "FILTER EXISTS { ?s ?p ?v% }") + " }"),
+    "exists": lambda n: behind(
+        "WHERE { ?s ?p ?o " + times(n, "FILTER EXISTS { ?s ?p ?v% }") + " }"
+    ),
     "values": lambda n: behind("WHERE { ?s ?p ?o } VALUES (?s) { " + times(n, "(<urn:%>)") + " }"),
-    "brackets in a filter": lambda n: behind("WHERE { ?s ?p ?o FILTER" + "(" * n + "?s" + ")" * n + " }"),
+    "brackets in a filter": lambda n: behind(
+        "WHERE { ?s ?p ?o FILTER" + "(" * n + "?s" + ")" * n + " }"
+    ),
     "grouping": lambda n: behind("WHERE { ?s ?p ?o } GROUP BY ?s " + times(n, "(STR(?o) AS ?k%)")),
-    "having": lambda n: behind("WHERE { ?s ?p ?o } GROUP BY ?s HAVING " + times(n, "(COUNT(?o) > %)")),
+    "having": lambda n: behind(
+        "WHERE { ?s ?p ?o } GROUP BY ?s HAVING " + times(n, "(COUNT(?o) > %)")
+    ),
     "ordering": lambda n: behind("WHERE { ?s ?p ?o } ORDER BY " + times(n, "DESC(?o + %)")),
 }
 
@@ -115,7 +131,9 @@ def test_comparisons_of_the_constants_of_a_template(nested: bool) -> None:
         nonlocal count
         s, p = Variable(0), Constant(Term("<urn:p>"))
         objects: list[Slot] = [Constant(Term(Counting(f"<urn:o{i}>"))) for i in range(size)]
-        patterns = tuple(Pattern(s, p, Nested(s, p, object) if nested else object) for object in objects)
+        patterns = tuple(
+            Pattern(s, p, Nested(s, p, object) if nested else object) for object in objects
+        )
         count = 0
         Template(("s",), patterns)
         return count + size
@@ -128,8 +146,12 @@ EXPANDING: Final[dict[str, Callable[[int], str]]] = {
     "bases that go back to the root": lambda n: (
         f"BASE <http://e/{'a' * n}>" + times(n, "BASE <>") + template("?s ?p ?o")
     ),
-    "relative prefixes": lambda n: f"BASE <http://e/{'a' * n}/>" + times(n, "PREFIX p%: <p>") + template("?s ?p ?o"),
-    "a long namespace": lambda n: f"PREFIX p: <http://e/{'a' * n}/>" + template(times(n, "?s p:% ?o.")),
+    "relative prefixes": lambda n: (
+        f"BASE <http://e/{'a' * n}/>" + times(n, "PREFIX p%: <p>") + template("?s ?p ?o")
+    ),
+    "a long namespace": lambda n: (
+        f"PREFIX p: <http://e/{'a' * n}/>" + template(times(n, "?s p:% ?o."))
+    ),
     "a long base": lambda n: f"BASE <http://e/{'a' * n}/>" + template(times(n, "?s <%> ?o.")),
 }
 

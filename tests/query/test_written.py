@@ -61,7 +61,11 @@ def test_with_declarations_from_outside() -> None:
     query = "CONSTRUCT { ?s ex:p <o> } WHERE { ?s ex:p <o> . ?s ex:q } "
     declared = f"BASE <http://example.org/>\nPREFIX ex: <urn:ex/>\n{query}"
     with pytest.raises(QueryError) as refused:
-        list(construct_messages(query, ox.Store(), base="http://example.org/", prefixes={"ex": "urn:ex/"}))
+        list(
+            construct_messages(
+                query, ox.Store(), base="http://example.org/", prefixes={"ex": "urn:ex/"}
+            )
+        )
     line, column = of_engine(declared)
     assert refused.value.position == (line - 2, column)
 
@@ -69,7 +73,10 @@ def test_with_declarations_from_outside() -> None:
 def test_with_a_template_that_engines_do_not_know() -> None:
     where = "WHERE { GRAPH ?g { ?s ?p ?o } FILTR(?o) }"
     template = "GRAPH ?g { ?s ?p ?o }"
-    queries = [f"CONSTRUCT {{ {inside} }} {where}" for inside in (template, "?s ?p ?o".ljust(len(template)))]
+    queries = [
+        f"CONSTRUCT {{ {inside} }} {where}"
+        for inside in (template, "?s ?p ?o".ljust(len(template)))
+    ]
     with pytest.raises(QueryError) as refused:
         list(construct_messages(queries[0], ox.Store()))
     assert refused.value.position == of_engine(queries[1])
@@ -78,12 +85,18 @@ def test_with_a_template_that_engines_do_not_know() -> None:
 def test_with_bindings_and_groups() -> None:
     query = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o . ?s ?p }"
     with pytest.raises(QueryError) as refused:
-        list(construct_messages(query, ox.Store(), group_by="s", group_order="sorted", bindings={"p": "<urn:p>"}))
+        list(
+            construct_messages(
+                query, ox.Store(), group_by="s", group_order="sorted", bindings={"p": "<urn:p>"}
+            )
+        )
     assert refused.value.position == of_engine(query)
 
 
 def test_what_was_expected_is_said() -> None:
-    with pytest.raises(QueryError, match=r"unexpected token, expected one of HAVING OFFSET VALUES$"):
+    with pytest.raises(
+        QueryError, match=r"unexpected token, expected one of HAVING OFFSET VALUES$"
+    ):
         list(construct_messages(REFUSED["no template"], ox.Store()))
 
 
@@ -105,7 +118,9 @@ def test_by_rdflib(query: str) -> None:
 
 @pytest.mark.parametrize("query", REFUSED.values(), ids=REFUSED)
 def test_on_the_command_line(query: str, here: Callable[..., Done]) -> None:
-    done = here("run", "--query", query, "--source", str(ROOT / "queries" / "data" / "companies.ttl"))
+    done = here(
+        "run", "--query", query, "--source", str(ROOT / "queries" / "data" / "companies.ttl")
+    )
     assert done.status == 2
     assert f"{of_engine(query)}: the embedded engine refuses" in done.errors
 
@@ -117,7 +132,9 @@ async def test_by_the_server(tmp_path: Path, accept: str) -> None:
     ox.Store(str(tmp_path / "store")).flush()
     async with serving(tmp_path / "store") as server, aiohttp.ClientSession() as session:
         for query in REFUSED.values():
-            async with session.post(server.sparql, data={"query": query}, headers={"Accept": accept}) as answer:
+            async with session.post(
+                server.sparql, data={"query": query}, headers={"Accept": accept}
+            ) as answer:
                 problem = json.loads(await answer.text())
                 assert answer.status == 400
                 assert (problem["line"], problem["column"]) == of_engine(query)
@@ -132,7 +149,20 @@ FAULTS: Final = st.sampled_from(["FILTR", "}", "?x ?y"])
 
 @given(st.lists(SPACES, min_size=12, max_size=12), st.lists(NAMES, max_size=4), FAULTS)
 def test_any_spacing(spaces: list[str], names: list[str], fault: str) -> None:
-    words = ["CONSTRUCT", "{", "?s", "?p", "?o", "}", "WHERE", "{", "?s ?p ?o .", " ".join(names), fault, "}"]
+    words = [
+        "CONSTRUCT",
+        "{",
+        "?s",
+        "?p",
+        "?o",
+        "}",
+        "WHERE",
+        "{",
+        "?s ?p ?o .",
+        " ".join(names),
+        fault,
+        "}",
+    ]
     query = "".join(word + space for word, space in zip(words, spaces, strict=True))
     try:
         select = ConstructQuery.parse(query).rewritten

@@ -10,7 +10,9 @@ from lxml import etree
 from construct_messages.logs.rdfxml.decoder import read_document
 from construct_messages.terms import RDF, literal_parts
 
-DECLARED = 'xmlns:a="urn:a" xmlns:b="urn:a" xmlns:c="urn:c" xmlns:unused="urn:unused" xmlns="urn:default"'
+DECLARED = (
+    'xmlns:a="urn:a" xmlns:b="urn:a" xmlns:c="urn:c" xmlns:unused="urn:unused" xmlns="urn:default"'
+)
 
 
 def found(content: str) -> str:
@@ -27,7 +29,9 @@ def found(content: str) -> str:
 
 def expected(content: str) -> str:
     """What lxml makes of it, in an element whose start tag declares nothing that the content uses."""
-    root = etree.fromstring(f'<around:it xmlns:around="urn:around" {DECLARED}>{content}</around:it>')
+    root = etree.fromstring(
+        f'<around:it xmlns:around="urn:around" {DECLARED}>{content}</around:it>'
+    )
     canonical = etree.tostring(root, method="c14n", exclusive=True, with_comments=True).decode()
     start, end = '<around:it xmlns:around="urn:around">', "</around:it>"
     assert canonical.startswith(start)
@@ -57,7 +61,17 @@ def test_a_literal_is_canonical(case: str) -> None:
 
 NAMES = st.sampled_from(["a:x", "b:x", "c:y", "z"])
 ATTRIBUTES = st.dictionaries(
-    st.sampled_from(["a:m", "c:n", "o", "xml:space", "xmlns:a='urn:n' p", "xmlns='urn:o' q", "xmlns:e='urn:e' e:f"]),
+    st.sampled_from(
+        [
+            "a:m",
+            "c:n",
+            "o",
+            "xml:space",
+            "xmlns:a='urn:n' p",
+            "xmlns='urn:o' q",
+            "xmlns:e='urn:e' e:f",
+        ]
+    ),
     st.text("<&>\"'\t\r\n é\U0001f600", max_size=3),
     max_size=2,
 )

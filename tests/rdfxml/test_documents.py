@@ -29,7 +29,9 @@ class Dribble(io.BytesIO):
         return super().read(1)
 
 
-def statements(document: bytes | str, base: str | None = "http://base/doc", limits: Limits | None = None) -> Message:
+def statements(
+    document: bytes | str, base: str | None = "http://base/doc", limits: Limits | None = None
+) -> Message:
     if isinstance(document, str):
         document = document.encode()
     whole = NTriplesFile(io.BytesIO(document), base, limits).read()
@@ -51,18 +53,34 @@ SAYS: dict[str, tuple[str, tuple[str, ...]]] = {
         of("<e:p rdf:parseType='daml:collection'><e:x/></e:p>"),
         (f'<urn:s> <urn:e:p> "<e:x xmlns:e=\\"urn:e:\\"></e:x>"{XML_LITERAL} .',),
     ),
-    "an empty parseType": (of("<e:p rdf:parseType=''>a</e:p>"), (f'<urn:s> <urn:e:p> "a"{XML_LITERAL} .',)),
-    "an empty XML literal": (of("<e:p rdf:parseType='Literal'/>"), (f'<urn:s> <urn:e:p> ""{XML_LITERAL} .',)),
+    "an empty parseType": (
+        of("<e:p rdf:parseType=''>a</e:p>"),
+        (f'<urn:s> <urn:e:p> "a"{XML_LITERAL} .',),
+    ),
+    "an empty XML literal": (
+        of("<e:p rdf:parseType='Literal'/>"),
+        (f'<urn:s> <urn:e:p> ""{XML_LITERAL} .',),
+    ),
     "an XML literal declares what it uses": (
         of("<e:p rdf:parseType='Literal'>a<b xmlns='urn:b'>c</b></e:p>"),
         (f'<urn:s> <urn:e:p> "a<b xmlns=\\"urn:b\\">c</b>"{XML_LITERAL} .',),
     ),
     "a base direction from around": (
-        of("<e:p>x</e:p><e:p e:q='y'/>", " rdf:version='1.2' its:version='2.0' its:dir='rtl' xml:lang='ar'"),
-        ('<urn:s> <urn:e:p> "x"@ar--rtl .', "<urn:s> <urn:e:p> _:o .", '_:o <urn:e:q> "y"@ar--rtl .'),
+        of(
+            "<e:p>x</e:p><e:p e:q='y'/>",
+            " rdf:version='1.2' its:version='2.0' its:dir='rtl' xml:lang='ar'",
+        ),
+        (
+            '<urn:s> <urn:e:p> "x"@ar--rtl .',
+            "<urn:s> <urn:e:p> _:o .",
+            '_:o <urn:e:q> "y"@ar--rtl .',
+        ),
     ),
     "a base direction taken back": (
-        of("<e:p its:dir=''>x</e:p>", " rdf:version='1.2' its:version='2.0' its:dir='rtl' xml:lang='ar'"),
+        of(
+            "<e:p its:dir=''>x</e:p>",
+            " rdf:version='1.2' its:version='2.0' its:dir='rtl' xml:lang='ar'",
+        ),
         ('<urn:s> <urn:e:p> "x"@ar .',),
     ),
     "no language": (of("<e:p xml:lang=''>x</e:p>", " xml:lang='en'"), ('<urn:s> <urn:e:p> "x" .',)),
@@ -86,7 +104,10 @@ SAYS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "a comment alone": (of("<e:p><!-- c --></e:p>"), ('<urn:s> <urn:e:p> "" .',)),
     "blanks alone": (of("<e:p> \n</e:p>"), ('<urn:s> <urn:e:p> " \\n" .',)),
-    "a resource over two lines": (of("<e:p rdf:resource='urn:o'>\n</e:p>"), ("<urn:s> <urn:e:p> <urn:o> .",)),
+    "a resource over two lines": (
+        of("<e:p rdf:resource='urn:o'>\n</e:p>"),
+        ("<urn:s> <urn:e:p> <urn:o> .",),
+    ),
     "labels that are names of XML": (
         of("<e:p rdf:nodeID='a.'/><e:q rdf:nodeID='b0'/><e:q rdf:nodeID='a.'/><e:q><e:C/></e:q>"),
         (
@@ -102,13 +123,19 @@ SAYS: dict[str, tuple[str, tuple[str, ...]]] = {
         (f"<urn:s> <{RDF}type> <urn:e:C> .", '<urn:s> <xml:lang> "en" .'),
     ),
     "where the schema is": (
-        of("<e:p>x</e:p>", ' xmlns:i="http://www.w3.org/2001/XMLSchema-instance" i:schemaLocation="urn:a a.xsd"'),
+        of(
+            "<e:p>x</e:p>",
+            ' xmlns:i="http://www.w3.org/2001/XMLSchema-instance" i:schemaLocation="urn:a a.xsd"',
+        ),
         ('<urn:s> <urn:e:p> "x" .',),
     ),
     "bases in each other": (
         f"<rdf:RDF {NAMESPACES} xml:base='a/b#c'><rdf:Description rdf:ID='i' xml:base='../d/'><e:p rdf:resource='?q'/>"
         "</rdf:Description><e:C rdf:about=''/></rdf:RDF>",
-        ("<http://base/d/#i> <urn:e:p> <http://base/d/?q> .", f"<http://base/a/b> <{RDF}type> <urn:e:C> ."),
+        (
+            "<http://base/d/#i> <urn:e:p> <http://base/d/?q> .",
+            f"<http://base/a/b> <{RDF}type> <urn:e:C> .",
+        ),
     ),
 }
 
@@ -127,18 +154,36 @@ REFUSED = {
     "an attribute of rdf:RDF": (of("", " e:x='y'"), "<urn:e:x>: what it says is about no node"),
     "an attribute in no namespace": (f"<e:C {NAMESPACES} x='y'/>", "x is in no namespace"),
     "an element in no namespace": (f"<e:C {NAMESPACES}><x/></e:C>", "x is in no namespace"),
-    "two values": (of("<e:p rdf:resource='urn:a' rdf:nodeID='b'/>"), "rdf:resource and rdf:nodeID: a property has one"),
-    "a value and properties of a literal": (of("<e:p rdf:datatype='urn:d' e:q='x'/>"), "a property has one value"),
-    "a literal of XML with properties": (of("<e:p rdf:parseType='Literal' e:q='x'/>"), "a property has one value"),
+    "two values": (
+        of("<e:p rdf:resource='urn:a' rdf:nodeID='b'/>"),
+        "rdf:resource and rdf:nodeID: a property has one",
+    ),
+    "a value and properties of a literal": (
+        of("<e:p rdf:datatype='urn:d' e:q='x'/>"),
+        "a property has one value",
+    ),
+    "a literal of XML with properties": (
+        of("<e:p rdf:parseType='Literal' e:q='x'/>"),
+        "a property has one value",
+    ),
     "a second node": (of("<e:p><e:C/><e:C/></e:p>"), "a second node"),
     "text behind a node": (of("<e:p><e:C/>x</e:p>"), "the text 'x' beside a node"),
     "a node behind text": (of("<e:p>x<e:C/></e:p>"), "an element beside the text 'x'"),
     "a node of a datatype": (of("<e:p rdf:datatype='urn:d'><e:C/></e:p>"), "whose value is text"),
-    "text in a collection": (of("<e:p rdf:parseType='Collection'>x</e:p>"), "'x' where elements stand"),
-    "content of a resource": (of("<e:p rdf:resource='urn:o'>x</e:p>"), "has its value as an attribute"),
+    "text in a collection": (
+        of("<e:p rdf:parseType='Collection'>x</e:p>"),
+        "'x' where elements stand",
+    ),
+    "content of a resource": (
+        of("<e:p rdf:resource='urn:o'>x</e:p>"),
+        "has its value as an attribute",
+    ),
     "two names": (f"<e:C {NAMESPACES} rdf:about='urn:a' rdf:ID='b'/>", "a node has one name"),
     "a name that is none": (f"<e:C {NAMESPACES} rdf:ID='1'/>", "rdf:ID='1' is no name"),
-    "a name twice": (f"<rdf:RDF {NAMESPACES}><e:C rdf:ID='a'/><e:C rdf:ID='a'/></rdf:RDF>", "stands twice"),
+    "a name twice": (
+        f"<rdf:RDF {NAMESPACES}><e:C rdf:ID='a'/><e:C rdf:ID='a'/></rdf:RDF>",
+        "stands twice",
+    ),
     "a language that is none": (of("<e:p xml:lang='en_US'>x</e:p>"), "'en_US' is no language tag"),
     "a direction that is none": (of("<e:p its:dir='up'/>", " rdf:version='1.2'"), "its:dir='up'"),
     "two triples": (
@@ -161,7 +206,11 @@ def test_what_is_refused(case: str) -> None:
 
 def test_an_error_is_where_it_is() -> None:
     """Also one that the parser of N-Triples finds, within pieces and behind many of them."""
-    lines = [f"<rdf:RDF {NAMESPACES}>", *["<e:C rdf:about='urn:s'/>"] * 20_000, "  <e:C e:p='\ufffd' xml:lang='e'/>"]
+    lines = [
+        f"<rdf:RDF {NAMESPACES}>",
+        *["<e:C rdf:about='urn:s'/>"] * 20_000,
+        "  <e:C e:p='\ufffd' xml:lang='e'/>",
+    ]
     file: Any = NTriplesFile(io.BytesIO("\n".join([*lines, "</rdf:RDF>"]).encode()))
     with pytest.raises(SyntaxError) as found:
         list(ox.parse(file, format=ox.RdfFormat.N_TRIPLES))
@@ -199,11 +248,16 @@ def nodes(draw: st.DrawFn, depth: int = 2) -> str:
             LABELS.map(lambda label: f" rdf:nodeID='{label}'"),
         )
     )
-    attributes = draw(st.dictionaries(st.sampled_from(["e:a", "e:b", "rdf:value"]), TEXTS, max_size=2))
+    attributes = draw(
+        st.dictionaries(st.sampled_from(["e:a", "e:b", "rdf:value"]), TEXTS, max_size=2)
+    )
     if draw(st.booleans()):
         attributes["rdf:type"] = draw(REFERENCES)
     properties = draw(st.lists(property_elements(depth), max_size=3))
-    said = "".join(f" {key}='{written(value) if key != 'rdf:type' else value}'" for key, value in attributes.items())
+    said = "".join(
+        f" {key}='{written(value) if key != 'rdf:type' else value}'"
+        for key, value in attributes.items()
+    )
     return f"<{name}{identity}{draw(LANGUAGE)}{draw(BASE)}{said}> {' '.join(properties)}\n</{name}>"
 
 
@@ -211,7 +265,9 @@ def nodes(draw: st.DrawFn, depth: int = 2) -> str:
 def property_elements(draw: st.DrawFn, depth: int) -> str:
     name = draw(st.sampled_from(["e:p", "e:q", "rdf:li", "rdf:_3"]))
     kinds = ["text", "typed", "resource", "node ID", "empty", "properties"]
-    kind = draw(st.sampled_from([*kinds, "node", "parse Resource", "parse Collection"] if depth else kinds))
+    kind = draw(
+        st.sampled_from([*kinds, "node", "parse Resource", "parse Collection"] if depth else kinds)
+    )
     start = f"<{name}{draw(LANGUAGE)}{draw(BASE)}"
     end = f"</{name}>"
     if kind == "text":
@@ -230,7 +286,8 @@ def property_elements(draw: st.DrawFn, depth: int) -> str:
         return f"{start}>{draw(nodes(depth - 1))}{end}"
     if kind == "parse Resource":
         return (
-            f"{start} rdf:parseType='Resource'>{''.join(draw(st.lists(property_elements(depth - 1), max_size=2)))}{end}"
+            f"{start} "
+            f"rdf:parseType='Resource'>{''.join(draw(st.lists(property_elements(depth - 1), max_size=2)))}{end}"
         )
     return f"{start} rdf:parseType='Collection'>{''.join(draw(st.lists(nodes(depth - 1), max_size=3)))}{end}"
 
@@ -240,13 +297,17 @@ DOCUMENTS = st.lists(nodes(), max_size=3).map(
 )
 
 
-@given(DOCUMENTS.filter(lambda document: "xml:base='z/'" not in document))  # pyoxigraph takes no relative base
+@given(
+    DOCUMENTS.filter(lambda document: "xml:base='z/'" not in document)
+)  # pyoxigraph takes no relative base
 def test_pyoxigraph_reads_the_same(document: str) -> None:
     theirs = to_message(ox.parse(document, format=ox.RdfFormat.RDF_XML, base_iri="http://base/doc"))
     assert statements(document).isomorphic(theirs)
 
 
-@given(DOCUMENTS.filter(lambda document: "/./" not in document))  # rdflib removes dots from IRIs that are absolute
+@given(
+    DOCUMENTS.filter(lambda document: "/./" not in document)
+)  # rdflib removes dots from IRIs that are absolute
 def test_rdflib_reads_the_same(document: str) -> None:
     graph = rdflib.Graph().parse(data=document, format="xml", publicID="http://base/doc")
     theirs = Message(Quad(*map(from_rdflib, triple)) for triple in graph)
@@ -262,15 +323,23 @@ def doctype(declarations: str, body: str, external: str = "") -> str:
 
 
 def test_entities_of_the_document_are_expanded() -> None:
-    document = doctype(f'<!ENTITY xsd "{XSD}"><!ENTITY e "é&#38;amp;">', "<e:p rdf:datatype='&xsd;token'>&e;</e:p>")
+    document = doctype(
+        f'<!ENTITY xsd "{XSD}"><!ENTITY e "é&#38;amp;">', "<e:p rdf:datatype='&xsd;token'>&e;</e:p>"
+    )
     assert statements(document) == triples(f'<urn:s> <urn:e:p> "é&"^^<{XSD}token> .')
 
 
-@pytest.mark.parametrize("declaration", ["", '<?xml version="1.0"?>\n', "<?xml version='1.0' standalone='no'?>"])
+@pytest.mark.parametrize(
+    "declaration", ["", '<?xml version="1.0"?>\n', "<?xml version='1.0' standalone='no'?>"]
+)
 @pytest.mark.parametrize("body", ["<e:p>a&nbsp;b</e:p>", "<e:p e:q='a&nbsp;b'/>"])
 def test_an_entity_that_is_not_declared_is_an_error(declaration: str, body: str) -> None:
     """Also where an external DTD may declare it, so that XML would let it be skipped: no DTD is fetched."""
-    for external in ("", ' SYSTEM "http://127.0.0.1:9/a.dtd"', ' PUBLIC "-//A//B" "file:///etc/passwd"'):
+    for external in (
+        "",
+        ' SYSTEM "http://127.0.0.1:9/a.dtd"',
+        ' PUBLIC "-//A//B" "file:///etc/passwd"',
+    ):
         document = declaration + doctype("", body, external)
         with pytest.raises(RdfXmlError, match="undefined entity") as refused:
             statements(document)
@@ -296,14 +365,18 @@ def test_a_parameter_entity_is_not_fetched_and_declares_nothing() -> None:
             statements(doctype(latin, body))
 
 
-@pytest.mark.parametrize("kind", ["SYSTEM 'file:///etc/passwd'", "PUBLIC '-//A' 'http://127.0.0.1:9/'"])
+@pytest.mark.parametrize(
+    "kind", ["SYSTEM 'file:///etc/passwd'", "PUBLIC '-//A' 'http://127.0.0.1:9/'"]
+)
 def test_an_external_entity_is_an_error(kind: str) -> None:
     with pytest.raises(RdfXmlError, match="nothing is ever fetched"):
         statements(doctype(f"<!ENTITY x {kind}>", "<e:p>a&x;b</e:p>"))
 
 
 def test_entities_in_entities_are_bounded() -> None:
-    laughs = '<!ENTITY a0 "ha">' + "".join(f'<!ENTITY a{n + 1} "{f"&a{n};" * 10}">' for n in range(30))
+    laughs = '<!ENTITY a0 "ha">' + "".join(
+        f'<!ENTITY a{n + 1} "{f"&a{n};" * 10}">' for n in range(30)
+    )
     with pytest.raises(RdfXmlError, match="amplification"):
         statements(doctype(laughs, "<e:p>&a30;</e:p>"))
     with pytest.raises(RdfXmlError, match="amplification"):
@@ -319,7 +392,13 @@ def test_a_namespace_that_makes_much_is_bounded() -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "iso-8859-1", "windows-1252", "utf-16"])
 def test_encodings(encoding: str) -> None:
-    declared = encoding if encoding not in ("utf-8-sig", "utf-16") else "utf-8" if "8" in encoding else "utf-16"
+    declared = (
+        encoding
+        if encoding not in ("utf-8-sig", "utf-16")
+        else "utf-8"
+        if "8" in encoding
+        else "utf-16"
+    )
     document = f"<?xml version='1.0' encoding='{declared}'?>\n{of('<e:p>é</e:p>')}".encode(encoding)
     assert statements(document) == triples('<urn:s> <urn:e:p> "é" .')
 

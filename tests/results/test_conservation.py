@@ -27,11 +27,15 @@ MEDIA_TYPES: Final = {"json": JSON, "xml": XML, "tsv": TSV}
 ROWS: Final = 200
 LONG: Final = 60_000
 
-_XML_ROW: Final = '<result><binding name="s"><uri>urn:%d</uri></binding><binding name="o">%s</binding></result>'
+_XML_ROW: Final = (
+    '<result><binding name="s"><uri>urn:%d</uri></binding><binding name="o">%s</binding></result>'
+)
 _JSON_ROW: Final = '{"s":{"type":"uri","value":"urn:%d"},"o":%s}'
 
 
-def xml(between: str = "", *, term: str = "<uri>urn:x</uri>", root: str = "", head: str = "") -> bytes:
+def xml(
+    between: str = "", *, term: str = "<uri>urn:x</uri>", root: str = "", head: str = ""
+) -> bytes:
     """A document with a term in the middle, and something before that solution, on the root, or in the head."""
     rows = [_XML_ROW % (number, "<literal>a &amp; b</literal>") for number in range(ROWS)]
     rows.insert(ROWS // 2, between + _XML_ROW % (ROWS, term))
@@ -40,7 +44,9 @@ def xml(between: str = "", *, term: str = "<uri>urn:x</uri>", root: str = "", he
     return f"{begin}{head}<results>{''.join(rows)}</results></sparql>".encode()
 
 
-def json(between: str = "", *, term: str = '{"type":"uri","value":"urn:x"}', head: str = "") -> bytes:
+def json(
+    between: str = "", *, term: str = '{"type":"uri","value":"urn:x"}', head: str = ""
+) -> bytes:
     """The same of JSON."""
     rows = [_JSON_ROW % (number, literal("a")) for number in range(ROWS)]
     rows.insert(ROWS // 2, between + _JSON_ROW % (ROWS, term))
@@ -69,9 +75,13 @@ DOCUMENTS: Final[dict[str, Callable[[int], bytes]]] = {
     "XML: an attribute of the root": lambda n: xml(root=' about="' + n // 2 * "x>" + '"'),
     "XML: a namespace": lambda n: xml(root=' xmlns:x="urn:' + n * "x" + '"'),
     "XML: a link": lambda n: xml(head='<link href="urn:' + n * "x" + '"/>'),
-    "XML: white space in a tag": lambda n: xml(term="<uri" + n * " " + ">urn:x</uri" + n * " " + ">"),
+    "XML: white space in a tag": lambda n: xml(
+        term="<uri" + n * " " + ">urn:x</uri" + n * " " + ">"
+    ),
     "XML: white space between tags": lambda n: xml(n * "\n"),
-    "XML: a reference to a character": lambda n: xml(term="<literal>&#" + n * "0" + "65;</literal>"),
+    "XML: a reference to a character": lambda n: xml(
+        term="<literal>&#" + n * "0" + "65;</literal>"
+    ),
     "XML: references": lambda n: xml(term="<literal>" + n // 13 * "&#x1F600;&lt;" + "</literal>"),
     "XML: a datatype": lambda n: xml(term='<literal datatype="urn:' + n * "d" + '">x</literal>'),
     "XML: an IRI": lambda n: xml(term="<uri>urn:" + n * "i" + "</uri>"),
@@ -81,7 +91,9 @@ DOCUMENTS: Final[dict[str, Callable[[int], bytes]]] = {
     "JSON: a text like solutions": lambda n: json(term=literal(n // 3 * "},{")),
     "JSON: escapes": lambda n: json(term=literal(n // 8 * r"\u0041\"")),
     "JSON: an IRI": lambda n: json(term='{"type":"uri","value":"urn:' + n * "i" + '"}'),
-    "JSON: a datatype": lambda n: json(term=literal("x", before='"datatype":"urn:' + n * "d" + '",')),
+    "JSON: a datatype": lambda n: json(
+        term=literal("x", before='"datatype":"urn:' + n * "d" + '",')
+    ),
     "JSON: white space between solutions": lambda n: json(n * "\n"),
     "JSON: white space in a solution": lambda n: json(term=literal("x", before=n * " ")),
     "JSON: a link": lambda n: json(head=',"link":["urn:' + n * "x" + '"]'),
@@ -122,16 +134,24 @@ def test_every_solution_arrives(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("coding", ["identity", "gzip"])
-@pytest.mark.parametrize("name", [name for name in DOCUMENTS if "link" not in name or name.startswith("XML")])
+@pytest.mark.parametrize(
+    "name", [name for name in DOCUMENTS if "link" not in name or name.startswith("XML")]
+)
 def test_every_solution_of_a_response_arrives(name: str, coding: str) -> None:
     """Issue 26, 1: tokens longer than what the clients feed at once, 1 MiB and for asyncio 16 KiB."""
     format, body = format_of(name), DOCUMENTS[name](1_500_000)
     expected = Counter(decode(DECODERS[format](VARIABLES), [body]))
     assert len(expected) == ROWS + 1
     sent = gzip.compress(body) if coding == "gzip" else body
-    headers = {"content-type": MEDIA_TYPES[format], "content-encoding": coding, "content-length": str(len(sent))}
+    headers = {
+        "content-type": MEDIA_TYPES[format],
+        "content-encoding": coding,
+        "content-length": str(len(sent)),
+    }
     for chunk, work in ((1 << 16, 1 << 20), (1460, 1 << 14)):
-        reader = ResponseReader(200, lambda name: headers.get(name.lower()), VARIABLES, asked=("tsv",), url="u")
+        reader = ResponseReader(
+            200, lambda name: headers.get(name.lower()), VARIABLES, asked=("tsv",), url="u"
+        )
         came: Counter[tuple[str, ...]] = Counter()
         for part in in_pieces(sent, chunk):
             for piece in reader.pieces(part, work):

@@ -26,7 +26,10 @@ from tests.support.strategies import TERMS
 
 FORMATS = {
     "json": (JsonDecoder, documents.json_document),
-    "json-indented": (JsonDecoder, lambda v, s: documents.json_document(v, s, indent=2, ensure_ascii=False)),
+    "json-indented": (
+        JsonDecoder,
+        lambda v, s: documents.json_document(v, s, indent=2, ensure_ascii=False),
+    ),
     "xml": (XmlDecoder, documents.xml_document),
     "tsv": (TsvDecoder, documents.tsv_document),
 }
@@ -48,17 +51,26 @@ TABLE: list[tuple[Term, ...]] = [
             '"01"^^<http://example.org/dt>',
         ),
         ("<http://example.org/?a=b&c=%20#d>", '"},{"', "_:b.1"),
-        ("<http://example.org/z>", '"😀]}}"', '"2026-01-01"^^<http://www.w3.org/2001/XMLSchema#date>'),
+        (
+            "<http://example.org/z>",
+            '"😀]}}"',
+            '"2026-01-01"^^<http://www.w3.org/2001/XMLSchema#date>',
+        ),
     ]
 ]
 
 
 def scoped(table: Iterable[Sequence[Term]], scope: str = "d") -> list[tuple[Term, ...]]:
-    return [tuple(map_blanks(term, lambda b: Term(f"_:{scope}{b[2:]}")) for term in solution) for solution in table]
+    return [
+        tuple(map_blanks(term, lambda b: Term(f"_:{scope}{b[2:]}")) for term in solution)
+        for solution in table
+    ]
 
 
 def decode(decoder: Any, pieces: Iterable[bytes]) -> list[tuple[Term, ...]]:
-    solutions = [solution for piece in pieces for batch in decoder.feed(piece) for solution in batch]
+    solutions = [
+        solution for piece in pieces for batch in decoder.feed(piece) for solution in batch
+    ]
     return solutions + [solution for batch in decoder.close() for solution in batch]
 
 
@@ -69,7 +81,9 @@ def bytewise(document: bytes) -> list[bytes]:
 @each_format
 @pytest.mark.parametrize("cut", [lambda document: [document], bytewise], ids=["whole", "bytewise"])
 @pytest.mark.parametrize("table", [TABLE, TABLE[:1], []], ids=["all", "one", "none"])
-def test_decoders_agree(name: str, cut: Callable[[bytes], list[bytes]], table: list[tuple[Term, ...]]) -> None:
+def test_decoders_agree(
+    name: str, cut: Callable[[bytes], list[bytes]], table: list[tuple[Term, ...]]
+) -> None:
     decoder, document = FORMATS[name]
     assert decode(decoder(VARIABLES), cut(document(VARIABLES, table))) == scoped(table)
 
@@ -108,13 +122,30 @@ def test_damage_is_the_same_in_any_pieces(name: str, data: st.DataObject) -> Non
         start = data.draw(st.integers(0, len(whole)))
         end = data.draw(st.integers(start, min(len(whole), start + 40)))
         put = data.draw(
-            st.sampled_from([b"", b'"', b"\\", b"{", b"}", b"]", b",", b"},{", b"<", b"\t", b"\n", whole[:start]])
+            st.sampled_from(
+                [
+                    b"",
+                    b'"',
+                    b"\\",
+                    b"{",
+                    b"}",
+                    b"]",
+                    b",",
+                    b"},{",
+                    b"<",
+                    b"\t",
+                    b"\n",
+                    whole[:start],
+                ]
+            )
         )
         whole = whole[:start] + put + whole[end:]
     cuts = sorted({0, len(whole), *data.draw(st.lists(st.integers(0, len(whole)), max_size=8))})
     expected = outcome(decoder(VARIABLES), [whole])
     assert outcome(decoder(VARIABLES), bytewise(whole)) == expected
-    assert outcome(decoder(VARIABLES), [whole[start:end] for start, end in pairwise(cuts)]) == expected
+    assert (
+        outcome(decoder(VARIABLES), [whole[start:end] for start, end in pairwise(cuts)]) == expected
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -123,7 +154,10 @@ def test_every_kind_is_the_same_in_any_pieces(kind: Callable[[int], Results]) ->
     decoder = {"json": JsonDecoder, "xml": XmlDecoder, "tsv": TsvDecoder}[results.format]
     expected = outcome(decoder(results.variables), [results.document])
     for size in (1, 7, 100):
-        pieces = [results.document[start : start + size] for start in range(0, len(results.document), size)]
+        pieces = [
+            results.document[start : start + size]
+            for start in range(0, len(results.document), size)
+        ]
         assert outcome(decoder(results.variables), pieces) == expected
 
 
@@ -131,7 +165,12 @@ def test_every_kind_is_the_same_in_any_pieces(kind: Callable[[int], Results]) ->
 def test_what_is_whole_comes_at_once(name: str) -> None:
     decoder, document = FORMATS[name]
     whole = document(VARIABLES, TABLE)
-    end = {"json": b"]}}", "json-indented": b"\n    ]\n  }\n}", "xml": b"</results></sparql>\n", "tsv": b""}[name]
+    end = {
+        "json": b"]}}",
+        "json-indented": b"\n    ]\n  }\n}",
+        "xml": b"</results></sparql>\n",
+        "tsv": b"",
+    }[name]
     assert whole.endswith(end)
     stalled = whole[: len(whole) - len(end)]
     reader = decoder(VARIABLES)
@@ -143,7 +182,9 @@ def test_what_is_whole_comes_at_once(name: str) -> None:
 @each_format
 def test_nothing_may_be_missing(name: str) -> None:
     decoder, document = FORMATS[name]
-    whole = document(VARIABLES, TABLE).rstrip(b"\n") if name == "xml" else document(VARIABLES, TABLE)
+    whole = (
+        document(VARIABLES, TABLE).rstrip(b"\n") if name == "xml" else document(VARIABLES, TABLE)
+    )
     for end in range(len(whole)):
         if name == "tsv" and whole[:end].endswith(b"\n"):
             continue  # only the HTTP framing can tell
@@ -174,7 +215,9 @@ def test_nothing_may_follow(name: str, text: bytes, at_once: bool) -> None:
 @pytest.mark.parametrize("name", ["json", "xml"])
 def test_white_space_may_follow(name: str) -> None:
     decoder, document = FORMATS[name]
-    assert decode(decoder(VARIABLES), [document(VARIABLES, TABLE) + b" \r\n", b"\n"]) == scoped(TABLE)
+    assert decode(decoder(VARIABLES), [document(VARIABLES, TABLE) + b" \r\n", b"\n"]) == scoped(
+        TABLE
+    )
 
 
 @each_format
@@ -184,7 +227,9 @@ def test_text_in_the_middle(name: str) -> None:
     place = {"json": b", {", "json-indented": b",\n      {", "xml": b"<result>", "tsv": b"\n"}[name]
     for match in re.finditer(re.escape(place), whole):
         with pytest.raises(IncompleteResult):
-            decode(decoder(VARIABLES), [whole[: match.start()] + b"!ERROR!" + whole[match.start() :]])
+            decode(
+                decoder(VARIABLES), [whole[: match.start()] + b"!ERROR!" + whole[match.start() :]]
+            )
 
 
 @each_format
@@ -192,7 +237,9 @@ def test_columns_are_those_asked_for(name: str) -> None:
     decoder, document = FORMATS[name]
     whole = document(("_star_fake", *VARIABLES), [(number("1"), *solution) for solution in TABLE])
     wanted = ("müll_1", "s")
-    assert decode(decoder(wanted), [whole]) == [(solution[2], solution[0]) for solution in scoped(TABLE)]
+    assert decode(decoder(wanted), [whole]) == [
+        (solution[2], solution[0]) for solution in scoped(TABLE)
+    ]
 
 
 @each_format
@@ -219,14 +266,19 @@ def test_an_empty_binding_object_is_a_solution(name: str) -> None:
 def test_iris_are_percent_encoded(name: str, value: str) -> None:
     decoder, document = FORMATS[name]
     whole = document(("x",), [(Term(f"<{value}>"),), (iri("http://example.org/c"),)])
-    assert decode(decoder(("x",)), [whole]) == [("<http://example.org/a%20b>",), ("<http://example.org/c>",)]
+    assert decode(decoder(("x",)), [whole]) == [
+        ("<http://example.org/a%20b>",),
+        ("<http://example.org/c>",),
+    ]
 
 
 @each_format
 def test_relative_iris_are_refused(name: str) -> None:
     decoder, document = FORMATS[name]
     whole = document(("x",), [(iri("urn:a"),), (Term("<relative>"),)])
-    with pytest.raises(IncompleteResult, match=r"(solution 2|line 3) of the \w+ result: IRI <relative> is relative"):
+    with pytest.raises(
+        IncompleteResult, match=r"(solution 2|line 3) of the \w+ result: IRI <relative> is relative"
+    ):
         decode(decoder(("x",)), [whole])
 
 

@@ -14,10 +14,18 @@ from construct_messages.terms import XSD
 BINDING = {"x": {"type": "literal", "value": "1"}}
 
 
-def decode(document: bytes, size: int | None = None, variables: tuple[str, ...] = ("x",)) -> list[tuple[str, ...]]:
+def decode(
+    document: bytes, size: int | None = None, variables: tuple[str, ...] = ("x",)
+) -> list[tuple[str, ...]]:
     decoder = JsonDecoder(variables)
-    pieces = [document] if size is None else [document[i : i + size] for i in range(0, len(document), size)]
-    solutions = [solution for piece in pieces for batch in decoder.feed(piece) for solution in batch]
+    pieces = (
+        [document]
+        if size is None
+        else [document[i : i + size] for i in range(0, len(document), size)]
+    )
+    solutions = [
+        solution for piece in pieces for batch in decoder.feed(piece) for solution in batch
+    ]
     return solutions + [solution for batch in decoder.close() for solution in batch]
 
 
@@ -87,16 +95,40 @@ def test_shapes(document: str, values: list[str], size: int | None) -> None:
         (b'{"results":{"bindings":[{}]}', "damaged behind its 1 solutions"),
         (b'{"results":{"bindings":[{}]}}}', "damaged behind its 1 solutions"),
         (b'{"results":{"bindings":[{}],"bindings":[{}]}}', "member 'bindings' comes twice"),
-        (b'{"results":{"bindings":[{}]},"results":{"bindings":[{}]}}', "member 'results' comes twice"),
-        (b'{"results":{"bindings":[{"x":{"type":"literal","value":"a\nb"}}]}}', "behind solution 0"),
-        (b'{"results":{"bindings":[{"x":{"type":"literal","value":"\xff"}}]}}', "behind solution 0"),
-        (b'{"results":{"bindings":[{"x":{"type":"literal","value":"\\ud800"}}]}}', "behind solution 0"),
+        (
+            b'{"results":{"bindings":[{}]},"results":{"bindings":[{}]}}',
+            "member 'results' comes twice",
+        ),
+        (
+            b'{"results":{"bindings":[{"x":{"type":"literal","value":"a\nb"}}]}}',
+            "behind solution 0",
+        ),
+        (
+            b'{"results":{"bindings":[{"x":{"type":"literal","value":"\xff"}}]}}',
+            "behind solution 0",
+        ),
+        (
+            b'{"results":{"bindings":[{"x":{"type":"literal","value":"\\ud800"}}]}}',
+            "behind solution 0",
+        ),
         (b'{"results":{"bindings":[{"x":{"type":"literal"}}]}}', "behind solution 0: .*value"),
-        (b'{"results":{"bindings":[{"x":{"type":"thing","value":"a"}}]}}', "behind solution 0: .*thing"),
+        (
+            b'{"results":{"bindings":[{"x":{"type":"thing","value":"a"}}]}}',
+            "behind solution 0: .*thing",
+        ),
         (b'{"results":{"bindings":[{"x":{"type":"uri","value":7}}]}}', "behind solution 0"),
-        (b'{"results":{"bindings":[{"x":{"type":"literal","value":"a","xml:lang":"e n"}}]}}', "solution 1 .*language"),
-        (b'{"results":{"bindings":[{"x":{"type":"literal","value":"a","datatype":"d"}}]}}', "solution 1 .*relative"),
-        (b'{"results":{"bindings":[{"x":{"type":"bnode","value":""}}]}}', "solution 1 .*blank node label"),
+        (
+            b'{"results":{"bindings":[{"x":{"type":"literal","value":"a","xml:lang":"e n"}}]}}',
+            "solution 1 .*language",
+        ),
+        (
+            b'{"results":{"bindings":[{"x":{"type":"literal","value":"a","datatype":"d"}}]}}',
+            "solution 1 .*relative",
+        ),
+        (
+            b'{"results":{"bindings":[{"x":{"type":"bnode","value":""}}]}}',
+            "solution 1 .*blank node label",
+        ),
     ],
 )
 def test_refused(document: bytes, words: str, size: int | None) -> None:
@@ -113,7 +145,9 @@ def test_nesting_without_end() -> None:
 def test_the_number_of_a_bad_solution() -> None:
     bad = {"x": {"type": "uri", "value": "relative"}}
     document = json.dumps({"results": {"bindings": [BINDING] * 41 + [bad]}}).encode()
-    with pytest.raises(IncompleteResult, match="solution 42 of the JSON result: IRI <relative> is relative"):
+    with pytest.raises(
+        IncompleteResult, match="solution 42 of the JSON result: IRI <relative> is relative"
+    ):
         decode(document, 100)
 
 

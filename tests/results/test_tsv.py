@@ -58,14 +58,21 @@ def test_each_kind_of_field(field: str, term: str) -> None:
     assert decode(f"?x\t?y\n{lines}".encode()) == [(term, CANONICAL[other]) for other in others]
 
 
-@given(st.lists(st.tuples(*[st.sampled_from(sorted(CANONICAL))] * 2), min_size=1, max_size=6), st.booleans())
+@given(
+    st.lists(st.tuples(*[st.sampled_from(sorted(CANONICAL))] * 2), min_size=1, max_size=6),
+    st.booleans(),
+)
 def test_columns_are_their_fields(lines: list[tuple[str, str]], crlf: bool) -> None:
     end = "\r\n" if crlf else "\n"
     document = "".join("\t".join(line) + end for line in [("?x", "?y"), *lines])
-    assert decode(document.encode()) == [tuple(CANONICAL[field] for field in line) for line in lines]
+    assert decode(document.encode()) == [
+        tuple(CANONICAL[field] for field in line) for line in lines
+    ]
 
 
-@given(st.lists(st.text(alphabet='<>"_:@^\\{}() ab1.-e\té\x01', max_size=6), min_size=1, max_size=3))
+@given(
+    st.lists(st.text(alphabet='<>"_:@^\\{}() ab1.-e\té\x01', max_size=6), min_size=1, max_size=3)
+)
 def test_a_field_is_the_term_it_reads_as(fields: list[str]) -> None:
     fields = [field.replace("\t", "") for field in fields]
     try:
@@ -158,7 +165,13 @@ KINDS = {
         '"a"@en"',
         '"\ud7ff"@en',
     ],
-    "other literals": ['"a"', '""', f'"1"^^<{XSD}integer>', f'"a"^^<{XSD}string>', f'"1"^^<{XSD}integer>"'],
+    "other literals": [
+        '"a"',
+        '""',
+        f'"1"^^<{XSD}integer>',
+        f'"a"^^<{XSD}string>',
+        f'"1"^^<{XSD}integer>"',
+    ],
 }
 
 
@@ -176,11 +189,15 @@ def test_a_column_is_its_fields_one_by_one(kind: str, copies: int, data: st.Data
         assert decode("".join(f"{line}\n" for line in ("?x", *fields)).encode(), ("x",)) == expected
 
 
-@pytest.mark.parametrize("field", ["42", "_:b", "<http://example.org/é>", '"é"@ja', "true", "1.5", "2e0"])
+@pytest.mark.parametrize(
+    "field", ["42", "_:b", "<http://example.org/é>", '"é"@ja', "true", "1.5", "2e0"]
+)
 @pytest.mark.parametrize("different", [1, 3, 150])
 def test_terms_that_occur_again(field: str, different: int) -> None:
     places = {"42": "4{}2", "_:b": "_:b{}", "true": "true", "1.5": "{}1.5", "2e0": "{}2e0"}
-    fields = [places.get(field, field.replace("é", "é{}")).format(n % different) for n in range(300)]
+    fields = [
+        places.get(field, field.replace("é", "é{}")).format(n % different) for n in range(300)
+    ]
     document = "".join(f"{line}\n" for line in ("?x", *fields)).encode()
     assert decode(document, ("x",)) == [(parse_term(field, "d"),) for field in fields]
 
@@ -196,12 +213,23 @@ ODD = ["<relative>", "\t", "a\tb", "\n", '"', "x\n<urn:a>"]
 
 
 @given(
-    own=st.lists(st.sampled_from([*CANONICAL, *ODD]) | st.integers().map(str), min_size=4, max_size=20),
-    rows=st.lists(st.lists(st.sampled_from([*CANONICAL, *ODD]), min_size=2, max_size=2), min_size=1, max_size=2),
-    variables=st.permutations(["x", "y", "z"]).flatmap(lambda names: st.sampled_from([names, names[:2], names[:1]])),
+    own=st.lists(
+        st.sampled_from([*CANONICAL, *ODD]) | st.integers().map(str), min_size=4, max_size=20
+    ),
+    rows=st.lists(
+        st.lists(st.sampled_from([*CANONICAL, *ODD]), min_size=2, max_size=2),
+        min_size=1,
+        max_size=2,
+    ),
+    variables=st.permutations(["x", "y", "z"]).flatmap(
+        lambda names: st.sampled_from([names, names[:2], names[:1]])
+    ),
 )
 def test_rows_that_lines_share(own: list[str], rows: list[list[str]], variables: list[str]) -> None:
-    lines = [["?x", "?y", "?z"], *([first, *rows[number % len(rows)]] for number, first in enumerate(own))]
+    lines = [
+        ["?x", "?y", "?z"],
+        *([first, *rows[number % len(rows)]] for number, first in enumerate(own)),
+    ]
     document = "".join("\t".join(line) + "\n" for line in lines).encode()
     with patch.object(tsv, "_WORTH", 1 << 30):
         expected = outcome(document, tuple(variables))

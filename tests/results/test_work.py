@@ -52,7 +52,9 @@ class Pattern:
 
     def _find(self, name: str, text: Any, start: int = 0, end: int = sys.maxsize) -> Any:
         found = getattr(self._pattern, name)(text, start, end)
-        self._work.look((min(end, len(text)) if found is None else found.end()) - min(start, len(text)))
+        self._work.look(
+            (min(end, len(text)) if found is None else found.end()) - min(start, len(text))
+        )
         return found
 
     def match(self, *arguments: Any) -> Any:
@@ -82,7 +84,8 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
     work = Work()
     for package in (construct_messages.results, construct_messages.terms):
         found = [
-            import_module(f"{package.__name__}.{module.name}") for module in pkgutil.iter_modules(package.__path__)
+            import_module(f"{package.__name__}.{module.name}")
+            for module in pkgutil.iter_modules(package.__path__)
         ]
         for module in found:
             for name, value in list(vars(module).items()):
@@ -151,7 +154,9 @@ def cost(results: Results, work: Work, chunk: int, coding: str = "identity") -> 
         "content-length": str(len(results.document)),
     }
     variables = results.variables
-    reader = response.ResponseReader(200, lambda name: headers.get(name.lower()), variables, asked=("tsv",), url="u")
+    reader = response.ResponseReader(
+        200, lambda name: headers.get(name.lower()), variables, asked=("tsv",), url="u"
+    )
     work.looked_at = work.steps = 0
 
     def count(*_: object) -> None:
@@ -174,7 +179,9 @@ def cost(results: Results, work: Work, chunk: int, coding: str = "identity") -> 
 
 @pytest.mark.parametrize("chunk", [1, 1000, 1 << 16])
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_twice_as_much_costs_twice_as_much(work: Work, kind: Callable[[int], Results], chunk: int) -> None:
+def test_twice_as_much_costs_twice_as_much(
+    work: Work, kind: Callable[[int], Results], chunk: int
+) -> None:
     """Issue 13, 20."""
     size = {1: 1 << 12, 1000: 1 << 16}.get(chunk, 1 << 17)
     once, twice = (cost(kind(times * size), work, chunk) for times in (1, 2))
@@ -189,7 +196,10 @@ def test_twice_as_much_of_gzip(work: Work, members: int) -> None:
     def packed(size: int) -> Results:
         results = KINDS["JSON: empty solutions"](size)
         step = len(results.document) // members + 1
-        parts = [results.document[start : start + step] for start in range(0, len(results.document), step)]
+        parts = [
+            results.document[start : start + step]
+            for start in range(0, len(results.document), step)
+        ]
         return results._replace(document=b"".join(map(gzip.compress, parts)))
 
     once, twice = (cost(packed(times << 18), work, 1 << 16, "gzip") for times in (1, 2))

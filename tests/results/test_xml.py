@@ -36,7 +36,12 @@ def one(binding: str) -> str:
         ),
         (f"{ROOT}<results/>{END}<!-- the end -->\n", []),
         ('<r:sparql xmlns:r="http://www.w3.org/2005/sparql-results#"><r:results/></r:sparql>', []),
-        (f'<?xml version="1.0" encoding="ISO-8859-1"?>{one("<literal>é</literal>")}'.encode("latin-1"), ['"é"']),
+        (
+            f'<?xml version="1.0" encoding="ISO-8859-1"?>{one("<literal>é</literal>")}'.encode(
+                "latin-1"
+            ),
+            ['"é"'],
+        ),
     ],
 )
 def test_read(document: str | bytes, values: list[str]) -> None:
@@ -53,7 +58,10 @@ def test_read(document: str | bytes, values: list[str]) -> None:
         (f'<!DOCTYPE x [<!ENTITY a "b">]>{one("<literal>&a;</literal>")}', "it has a DOCTYPE"),
         (f"{ROOT}<boolean>true</boolean>{END}", "got the result of an ASK"),
         (f"{ROOT}<head/>{END}", "has no results element"),
-        (one("<literal>&#8;</literal>"), "behind solution 0: reference to invalid character number"),
+        (
+            one("<literal>&#8;</literal>"),
+            "behind solution 0: reference to invalid character number",
+        ),
         (one("<literal>\x08</literal>"), "not well-formed"),
         (one(""), "a binding of 0 terms"),
         (one("<uri>urn:a</uri><uri>urn:b</uri>"), "a binding of 2 terms"),
@@ -62,7 +70,10 @@ def test_read(document: str | bytes, values: list[str]) -> None:
         (one("<uri>a</uri>"), "solution 1 of the XML result: IRI <a> is relative"),
         (one("<triple><subject><uri>urn:a</uri></subject></triple>"), "a triple term of subject"),
         (one("<triple/>"), "a triple term of nothing"),
-        (f"{ROOT}<results>The query was cancelled</results>{END}", "unexpected text 'The query was cancelled'"),
+        (
+            f"{ROOT}<results>The query was cancelled</results>{END}",
+            "unexpected text 'The query was cancelled'",
+        ),
         (f"{ROOT}<results/>{END}<results/>", "junk after document element"),
     ],
 )

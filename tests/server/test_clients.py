@@ -49,7 +49,8 @@ PREFIX = "PREFIX ex: <http://example.org/>\n"
 QUERIES = {
     "SELECT": PREFIX + "SELECT ?c ?p ?o ?none WHERE { ?c a ex:Company ; ?p ?o } ORDER BY ?c ?p ?o",
     "ASK": PREFIX + "ASK { ex:acme ex:location ex:nl }",
-    "CONSTRUCT": PREFIX + "CONSTRUCT { ?l ex:of ?c . ?c ex:named ?n } WHERE { ?c ex:location ?l ; ex:name ?n }",
+    "CONSTRUCT": PREFIX
+    + "CONSTRUCT { ?l ex:of ?c . ?c ex:named ?n } WHERE { ?c ex:location ?l ; ex:name ?n }",
     "DESCRIBE": PREFIX + "DESCRIBE ex:acme",
 }
 
@@ -89,7 +90,9 @@ def urls(
 
 # --- SPARQLWrapper ---
 
-of_sparqlwrapper = pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning")
+of_sparqlwrapper = pytest.mark.filterwarnings(
+    "ignore:ConjunctiveGraph is deprecated:DeprecationWarning"
+)
 
 RESULTS = {"SELECT": (JSON, XML, CSV, TSV), "ASK": (JSON, XML)}
 GRAPHS = (XML, RDFXML, TURTLE, N3, JSONLD)
@@ -106,7 +109,9 @@ def comparable(answer: Any) -> object:
 @pytest.mark.parametrize(
     ("form", "format"), [(form, format) for form in QUERIES for format in RESULTS.get(form, GRAPHS)]
 )
-@pytest.mark.parametrize(("method", "how"), [(GET, URLENCODED), (POST, URLENCODED), (POST, POSTDIRECTLY)])
+@pytest.mark.parametrize(
+    ("method", "how"), [(GET, URLENCODED), (POST, URLENCODED), (POST, POSTDIRECTLY)]
+)
 def test_sparqlwrapper(urls: Urls, form: str, format: str, method: str, how: str) -> None:
     def ask(url: str) -> object:
         wrapper = SPARQLWrapper(url, returnFormat=format)
@@ -125,7 +130,9 @@ def test_sparqlwrapper(urls: Urls, form: str, format: str, method: str, how: str
 @pytest.mark.parametrize("form", QUERIES)
 def test_sparqlwrapper_with_a_dataset(urls: Urls, form: str) -> None:
     def ask(url: str) -> object:
-        wrapper = SPARQLWrapper(url, defaultGraph="urn:g", returnFormat=RESULTS.get(form, GRAPHS)[0])
+        wrapper = SPARQLWrapper(
+            url, defaultGraph="urn:g", returnFormat=RESULTS.get(form, GRAPHS)[0]
+        )
         wrapper.setTimeout(int(SECONDS))
         wrapper.setQuery(QUERIES[form])
         return comparable(wrapper.queryAndConvert())
@@ -207,7 +214,9 @@ def curl(url: str, how: str, query: str, accept: str) -> tuple[str, bytes]:
         "\n%{content_type}",
     ]
     done = subprocess.run(
-        [*command, "--header", f"Accept: {accept}", *CURL[how], data, url], check=True, capture_output=True
+        [*command, "--header", f"Accept: {accept}", *CURL[how], data, url],
+        check=True,
+        capture_output=True,
     )
     body, _, content_type = done.stdout.rpartition(b"\n")
     return content_type.decode(), body
@@ -234,9 +243,13 @@ def lines(quads: Iterable[ox.Quad]) -> set[str]:
 
 
 @pytest.mark.parametrize("how", CURL)
-@pytest.mark.parametrize(("form", "accept"), [(form, accept) for form, some in MEDIA_TYPES.items() for accept in some])
+@pytest.mark.parametrize(
+    ("form", "accept"), [(form, accept) for form, some in MEDIA_TYPES.items() for accept in some]
+)
 def test_curl(urls: Urls, how: str, form: str, accept: str) -> None:
-    found, expected = (curl(url, how, QUERIES[form], accept) for url in (urls.served, urls.endpoint))
+    found, expected = (
+        curl(url, how, QUERIES[form], accept) for url in (urls.served, urls.endpoint)
+    )
     assert content(*found) == content(*expected)
     assert found[0].partition(";")[0] == expected[0].partition(";")[0] or accept == "*/*"
 
@@ -285,7 +298,8 @@ def test_comunica(urls: Urls, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     expected, *served = [
-        {form: read_comunica(form, answer) for form, answer in answers.items()} for answers in json.loads(done.stdout)
+        {form: read_comunica(form, answer) for form, answer in answers.items()}
+        for answers in json.loads(done.stdout)
     ]
     assert expected["CONSTRUCT"]
     assert served == [expected] * 2
@@ -295,4 +309,6 @@ def read_comunica(form: str, answer: str) -> object:
     if form == "CONSTRUCT":
         return lines(ox.parse(answer, ox.RdfFormat.N_QUADS))
     results = json.loads(answer)
-    return results["boolean"] if form == "ASK" else results["results"]  # beside which it says what it did
+    return (
+        results["boolean"] if form == "ASK" else results["results"]
+    )  # beside which it says what it did

@@ -83,13 +83,16 @@ async def served(upstream: FaultServer) -> AsyncIterator[Served]:
     """One server; each endpoint of the table, and the same with logs held back until they are whole."""
     endpoints = {
         f"{name}{suffix}": EndpointSettings(
-            source=(upstream.url,), **{"retries": 0, "allow_private": True, "buffer_bytes": buffer_bytes, **options}
+            source=(upstream.url,),
+            **{"retries": 0, "allow_private": True, "buffer_bytes": buffer_bytes, **options},
         )
         for name, options in ENDPOINTS.items()
         for suffix, buffer_bytes in (("", 0), (HELD, 1 << 20))
     }
     for name, retries in (("paged", 0), ("resuming", 2)):
-        endpoints[name] = EndpointSettings(source=(upstream.url,), allow_private=True, page_size=4, retries=retries)
+        endpoints[name] = EndpointSettings(
+            source=(upstream.url,), allow_private=True, page_size=4, retries=retries
+        )
     async with serving(endpoints=endpoints) as server:
         yield server
 
@@ -153,7 +156,9 @@ async def test_every_client_has_the_whole_log_or_an_error(
 ) -> None:
     ledger, reason = Ledger(served), case.outcome.reason
     expected = case.outcome.seen(held)
-    saw = await all_see(CLIENTS, url_of(served, case.served_by + (HELD if held else "")), served, upstream, case)
+    saw = await all_see(
+        CLIENTS, url_of(served, case.served_by + (HELD if held else "")), served, upstream, case
+    )
     assert saw == dict.fromkeys(CLIENTS, expected)
     said = {"complete": "complete", "broken": f"aborted:{reason}"}.get(expected, "refused")
     assert await ledger.ended(len(CLIENTS)) == {said}
@@ -185,7 +190,9 @@ def clients_at(place: int, last: int) -> dict[str, Client]:
 
 @pytest.mark.parametrize("framing", ["chunked", "length", "close"])
 @pytest.mark.parametrize("results", SMALL_BODIES)
-async def test_an_answer_cut_at_every_byte(served: Served, upstream: FaultServer, results: str, framing: str) -> None:
+async def test_an_answer_cut_at_every_byte(
+    served: Served, upstream: FaultServer, results: str, framing: str
+) -> None:
     wire = response(*SMALL_BODIES[results], framing=framing)
     endpoint = "tsv" if results == "tsv" else "generic"
     # no framing tells that TSV is whole where only the end of the connection ends it
@@ -195,17 +202,23 @@ async def test_an_answer_cut_at_every_byte(served: Served, upstream: FaultServer
         upstream.play(wire[:place])
         clients = clients_at(place, len(wire))
         url = url_of(served, endpoint)
-        came = await asyncio.gather(*(seen(client, url, SMALL_LOG, ERROR) for client in clients.values()))
+        came = await asyncio.gather(
+            *(seen(client, url, SMALL_LOG, ERROR) for client in clients.values())
+        )
         requests += len(clients)
         assert set(came) <= ({whole} if place == len(wire) else CUT), place
         if clients is CLIENTS:
-            held_back = await seen(CLIENTS["aiohttp"], url_of(served, endpoint + HELD), SMALL_LOG, ERROR)
+            held_back = await seen(
+                CLIENTS["aiohttp"], url_of(served, endpoint + HELD), SMALL_LOG, ERROR
+            )
             requests += 1
             assert held_back == (whole if place == len(wire) else "refused with 502"), place
     outcomes = await ledger.ended(requests)
     assert outcomes <= {"refused", "aborted:incomplete", "complete"}
     assert ledger.lines().count("complete") == (len(CLIENTS) + 1 if whole == "complete" else 0)
-    assert ledger.counted("aborts").get("incomplete", 0) == ledger.lines().count("aborted:incomplete")
+    assert ledger.counted("aborts").get("incomplete", 0) == ledger.lines().count(
+        "aborted:incomplete"
+    )
 
 
 # --- answers that are relayed ---
@@ -216,14 +229,18 @@ def plain_url(served: Served) -> str:
 
 
 @pytest.mark.parametrize("framing", ["chunked", "length"])
-async def test_a_relayed_answer_cut_at_every_byte(served: Served, upstream: FaultServer, framing: str) -> None:
+async def test_a_relayed_answer_cut_at_every_byte(
+    served: Served, upstream: FaultServer, framing: str
+) -> None:
     body, content_type = SMALL_BODIES["json"]
     wire = response(body, content_type, framing=framing)
     ledger, requests = Ledger(served), 0
     for place in range(len(wire) + 1):
         upstream.play(wire[:place])
         clients = clients_at(place, len(wire))
-        came = await asyncio.gather(*(seen(client, plain_url(served), body, ERROR) for client in clients.values()))
+        came = await asyncio.gather(
+            *(seen(client, plain_url(served), body, ERROR) for client in clients.values())
+        )
         requests += len(clients)
         assert set(came) <= ({"complete"} if place == len(wire) else CUT), place
     assert await ledger.ended(requests) == {"refused", "aborted:incomplete", "complete"}
@@ -235,13 +252,20 @@ async def test_a_relayed_answer_cut_at_every_byte(served: Served, upstream: Faul
     [
         pytest.param([response(JSON_BODY)[:-20]], id="cut"),
         pytest.param([response(JSON_BODY, framing="length")[:-20]], id="cut before its length"),
-        pytest.param([response(JSON_BODY, framing="close"), PAUSE, RESET], id="reset without a length"),
+        pytest.param(
+            [response(JSON_BODY, framing="close"), PAUSE, RESET], id="reset without a length"
+        ),
         pytest.param([response(JSON_BODY)[:-5], PAUSE, RESET], id="reset before the last chunk"),
         pytest.param([response(JSON_BODY)[:-5], PAUSE, b"none\r\n"], id="a damaged chunk"),
-        pytest.param([response(gzip.compress(JSON_BODY), headers={"Content-Encoding": "gzip"})[:-20]], id="gzip"),
+        pytest.param(
+            [response(gzip.compress(JSON_BODY), headers={"Content-Encoding": "gzip"})[:-20]],
+            id="gzip",
+        ),
     ],
 )
-async def test_a_relayed_answer_that_breaks(served: Served, upstream: FaultServer, answer: list[bytes | Act]) -> None:
+async def test_a_relayed_answer_that_breaks(
+    served: Served, upstream: FaultServer, answer: list[bytes | Act]
+) -> None:
     wire, *behind = answer
     assert isinstance(wire, bytes)
     place = wire.index(b"\r\n\r\n") + 100
@@ -249,9 +273,13 @@ async def test_a_relayed_answer_that_breaks(served: Served, upstream: FaultServe
     ledger = Ledger(served)
     asking = [asyncio.create_task(client(plain_url(served), {})) for client in CLIENTS.values()]
     # each has some 95 bytes of its body
-    await eventually(lambda: ledger.counted("sent_bytes").get("sent_bytes", 0) > 100 * (len(CLIENTS) - 1))
+    await eventually(
+        lambda: ledger.counted("sent_bytes").get("sent_bytes", 0) > 100 * (len(CLIENTS) - 1)
+    )
     upstream.go_on.set()
-    assert [type(error) for error in await asyncio.gather(*asking, return_exceptions=True)] == [Broken] * len(CLIENTS)
+    assert [type(error) for error in await asyncio.gather(*asking, return_exceptions=True)] == [
+        Broken
+    ] * len(CLIENTS)
     assert await ledger.ended(len(CLIENTS)) == {"aborted:incomplete"}
     assert ledger.counted("aborts") == {"incomplete": len(CLIENTS)}
 
@@ -262,26 +290,55 @@ HTML: Final = {"Accept": "text/html"}
 @pytest.mark.parametrize(
     ("answer", "headers", "status", "body"),
     [
-        pytest.param(error("400 Bad Request", "Parse error"), {}, 400, b"Parse error", id="refused"),
-        pytest.param(error("500 Oops", "Virtuoso 42000 Error"), {}, 500, b"Virtuoso 42000 Error", id="failed"),
+        pytest.param(
+            error("400 Bad Request", "Parse error"), {}, 400, b"Parse error", id="refused"
+        ),
+        pytest.param(
+            error("500 Oops", "Virtuoso 42000 Error"), {}, 500, b"Virtuoso 42000 Error", id="failed"
+        ),
         pytest.param(error("429 Slow", "later", Retry_After="7"), {}, 429, b"later", id="429"),
         pytest.param(
-            [response(b"part", "text/csv", status="206 Partial Content")], {}, 206, b"part", id="a part of the result"
+            [response(b"part", "text/csv", status="206 Partial Content")],
+            {},
+            206,
+            b"part",
+            id="a part of the result",
         ),
-        pytest.param([response(PAGE.encode(), "text/html")], HTML, 200, PAGE.encode(), id="a page that was asked for"),
+        pytest.param(
+            [response(PAGE.encode(), "text/html")],
+            HTML,
+            200,
+            PAGE.encode(),
+            id="a page that was asked for",
+        ),
         pytest.param([response(PAGE.encode(), "text/html")], {}, 502, None, id="a page"),
-        pytest.param(error("404 Not Found", PAGE, "text/html"), {}, 502, None, id="a page with 404"),
+        pytest.param(
+            error("404 Not Found", PAGE, "text/html"), {}, 502, None, id="a page with 404"
+        ),
         pytest.param(error("500 Oops", PAGE, "text/html"), HTML, 502, None, id="a page with 500"),
-        pytest.param(error("503 Busy", PAGE, "text/html", Retry_After="7"), HTML, 503, None, id="a page with 503"),
+        pytest.param(
+            error("503 Busy", PAGE, "text/html", Retry_After="7"),
+            HTML,
+            503,
+            None,
+            id="a page with 503",
+        ),
         pytest.param(error("504 Slow", PAGE, "text/html"), {}, 504, None, id="a page with 504"),
         pytest.param(redirect("http://127.0.0.1:1/"), {}, 502, None, id="redirected to loopback"),
-        pytest.param(redirect("http://other.example/"), {}, 502, None, id="redirected to another host"),
+        pytest.param(
+            redirect("http://other.example/"), {}, 502, None, id="redirected to another host"
+        ),
         pytest.param([b"SSH-2.0-x\r\n\r\n"], {}, 502, None, id="another protocol"),
         pytest.param([RESET], {}, 502, None, id="reset"),
     ],
 )
 async def test_what_is_relayed(
-    served: Served, upstream: FaultServer, answer: Script, headers: dict[str, str], status: int, body: bytes | None
+    served: Served,
+    upstream: FaultServer,
+    answer: Script,
+    headers: dict[str, str],
+    status: int,
+    body: bytes | None,
 ) -> None:
     """`body` is the endpoint's own; None: the server's problem document."""
     upstream.play(answer)
@@ -315,7 +372,9 @@ async def test_headers_that_are_not_relayed(served: Served, upstream: FaultServe
     received = await CLIENTS["aiohttp"](plain_url(served), {})
     assert received.body == JSON_BODY
     assert received.headers["x-sparql-maxrows"] == "100"
-    assert not {name for name, value in dropped.items() if received.headers.get(name.lower()) == value}
+    assert not {
+        name for name, value in dropped.items() if received.headers.get(name.lower()) == value
+    }
 
 
 # --- pages ---
@@ -328,7 +387,9 @@ def pages_with(failure: Callable[[bytes], Script]) -> list[Script | Answering]:
     """
 
     def page(asked: Asked) -> bytes:
-        limit, offset = map(int, re.findall(r"LIMIT (\d+) OFFSET (\d+)$", asked.parameters["query"][0])[0])
+        limit, offset = map(
+            int, re.findall(r"LIMIT (\d+) OFFSET (\d+)$", asked.parameters["query"][0])[0]
+        )
         return response(json_document(VARIABLES, TABLE[offset : offset + limit]))
 
     third = response(json_document(VARIABLES, TABLE[4:8]))
@@ -379,7 +440,9 @@ async def test_a_stalled_answer_holds_up_nobody_else(served: Served, upstream: F
     assert sorted(ledger.lines()) == ["client-left", *["complete"] * 10]
 
 
-@pytest.mark.parametrize("sent", [0, 20, 300, 700], ids=["nothing", "half a head", "a solution", "some solutions"])
+@pytest.mark.parametrize(
+    "sent", [0, 20, 300, 700], ids=["nothing", "half a head", "a solution", "some solutions"]
+)
 @pytest.mark.parametrize("kind", ["messages", "held back", "relayed"])
 async def test_a_client_that_leaves_ends_the_request(
     served: Served, upstream: FaultServer, kind: str, sent: int
@@ -414,12 +477,23 @@ async def nginx(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Asy
         r"```nginx\n(.*?)```", (ROOT / "docs" / "guides" / "production.md").read_text(), re.DOTALL
     )
     locations = documented.replace("http://127.0.0.1:8080", served.url)
-    temporary = "".join(f"{name}_temp_path {place};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+    temporary = "".join(
+        f"{name}_temp_path {place};"
+        for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
     (place / "nginx.conf").write_text(
         f"daemon off; master_process off; pid {place}/pid; events {{}} http {{ access_log off; {temporary}"
         f" large_client_header_buffers 4 32k; server {{ listen 127.0.0.1:{port}; {locations} }} }}"
     )
-    command = [executable, "-p", str(place), "-c", str(place / "nginx.conf"), "-e", str(place / "error.log")]
+    command = [
+        executable,
+        "-p",
+        str(place),
+        "-c",
+        str(place / "nginx.conf"),
+        "-e",
+        str(place / "error.log"),
+    ]
     with running(command, [port], place):
         yield replace(served, url=f"http://127.0.0.1:{port}")
 
@@ -430,9 +504,18 @@ BEHIND_NGINX: Final = [name for name in CLIENTS if "HTTP/1.0" not in name]
 
 @pytest.mark.parametrize("held", [False, True], ids=["streamed", "held back"])
 @pytest.mark.parametrize(
-    "name", ["a byte at a time", "Comunica's error behind the result", "json cut, framed by close", "a reset", "206"]
+    "name",
+    [
+        "a byte at a time",
+        "Comunica's error behind the result",
+        "json cut, framed by close",
+        "a reset",
+        "206",
+    ],
 )
-async def test_behind_nginx(served: Served, nginx: Served, upstream: FaultServer, name: str, held: bool) -> None:
+async def test_behind_nginx(
+    served: Served, nginx: Served, upstream: FaultServer, name: str, held: bool
+) -> None:
     case, clients = CASES[name], CLIENTS if held else BEHIND_NGINX
     url = url_of(nginx, case.served_by + (HELD if held else ""))
     saw = await all_see(clients, url, served, upstream, case)

@@ -40,7 +40,10 @@ async def test_many_clients_get_their_own_answers(store: Path) -> None:
     starts = [random.randint(0, 1400) for _ in range(10)]
     subjects = [" ".join(f"<urn:s{start + number}>" for number in range(20)) for start in starts]
     queries = [f"{CONSTRUCT} VALUES ?s {{ {among} }}" for among in subjects]
-    expected = {query: unlabelled(b"".join(construct_messages(query, str(store)).serialize("nq"))) for query in queries}
+    expected = {
+        query: unlabelled(b"".join(construct_messages(query, str(store)).serialize("nq")))
+        for query in queries
+    }
 
     async def client(session: aiohttp.ClientSession, url: str) -> None:
         for query in random.sample(queries, 4):
@@ -83,8 +86,13 @@ def in_flight(server: Served) -> str:
 async def test_who_leaves_leaves_nothing_behind(abrupt: bool) -> None:
     async with dripping(500) as upstream, serving(upstream.url) as server:
         for number in count(1):
-            most = 0.3 * number  # seconds; in the first ones a slow machine may not get as far as to the upstream
-            leaving = (leave(server.sparql, CONSTRUCT, random.random() * most, abrupt=abrupt) for _ in range(50))
+            most = (
+                0.3 * number
+            )  # seconds; in the first ones a slow machine may not get as far as to the upstream
+            leaving = (
+                leave(server.sparql, CONSTRUCT, random.random() * most, abrupt=abrupt)
+                for _ in range(50)
+            )
             await asyncio.gather(*leaving)
             if number >= 4 and upstream.asked:
                 break
@@ -101,7 +109,9 @@ async def test_past_its_bounds_the_server_says_so() -> None:
         ):
 
             async def ask() -> tuple[int, str | None]:
-                async with session.post(server.sparql, data={"query": CONSTRUCT}, headers=HEADERS) as response:
+                async with session.post(
+                    server.sparql, data={"query": CONSTRUCT}, headers=HEADERS
+                ) as response:
                     await response.read()
                     return response.status, response.headers.get("Retry-After")
 

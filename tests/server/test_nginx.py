@@ -46,7 +46,11 @@ def behind(tmp_path: Path, upstream: FaultServer) -> Iterator[Behind]:
     def start(**settings: str) -> tuple[str, Running]:
         variables = {f"CONSTRUCT_MESSAGES_SERVER_{name}": value for name, value in settings.items()}
         running = Running(
-            tmp_path, "--source", upstream.url, CONSTRUCT_MESSAGES_SERVER_TRUST_FORWARDED="true", **variables
+            tmp_path,
+            "--source",
+            upstream.url,
+            CONSTRUCT_MESSAGES_SERVER_TRUST_FORWARDED="true",
+            **variables,
         )
         started.append(running)
         url = f"http://127.0.0.1:{free_port()}"
@@ -58,7 +62,11 @@ def behind(tmp_path: Path, upstream: FaultServer) -> Iterator[Behind]:
             f"http {{ access_log off; {places} server {{ listen {urlsplit(url).netloc};\n"
             f"{block.text.replace('http://127.0.0.1:8080', running.url)}}}}}\n"
         )
-        proxies.append(subprocess.Popen([str(NGINX), "-e", tmp_path / "error.log", "-c", tmp_path / "nginx.conf"]))
+        proxies.append(
+            subprocess.Popen(
+                [str(NGINX), "-e", tmp_path / "error.log", "-c", tmp_path / "nginx.conf"]
+            )
+        )
         deadline = time.monotonic() + 120
         while refuses(url):
             assert proxies[-1].poll() is None, (tmp_path / "error.log").read_text()
@@ -103,13 +111,19 @@ def test_half_an_answer_is_an_error(behind: Behind, upstream: FaultServer) -> No
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
-def test_an_answer_held_back_is_whole_or_refused(behind: Behind, upstream: FaultServer, version: str) -> None:
+def test_an_answer_held_back_is_whole_or_refused(
+    behind: Behind, upstream: FaultServer, version: str
+) -> None:
     url, _ = behind(ENDPOINT__RETRIES="0", ENDPOINT__BUFFER_BYTES="1000000")
     address = urlsplit(url)
     for script, status, messages in ((WHOLE[:HALF], b"502", 0), (WHOLE, b"200", 20)):
         upstream.play([script])
-        with socket.create_connection((str(address.hostname), int(address.port or 0)), timeout=120) as connection:
-            connection.sendall(f"GET /sparql?{QUERY} HTTP/{version}\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        with socket.create_connection(
+            (str(address.hostname), int(address.port or 0)), timeout=120
+        ) as connection:
+            connection.sendall(
+                f"GET /sparql?{QUERY} HTTP/{version}\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
+            )
             head, _, body = drain(connection).partition(b"\r\n\r\n")
         assert head.split()[1] == status
         assert body.count(b"# @message\n") == messages
@@ -144,7 +158,9 @@ def test_streams_are_followed_over_websockets(behind: Behind, tmp_path: Path) ->
                 assert made.status == 201
             async with client.ws_connect(f"{url}/streams/a/socket?after=0") as following:
                 body, turtle = "<urn:s> <urn:p> <urn:o> .\n", {"Content-Type": "text/turtle"}
-                async with client.post(f"{url}/streams/a/input", data=body, headers=turtle) as published:
+                async with client.post(
+                    f"{url}/streams/a/input", data=body, headers=turtle
+                ) as published:
                     assert published.status == 201
                 return await following.receive_str(timeout=120)
 

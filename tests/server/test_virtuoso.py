@@ -30,7 +30,9 @@ FETCHING = {
 
 
 @pytest.fixture(scope="module")
-def virtuoso(tmp_path_factory: pytest.TempPathFactory, serve_with: Callable[[str, Path], str]) -> str:
+def virtuoso(
+    tmp_path_factory: pytest.TempPathFactory, serve_with: Callable[[str, Path], str]
+) -> str:
     data = tmp_path_factory.mktemp("data") / "one.ttl"
     data.write_text('<urn:a> <urn:p> "c" .\n')
     return serve_with("virtuoso", data)
@@ -52,7 +54,11 @@ def elsewhere() -> Iterator[tuple[str, socket.socket]]:
 @pytest.mark.parametrize("profile", ["generic", "virtuoso"])
 @pytest.mark.parametrize("case", FETCHING)
 async def test_deny_keeps_it_from_fetching(
-    virtuoso: str, session: aiohttp.ClientSession, elsewhere: tuple[str, socket.socket], case: str, profile: str
+    virtuoso: str,
+    session: aiohttp.ClientSession,
+    elsewhere: tuple[str, socket.socket],
+    case: str,
+    profile: str,
 ) -> None:
     """Issue 13, 21."""
     url, listener = elsewhere
@@ -112,19 +118,32 @@ async def test_a_browser_gets_the_form(served: Served, session: aiohttp.ClientSe
     assert "script" not in policy
     async with session.head(served.sparql, headers=BROWSER) as answer:
         assert (answer.status, answer.content_type) == (200, "text/html")
-    asked = {"default-graph-uri": "", "query": "SELECT ?o { ?s ?p ?o }", "format": "text/html", "timeout": "0"}
+    asked = {
+        "default-graph-uri": "",
+        "query": "SELECT ?o { ?s ?p ?o }",
+        "format": "text/html",
+        "timeout": "0",
+    }
     async with session.get(served.sparql, params=asked, headers=BROWSER) as answer:
         assert (answer.status, answer.content_type) == (200, "text/html")
         assert "<th>o</th>" in await answer.text()
 
 
-@pytest.mark.parametrize("accept", [None, "*/*", "text/turtle, text/html;q=0.9", "text/html;q=0, */*"])
-async def test_others_get_the_description(served: Served, session: aiohttp.ClientSession, accept: str | None) -> None:
-    async with session.get(served.sparql, headers={} if accept is None else {"Accept": accept}) as answer:
+@pytest.mark.parametrize(
+    "accept", [None, "*/*", "text/turtle, text/html;q=0.9", "text/html;q=0, */*"]
+)
+async def test_others_get_the_description(
+    served: Served, session: aiohttp.ClientSession, accept: str | None
+) -> None:
+    async with session.get(
+        served.sparql, headers={} if accept is None else {"Accept": accept}
+    ) as answer:
         assert (answer.status, answer.content_type) == (200, "text/turtle")
 
 
-async def test_no_form_is_made_up(session: aiohttp.ClientSession, tmp_path: Path, oxigraph_server: Serve) -> None:
+async def test_no_form_is_made_up(
+    session: aiohttp.ClientSession, tmp_path: Path, oxigraph_server: Serve
+) -> None:
     (tmp_path / "one.ttl").write_text("<urn:a> <urn:p> <urn:b> .")
     async with (
         serving(oxigraph_server(tmp_path / "one.ttl"), settings={"page": False}) as server,

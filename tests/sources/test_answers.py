@@ -49,7 +49,12 @@ TURTLE, N_TRIPLES, RDF_XML, JSON_LD, N_QUADS, TRIG = (each.media_type for each i
         (f"*/*;q=0.1, {JSON};q=0, text/turtle;q=0", None, XML, N_TRIPLES),
         ("text/*;q=0.9, text/csv;q=0.1, text/turtle;q=0", None, TSV, None),
         ("text/html, application/xhtml+xml, application/xml;q=0.9, */*;q=0.8", None, XML, RDF_XML),
-        ("nonsense, ;q=1, application/trig;q=2, application/n-quads, text/csv;q=1.0", None, CSV, N_QUADS),
+        (
+            "nonsense, ;q=1, application/trig;q=2, application/n-quads, text/csv;q=1.0",
+            None,
+            CSV,
+            N_QUADS,
+        ),
         ('Text/CSV; charset="utf-8"; Q=0.5', None, CSV, None),
         ("text/csv", "json", JSON, JSON_LD),
         ("text/csv", "XML", XML, RDF_XML),
@@ -76,7 +81,11 @@ def test_what_is_excluded_by_name_is_never_chosen(ranges: list[tuple[str, str]])
     for offered in (SOLUTIONS, TRIPLES):
         found = choose(offered, ",".join(media_type + weight for media_type, weight in ranges))
         if found is not None and ranges:
-            weights = [weight for media_type, weight in ranges if media_type in (found.media_type, *found.names)]
+            weights = [
+                weight
+                for media_type, weight in ranges
+                if media_type in (found.media_type, *found.names)
+            ]
             assert not weights or set(weights) != {";q=0"}
             assert any(weight != ";q=0" for _, weight in ranges)
 
@@ -106,7 +115,9 @@ async def pool(directory: Path) -> AsyncIterator[EvaluatorPool]:
 
 
 async def ask(pool: EvaluatorPool, text: str, accept: str | None = None) -> tuple[str, bytes]:
-    answer = await pool.answer(Operation(text, headers={} if accept is None else {"Accept": accept}))
+    answer = await pool.answer(
+        Operation(text, headers={} if accept is None else {"Accept": accept})
+    )
     async with aclosing(answer.body) as chunks:
         ((name, content_type),) = answer.headers
         assert (answer.status, name) == (200, "Content-Type")
@@ -124,14 +135,18 @@ DECODERS = {
 
 
 @module
-@pytest.mark.parametrize(("content_type", "decoder_class"), DECODERS.items(), ids=["json", "xml", "tsv"])
+@pytest.mark.parametrize(
+    ("content_type", "decoder_class"), DECODERS.items(), ids=["json", "xml", "tsv"]
+)
 async def test_solutions_in_every_format(
     content_type: str, decoder_class: Callable[[tuple[str, ...]], JsonDecoder], pool: EvaluatorPool
 ) -> None:
     found, body = await ask(pool, SELECT, content_type)
     assert found == content_type
     decoder = decoder_class(("s", "n"))
-    solutions = [solution for batch in (*decoder.feed(body), *decoder.close()) for solution in batch]
+    solutions = [
+        solution for batch in (*decoder.feed(body), *decoder.close()) for solution in batch
+    ]
     assert solutions == [(f"<{EX}s{n}>", f'"{n}"^^<{terms.XSD}integer>') for n in range(COUNT)]
 
 
@@ -145,7 +160,9 @@ async def test_solutions_as_csv(pool: EvaluatorPool) -> None:
 
 
 @module
-@pytest.mark.parametrize("query", ["CONSTRUCT WHERE { ?s ?p ?n }", f"DESCRIBE <{EX}s1> <{EX}s2>"], ids=str.split)
+@pytest.mark.parametrize(
+    "query", ["CONSTRUCT WHERE { ?s ?p ?n }", f"DESCRIBE <{EX}s1> <{EX}s2>"], ids=str.split
+)
 @pytest.mark.parametrize(
     ("accept", "content_type", "format"),
     [
@@ -160,7 +177,12 @@ async def test_solutions_as_csv(pool: EvaluatorPool) -> None:
     ids=lambda value: str(value),
 )
 async def test_triples_in_every_format(
-    query: str, accept: str | None, content_type: str, format: ox.RdfFormat, pool: EvaluatorPool, directory: Path
+    query: str,
+    accept: str | None,
+    content_type: str,
+    format: ox.RdfFormat,
+    pool: EvaluatorPool,
+    directory: Path,
 ) -> None:
     found, body = await ask(pool, query, accept)
     assert found == content_type
@@ -171,9 +193,13 @@ async def test_triples_in_every_format(
 
 @module
 @pytest.mark.parametrize(
-    ("query", "offered"), [("ASK {}", JSON), ("SELECT * {}", CSV), ("CONSTRUCT {} {}", TURTLE)], ids=str
+    ("query", "offered"),
+    [("ASK {}", JSON), ("SELECT * {}", CSV), ("CONSTRUCT {} {}", TURTLE)],
+    ids=str,
 )
-async def test_who_takes_nothing_is_told_what_there_is(query: str, offered: str, pool: EvaluatorPool) -> None:
+async def test_who_takes_nothing_is_told_what_there_is(
+    query: str, offered: str, pool: EvaluatorPool
+) -> None:
     with pytest.raises(NotAcceptable) as caught:
         await ask(pool, query, "text/html")
     assert offered in caught.value.offered
@@ -191,6 +217,8 @@ async def test_who_takes_nothing_is_told_what_there_is(query: str, offered: str,
     ],
     ids=str,
 )
-async def test_small_answers(query: str, content_type: str, body: bytes, pool: EvaluatorPool) -> None:
+async def test_small_answers(
+    query: str, content_type: str, body: bytes, pool: EvaluatorPool
+) -> None:
     found, answered = await ask(pool, query, content_type)
     assert (found.partition(";")[0], answered) == (content_type, body)

@@ -17,7 +17,16 @@ from construct_messages import ConstructMessagesError, NotConstruct, SourceError
 from construct_messages.errors import Position
 from construct_messages.terms import from_pyoxigraph
 from tests.support.engines import page, reference
-from tests.support.engines.construct_cases import CASES, DATA, DECLARED, ON_SPARK, RDF_1_2, Case, Fails, Gives
+from tests.support.engines.construct_cases import (
+    CASES,
+    DATA,
+    DECLARED,
+    ON_SPARK,
+    RDF_1_2,
+    Case,
+    Fails,
+    Gives,
+)
 from tests.support.engines.servers import ENGINES, Missing, NotStarted
 from tests.support.places import absent
 from tests.support.waiting import SECONDS
@@ -37,7 +46,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="session")
-def directories(tmp_path_factory: pytest.TempPathFactory, stores: dict[str, ox.Store]) -> dict[str, Path]:
+def directories(
+    tmp_path_factory: pytest.TempPathFactory, stores: dict[str, ox.Store]
+) -> dict[str, Path]:
     """The data as store directories, for the server's own evaluation."""
     found = {}
     for name, store in stores.items():
@@ -58,7 +69,9 @@ def stores() -> dict[str, ox.Store]:
 
 def direct(url: str, profile: str, case: Case) -> bytes:
     """The log that the package makes of what the engine answers."""
-    stream = construct_messages(DECLARED + case.query, url, profile=profile, timeout=SECONDS, **case.options)
+    stream = construct_messages(
+        DECLARED + case.query, url, profile=profile, timeout=SECONDS, **case.options
+    )
     return b"".join(stream.serialize("nq"))
 
 
@@ -87,7 +100,11 @@ def through_server(url: str, case: Case) -> bytes:
 
 
 # options that a client can say to the server, and how; those about pages are in the server's settings
-SAYABLE = {"group_by": "group-by", "default_graph": "default-graph-uri", "named_graphs": "named-graph-uri"}
+SAYABLE = {
+    "group_by": "group-by",
+    "default_graph": "default-graph-uri",
+    "named_graphs": "named-graph-uri",
+}
 
 
 def can_be_asked(case: Case) -> bool:
@@ -101,7 +118,9 @@ def by_spark(table: Any, case: Case) -> bytes:
     from construct_messages.spark import construct_messages as on_spark
 
     found = on_spark(DECLARED + case.query, table, **case.options).frame.collect()
-    return "".join(f"# @message\n{message}\n" if message else "# @message\n" for (message,) in found).encode()
+    return "".join(
+        f"# @message\n{message}\n" if message else "# @message\n" for (message,) in found
+    ).encode()
 
 
 @pytest.fixture(scope="session")
@@ -115,7 +134,11 @@ def spark_tables(spark: Any, quick: Any) -> dict[tuple[str, str], Any]:
             [None if isinstance(term, ox.DefaultGraph) else from_pyoxigraph(term) for term in quad]
             for quad in ox.parse(text, ox.RdfFormat.TRIG)
         ]
-        for way, session, copies in (("spark", quick, 1), ("spark doubled", quick, 2), ("spark by default", spark, 2)):
+        for way, session, copies in (
+            ("spark", quick, 1),
+            ("spark doubled", quick, 2),
+            ("spark by default", spark, 2),
+        ):
             frame = session.createDataFrame(
                 quads * copies, "subject STRING, predicate STRING, object STRING, graph STRING"
             )
@@ -160,7 +183,9 @@ def test_case(
         url, profile = serve_with(engine, files[case.data]), ENGINES[engine].profile
         if way == "direct":
             return direct(url, profile, case)
-        return through_server(proxy(url, profile=profile, page_size=case.options.get("page_size")), case)
+        return through_server(
+            proxy(url, profile=profile, page_size=case.options.get("page_size")), case
+        )
 
     own = case.differs.get(way) or case.differs.get(engine)
     expected = own.instead if own else case.fails
@@ -176,12 +201,18 @@ def test_case(
         differs = case.fails is not None or not reference.same(found, wanted, ordered=case.ordered)
         assert differs, f"{engine} does as the others do, now: leave out {own.reason!r}"
         wanted = [reference.instantiate(message, {}) for message in expected.messages]
-    assert reference.same(found, wanted, ordered=case.ordered), f"{shown(found)}, not {shown(wanted)}"
+    assert reference.same(found, wanted, ordered=case.ordered), (
+        f"{shown(found)}, not {shown(wanted)}"
+    )
     if case.ordered and "page_size" not in case.options:
-        assert reference.as_one(found) == reference.as_one(wanted), "messages share other blank nodes"
+        assert reference.as_one(found) == reference.as_one(wanted), (
+            "messages share other blank nodes"
+        )
 
 
-@pytest.mark.parametrize("option", sorted({option for case in CASES for option in case.options} - ON_SPARK))
+@pytest.mark.parametrize(
+    "option", sorted({option for case in CASES for option in case.options} - ON_SPARK)
+)
 def test_options_that_mean_nothing_on_spark(option: str) -> None:
     from construct_messages.spark import construct_messages as on_spark
 
@@ -190,12 +221,19 @@ def test_options_that_mean_nothing_on_spark(option: str) -> None:
 
 
 def expected_of(case: Case, store: ox.Store) -> list[reference.Message]:
-    options = {name: value for name, value in case.options.items() if name not in ("page_size", "group_order")}
+    options = {
+        name: value
+        for name, value in case.options.items()
+        if name not in ("page_size", "group_order")
+    }
     return reference.messages(store, case.select, case.template, **options)
 
 
 def shown(log: list[reference.Message]) -> list[list[str]]:
-    return [[f"{quad.subject} {quad.predicate} {quad.object} {quad.graph_name}" for quad in message] for message in log]
+    return [
+        [f"{quad.subject} {quad.predicate} {quad.object} {quad.graph_name}" for quad in message]
+        for message in log
+    ]
 
 
 @pytest.mark.parametrize("engine", [name for name, engine in ENGINES.items() if not engine.rdf_1_2])

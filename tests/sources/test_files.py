@@ -35,14 +35,17 @@ def test_a_file_packed_or_not(packed: str, tmp_path: Path) -> None:
     store = load_files([path])
     assert len(store) == 2
     relative = ox.NamedNode((tmp_path / "relative").as_uri())
-    assert list(store.quads_for_pattern(None, None, relative)), "relative IRIs resolve against the file"
+    assert list(store.quads_for_pattern(None, None, relative)), (
+        "relative IRIs resolve against the file"
+    )
 
 
 @pytest.mark.parametrize("packed", [extension for extension in PACKERS if extension])
 def test_a_cut_packed_file_is_an_error(packed: str, tmp_path: Path) -> None:
     path = tmp_path / f"data.nt{packed}"
     lines = b"".join(
-        b"<http://example.org/%d> <http://example.org/p> <http://example.org/o> .\n" % n for n in range(9999)
+        b"<http://example.org/%d> <http://example.org/p> <http://example.org/o> .\n" % n
+        for n in range(9999)
     )
     data = PACKERS[packed](lines)
     path.write_bytes(data[: len(data) // 2])
@@ -57,7 +60,9 @@ FORMATS += [ox.RdfFormat.RDF_XML, ox.RdfFormat.JSON_LD]
 @pytest.mark.parametrize("format", FORMATS, ids=str)
 def test_every_format(format: ox.RdfFormat, tmp_path: Path) -> None:
     path = tmp_path / f"data.{format.file_extension}"
-    quad = ox.Quad(ox.NamedNode("http://example.org/s"), ox.NamedNode("http://example.org/p"), ox.Literal("é"))
+    quad = ox.Quad(
+        ox.NamedNode("http://example.org/s"), ox.NamedNode("http://example.org/p"), ox.Literal("é")
+    )
     path.write_bytes(ox.serialize([quad], format=format) or b"")
     assert list(load_files([path])) == [quad]
 
@@ -125,7 +130,9 @@ def test_a_literal_that_is_too_long_is_an_error(extension: str, tmp_path: Path) 
 
 # flushed so that a statement is whole where the data are cut
 CUT: dict[str, Callable[[bytes], bytes]] = {
-    ".gz": lambda data: (packer := zlib.compressobj(wbits=31)).compress(data) + packer.flush(zlib.Z_SYNC_FLUSH),
+    ".gz": lambda data: (
+        (packer := zlib.compressobj(wbits=31)).compress(data) + packer.flush(zlib.Z_SYNC_FLUSH)
+    ),
     ".zst": lambda data: (
         (packer := zstandard.ZstdCompressor().compressobj()).compress(data)
         + packer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
@@ -183,7 +190,9 @@ def test_a_store_directory(tmp_path: Path) -> None:
 def test_a_writer_in_another_process(tmp_path: Path) -> None:
     code = "import sys, pyoxigraph; s = pyoxigraph.Store(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
     writer = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path / "store")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", code, str(tmp_path / "store")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
     assert writer.stdin is not None
     assert writer.stdout is not None

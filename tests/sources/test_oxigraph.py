@@ -32,7 +32,10 @@ EX = "http://example.org/"
 
 def numbers(count: int) -> ox.Store:
     store = ox.Store()
-    store.bulk_extend(ox.Quad(ox.NamedNode(f"{EX}s{n}"), ox.NamedNode(f"{EX}p"), ox.Literal(n)) for n in range(count))
+    store.bulk_extend(
+        ox.Quad(ox.NamedNode(f"{EX}s{n}"), ox.NamedNode(f"{EX}p"), ox.Literal(n))
+        for n in range(count)
+    )
     return store
 
 
@@ -66,9 +69,16 @@ def test_every_term_comes_as_pyoxigraph_shows_it(rows: list[tuple[Term, Term]]) 
     for number, pair in enumerate(rows * (80 // len(rows) + 1)):
         for position, term in enumerate(pair):
             store.add(
-                ox.Quad(ox.NamedNode(f"{EX}{number}"), p, terms.to_pyoxigraph(term), ox.NamedNode(f"{EX}{position}"))
+                ox.Quad(
+                    ox.NamedNode(f"{EX}{number}"),
+                    p,
+                    terms.to_pyoxigraph(term),
+                    ox.NamedNode(f"{EX}{position}"),
+                )
             )
-    asked = request("a b", f"{{ GRAPH <{EX}0> {{ ?s ?p ?a }} GRAPH <{EX}1> {{ ?s ?p ?b }} }} ORDER BY STR(?s)")
+    asked = request(
+        "a b", f"{{ GRAPH <{EX}0> {{ ?s ?p ?a }} GRAPH <{EX}1> {{ ?s ?p ?b }} }} ORDER BY STR(?s)"
+    )
     expected = [
         tuple(terms.from_pyoxigraph(solution[name], asked.labels.of_data) for name in "ab")
         for solution in store.query(str(asked.select))
@@ -79,7 +89,9 @@ def test_every_term_comes_as_pyoxigraph_shows_it(rows: list[tuple[Term, Term]]) 
 @both
 def test_blank_nodes_keep_their_identity_between_the_documents(asynchronous: bool) -> None:
     store, shared = ox.Store(), ox.BlankNode()
-    store.extend(ox.Quad(ox.NamedNode(f"{EX}{n}"), ox.NamedNode(f"{EX}p"), shared) for n in range(300))
+    store.extend(
+        ox.Quad(ox.NamedNode(f"{EX}{n}"), ox.NamedNode(f"{EX}p"), shared) for n in range(300)
+    )
     asked = request("o", "{ ?s ?p ?o }")
     labels = {solution[0] for solution in collect(store, asked, asynchronous)}
     assert labels == {f"_:{asked.labels.of_data}{shared.value}"}
@@ -92,7 +104,10 @@ def test_a_query_that_stalls_has_delivered_what_it_found(asynchronous: bool) -> 
         asked = f"EXISTS {{ SERVICE <http://127.0.0.1:{silent.getsockname()[1]}/> {{ ?s ?p ?o }} }}"
         stalls = f"{{ VALUES ?x {{ {' '.join(map(str, range(11)))} }} FILTER(IF(?x < 10, true, {asked})) }}"
         source = OxigraphSource(ox.Store())
-        found = (_found_in_time(source, request("x", stalls, timeout=seconds), asynchronous) for seconds in ENOUGH)
+        found = (
+            _found_in_time(source, request("x", stalls, timeout=seconds), asynchronous)
+            for seconds in ENOUGH
+        )
         assert any(count == 10 for count in found)
 
 
@@ -115,7 +130,9 @@ def _found_in_time(source: OxigraphSource, asked: Request, asynchronous: bool) -
 
 
 def evaluations() -> set[threading.Thread]:
-    return {thread for thread in threading.enumerate() if thread.name == "construct-messages evaluation"}
+    return {
+        thread for thread in threading.enumerate() if thread.name == "construct-messages evaluation"
+    }
 
 
 @pytest.fixture(autouse=True)
@@ -182,7 +199,10 @@ def test_a_slow_consumer_holds_the_evaluation_back() -> None:
     ("group", "words"),
     [
         ("{ ?s ?p", "refuses the query: unexpected token"),
-        ("{ ?s foo:p ?o }", "line 1, column .*: the embedded engine refuses the query: prefix foo: is not declared"),
+        (
+            "{ ?s foo:p ?o }",
+            "line 1, column .*: the embedded engine refuses the query: prefix foo: is not declared",
+        ),
         ("{ ?s ?p ?o BIND(1 AS ?s) }", "refuses the query"),
     ],
 )
@@ -209,7 +229,10 @@ def test_datasets(asynchronous: bool) -> None:
     store.add(ox.Quad(ox.NamedNode(f"{EX}default"), p, ox.Literal("default")))
 
     def found(group: str, **options: object) -> set[str]:
-        return {terms.literal_parts(o)[0] for (o,) in collect(store, request("o", group, **options), asynchronous)}
+        return {
+            terms.literal_parts(o)[0]
+            for (o,) in collect(store, request("o", group, **options), asynchronous)
+        }
 
     plain, named = "{ ?s ?p ?o }", "{ GRAPH ?g { ?s ?p ?o } }"
     assert found(plain) == {"default"}
@@ -223,7 +246,8 @@ def test_datasets(asynchronous: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("graphs", "words"), [(("union", f"{EX}g"), "union is all graphs"), (("relative",), "must be absolute IRIs")]
+    ("graphs", "words"),
+    [(("union", f"{EX}g"), "union is all graphs"), (("relative",), "must be absolute IRIs")],
 )
 def test_bad_datasets(graphs: tuple[str, ...], words: str) -> None:
     with pytest.raises(UsageError, match=words):

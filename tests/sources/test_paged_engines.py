@@ -41,7 +41,11 @@ QUERIES = {
     "mixed types in a descending order": ("?s <urn:o> ?o", MIXED, "ORDER BY DESC(?o)"),
     "equal keys": ("<urn:s> <urn:k> ?k", "{ ?s <urn:key> ?k }", ""),
     "equal keys in an own order": ("?s <urn:k> ?k", "{ ?s <urn:key> ?k }", "ORDER BY ?k"),
-    "an order by what is not projected": ("?s <urn:is> <urn:S>", "{ ?s <urn:key> ?k }", "ORDER BY DESC(?k)"),
+    "an order by what is not projected": (
+        "?s <urn:is> <urn:S>",
+        "{ ?s <urn:key> ?k }",
+        "ORDER BY DESC(?k)",
+    ),
     "blank nodes": ("?b <urn:k> ?k", "{ ?b <urn:blank> ?k }", ""),
     "values of this request": (
         "?id <urn:of> ?s ; <urn:at> ?now",
@@ -104,14 +108,28 @@ def _same(term: Term) -> str:
 
 
 # Oxigraph's order by value is none where strings and numbers meet: its process may abort
-ABORT = {("oxigraph", name) for name in ("mixed types in an own order", "mixed types in a descending order")}
-CASES = [(engine, size, name) for engine, size in SIZES.items() for name in QUERIES if (engine, name) not in ABORT]
-CASES += [("virtuoso", 10_000, name) for name in ("optional", "optional in an own order", "mixed types")]
+ABORT = {
+    ("oxigraph", name)
+    for name in ("mixed types in an own order", "mixed types in a descending order")
+}
+CASES = [
+    (engine, size, name)
+    for engine, size in SIZES.items()
+    for name in QUERIES
+    if (engine, name) not in ABORT
+]
+CASES += [
+    ("virtuoso", 10_000, name) for name in ("optional", "optional in an own order", "mixed types")
+]
 
 
 @pytest.mark.parametrize(("engine", "size", "name"), CASES)
 def test_pages_are_the_whole(
-    serve_with: Callable[[str, Path], str], data: Callable[[str], Path], engine: str, size: int, name: str
+    serve_with: Callable[[str, Path], str],
+    data: Callable[[str], Path],
+    engine: str,
+    size: int,
+    name: str,
 ) -> None:
     """Issue 26, 0."""
     template, pattern, modifiers = QUERIES[name]
@@ -122,7 +140,9 @@ def test_pages_are_the_whole(
     store.load(path=data(engine), format=ox.RdfFormat.N_TRIPLES)
     # the embedded engine aborts for some orders by value
     expected = _solutions(query.removesuffix(modifiers), store)
-    came = _solutions(query, serve_with(engine, data(engine)), profile=ALL[engine].profile, page_size=size)
+    came = _solutions(
+        query, serve_with(engine, data(engine)), profile=ALL[engine].profile, page_size=size
+    )
     if "LIMIT" in modifiers:  # which engines cut elsewhere, by orders of their own
         assert came.total() == min(most, expected.total() - 7)
         assert not came - expected
@@ -137,40 +157,65 @@ def test_pages_by_key(
 ) -> None:
     """Issue 26, 12."""
     template, pattern, _ = QUERIES[name]
-    query, url, profile = f"CONSTRUCT {{ {template} }} WHERE {pattern}", data(engine), ALL[engine].profile
+    query, url, profile = (
+        f"CONSTRUCT {{ {template} }} WHERE {pattern}",
+        data(engine),
+        ALL[engine].profile,
+    )
     options = {"profile": profile, "page_size": SIZES[engine], "page_key": "?s"}
     assert _solutions(query, serve_with(engine, url), **options) == _solutions(query, str(url))
 
 
 def test_virtuoso_again_and_again(
-    request: pytest.FixtureRequest, serve_with: Callable[[str, Path], str], data: Callable[[str], Path]
+    request: pytest.FixtureRequest,
+    serve_with: Callable[[str, Path], str],
+    data: Callable[[str], Path],
 ) -> None:
     """Its order by value follows its plan, which changes while it runs: no result is short and looks whole."""
     file, rounds = data("virtuoso"), request.config.getoption("--rounds")
     url, store = serve_with("virtuoso", file), ox.Store()
     store.load(path=file, format=ox.RdfFormat.N_TRIPLES)
     names = [name for name in QUERIES if "{most}" not in QUERIES[name][2]]
-    expected = {name: _solutions("CONSTRUCT {{ {} }} WHERE {}".format(*QUERIES[name]), store) for name in names}
+    expected = {
+        name: _solutions("CONSTRUCT {{ {} }} WHERE {}".format(*QUERIES[name]), store)
+        for name in names
+    }
     whole, refused, begun = 0, [], time.monotonic()
     for number in range(rounds):
         for name in names if rounds > 1 else ["mixed types alone"]:
             query = "CONSTRUCT {{ {} }} WHERE {} {}".format(*QUERIES[name])
             try:
-                came = _solutions(query, url, profile="virtuoso", page_size=(777, 3_000, 10_000)[number % 3])
+                came = _solutions(
+                    query, url, profile="virtuoso", page_size=(777, 3_000, 10_000)[number % 3]
+                )
             except IncompleteResult as error:
                 refused.append(f"{name}: {error.message}")
             else:
                 assert came == expected[name], name
                 whole += 1
-    print(f"\n{whole} results whole, {len(refused)} refused in {time.monotonic() - begun:.0f} s", *refused, sep="\n")
+    print(
+        f"\n{whole} results whole, {len(refused)} refused in {time.monotonic() - begun:.0f} s",
+        *refused,
+        sep="\n",
+    )
     assert whole
 
 
-def test_values_that_rdflib_cannot_compare(serve_with: Callable[[str, Path], str], tmp_path: Path) -> None:
+def test_values_that_rdflib_cannot_compare(
+    serve_with: Callable[[str, Path], str], tmp_path: Path
+) -> None:
     """Issue 26, 0: rdflib raises decimal.InvalidOperation for the order of a decimal and NaN."""
     file = tmp_path / "numbers.nt"
-    numbers = [f'"NaN"^^<{_XSD}double>', f'"2.5"^^<{_XSD}decimal>', f'"1"^^<{_INTEGER}>', '"x"', "<urn:x>"]
-    file.write_text("".join(f"<urn:s{n}> <urn:n> {number} .\n" for n, number in enumerate(numbers * 20)))
+    numbers = [
+        f'"NaN"^^<{_XSD}double>',
+        f'"2.5"^^<{_XSD}decimal>',
+        f'"1"^^<{_INTEGER}>',
+        '"x"',
+        "<urn:x>",
+    ]
+    file.write_text(
+        "".join(f"<urn:s{n}> <urn:n> {number} .\n" for n, number in enumerate(numbers * 20))
+    )
     query, url = "CONSTRUCT { ?s <urn:n> ?o } WHERE { ?s <urn:n> ?o }", serve_with("rdflib", file)
     with pytest.raises(SourceError, match='profile="rdflib"'):
         _solutions(query, url, page_size=10)

@@ -24,7 +24,9 @@ from tests.support.waiting import SECONDS
 EX = rdflib.Namespace("http://example.org/")
 
 
-def collect(graph: rdflib.Graph, asked: Request, asynchronous: bool = False) -> list[tuple[str, ...]]:
+def collect(
+    graph: rdflib.Graph, asked: Request, asynchronous: bool = False
+) -> list[tuple[str, ...]]:
     source = RdflibSource(graph)
     if not asynchronous:
         return [solution for batch in source.solutions(asked) for solution in batch]
@@ -65,7 +67,8 @@ def test_datasets() -> None:
 
     def found(group: str, **options: object) -> set[str]:
         return {
-            s.removeprefix("<http://example.org/")[:-1] for (s,) in collect(dataset, request("s", group, **options))
+            s.removeprefix("<http://example.org/")[:-1]
+            for (s,) in collect(dataset, request("s", group, **options))
         }
 
     plain, named = "{ ?s ?p ?o }", "{ GRAPH ?g { ?s ?p ?o } }"
@@ -135,7 +138,9 @@ def held() -> Iterator[rdflib.Graph]:
 
 
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
-def test_a_time_limit_does_not_wait_for_the_next_solution(held: rdflib.Graph, asynchronous: bool) -> None:
+def test_a_time_limit_does_not_wait_for_the_next_solution(
+    held: rdflib.Graph, asynchronous: bool
+) -> None:
     """Issue 13, 14."""
     with pytest.raises(SourceTimeout, match="time allowed"):
         collect(held, request("s", "{ ?s ?p ?o }", timeout=0.2), asynchronous)
@@ -150,7 +155,9 @@ def test_a_task_that_is_cancelled_lets_the_evaluation_go(held: rdflib.Graph) -> 
     before = set(threading.enumerate())
 
     async def leave() -> None:
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+        asyncio.get_running_loop().set_exception_handler(
+            lambda _, context: complaints.append(context)
+        )
         batches = RdflibSource(held).asolutions(request("s", "{ ?s ?p ?o }"))
         assert len(await anext(batches)) == 1
         task = asyncio.create_task(anext(batches))  # type: ignore[arg-type] # any awaitable will do

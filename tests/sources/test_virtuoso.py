@@ -31,12 +31,19 @@ ASKED = [
     ("all in order, in pages", "WHERE { ?s <urn:n> ?n } ORDER BY DESC(?n)", CAP, SIZE),
     ("all in small pages", "WHERE { ?s <urn:n> ?n } ORDER BY ?n", 3_000, SIZE),
     ("all in pages past the cap", "WHERE { ?s <urn:n> ?n } ORDER BY ?n", CAP + 300, SIZE),
-    ("an own LIMIT and OFFSET in pages", "WHERE { ?s <urn:n> ?n } ORDER BY ?n LIMIT 10100 OFFSET 300", CAP, 10_100),
+    (
+        "an own LIMIT and OFFSET in pages",
+        "WHERE { ?s <urn:n> ?n } ORDER BY ?n LIMIT 10100 OFFSET 300",
+        CAP,
+        10_100,
+    ),
 ]
 
 
 @pytest.fixture(scope="session")
-def endpoint(tmp_path_factory: pytest.TempPathFactory, serve_with: Callable[[str, Path], str]) -> str:
+def endpoint(
+    tmp_path_factory: pytest.TempPathFactory, serve_with: Callable[[str, Path], str]
+) -> str:
     file = tmp_path_factory.mktemp("capped") / "data.nt"
     integer = "http://www.w3.org/2001/XMLSchema#integer"
     file.write_text("".join(f'<urn:s{n}> <urn:n> "{n}"^^<{integer}> .\n' for n in range(SIZE)))
@@ -68,9 +75,13 @@ each = pytest.mark.parametrize(
 @each
 def test_by_the_package(endpoint: str, rest: str, page_size: int | None, count: int | None) -> None:
     query = f"{CONSTRUCT} {rest}"
-    stream = construct_messages(query, endpoint, profile="virtuoso", page_size=page_size, timeout=SECONDS)
+    stream = construct_messages(
+        query, endpoint, profile="virtuoso", page_size=page_size, timeout=SECONDS
+    )
     if count is None:
-        with pytest.raises(IncompleteResult, match=r"at most 10000 solutions(?s:.)*page_size=10000"):
+        with pytest.raises(
+            IncompleteResult, match=r"at most 10000 solutions(?s:.)*page_size=10000"
+        ):
             b"".join(stream.serialize("nq"))
     else:
         check(b"".join(stream.serialize("nq")), count)
@@ -93,7 +104,9 @@ def test_through_the_server(
 
 def test_its_own_construct_is_short(endpoint: str) -> None:
     """Why all this: there is no sign of it."""
-    status, cap, body = post(endpoint, f"{CONSTRUCT} WHERE {{ ?s <urn:n> ?n }}", "application/n-triples")
+    status, cap, body = post(
+        endpoint, f"{CONSTRUCT} WHERE {{ ?s <urn:n> ?n }}", "application/n-triples"
+    )
     triples = {quad.triple for quad in ox.parse(body, ox.RdfFormat.N_TRIPLES)}
     assert (status, cap, len(triples)) == (200, None, CAP + 1)
     assert len(triples) < 2 * SIZE

@@ -59,9 +59,18 @@ def write(archive: Path, content: bytes) -> Path:
         ("a.jsa", "-Xshare:off", False),
         ("a b.jsa", "", False),
     ],
-    ids=["alone", "beside others", "the user's own", "the user's to make", "switched off", "a space"],
+    ids=[
+        "alone",
+        "beside others",
+        "the user's own",
+        "the user's to make",
+        "switched off",
+        "a space",
+    ],
 )
-def test_an_archive_is_used_where_it_can_be(tmp_path: Path, name: str, options: str, used: bool) -> None:
+def test_an_archive_is_used_where_it_can_be(
+    tmp_path: Path, name: str, options: str, used: bool
+) -> None:
     archive = tmp_path / name
     given = {OPTIONS: options} if options else {}
     assert settings(given, archive) == {}
@@ -142,7 +151,9 @@ def test_one_process_makes_an_archive(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert [path.name for path in tmp_path.iterdir()] == ["a.lock"]
 
 
-def test_a_failure_is_told_and_nothing_remains(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_failure_is_told_and_nothing_remains(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     program = tmp_path / "python"
     program.write_text("#!/bin/sh\necho broken\nexit 1\n")
     program.chmod(0o755)
@@ -175,7 +186,10 @@ def test_java_uses_what_is_whole(archive: Path, tmp_path: Path, whole: bool) -> 
     assert f"-XX:SharedArchiveFile={used}" in options
     submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
     done = subprocess.run(
-        [submit, "--driver-java-options", options, "--version"], capture_output=True, text=True, check=False
+        [submit, "--driver-java-options", options, "--version"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""  # where Java would warn

@@ -87,9 +87,16 @@ class Cluster(NamedTuple):
 
     def environment(self, java: bool = True) -> dict[str, str]:
         """Variables of a process: the client's programs and Spark's before others; without Java, none but those."""
-        paths = [self.client, *([self.home / "bin", *os.environ["PATH"].split(os.pathsep)] if java else [])]
+        paths = [
+            self.client,
+            *([self.home / "bin", *os.environ["PATH"].split(os.pathsep)] if java else []),
+        ]
         spark = {"SPARK_HOME": self.home, "PYSPARK_PYTHON": self.workers} if java else {}
-        kept = {name: os.environ[name] for name in ("HOME", "JAVA_HOME", "TMPDIR") if name in os.environ and java}
+        kept = {
+            name: os.environ[name]
+            for name in ("HOME", "JAVA_HOME", "TMPDIR")
+            if name in os.environ and java
+        }
         own = {
             "PATH": os.pathsep.join(map(str, paths)),
             "SPARK_LOG_DIR": str(self.place / "log"),
@@ -108,13 +115,19 @@ def end(process: subprocess.Popen[Any]) -> None:
 
 def page(word: str) -> str:
     """The one block of commands on the page that has a word."""
-    (text,) = (block.text for block in BLOCKS if (block.page, block.language) == (SPARK, "sh") and word in block.text)
+    (text,) = (
+        block.text
+        for block in BLOCKS
+        if (block.page, block.language) == (SPARK, "sh") and word in block.text
+    )
     return text
 
 
 def environment(place: Path) -> Path:
     """A virtual environment that has the libraries of this one, but not this package; its site-packages."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True, timeout=SECONDS)
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", place], check=True, timeout=SECONDS
+    )
     (site,) = place.glob("lib/python*/site-packages")
     for folder in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
         for library in Path(folder).iterdir():
@@ -141,7 +154,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Cluster:
 
     # the wheel of the checkout, without the network
     build = page("pip wheel").replace("pip", f"{shlex.quote(sys.executable)} -m pip --no-input", 1)
-    build = build.replace("--no-deps .", f"--no-deps --no-index --no-build-isolation {shlex.quote(str(ROOT))}", 1)
+    build = build.replace(
+        "--no-deps .", f"--no-deps --no-index --no-build-isolation {shlex.quote(str(ROOT))}", 1
+    )
     made = Cluster(place, place / "client" / "bin", place / "workers" / "bin" / "python")
     done = made.run(BASH, "-euc", build)
     assert done.status == 0, done.errors
@@ -156,7 +171,15 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Cluster:
 @pytest.fixture(scope="module")
 def connect(cluster: Cluster) -> Iterator[str]:
     """The URL of a Connect server of this package's."""
-    start = [cluster.client / "python", "-m", "construct_messages", "spark", "serve", "--bind", "127.0.0.1:0"]
+    start = [
+        cluster.client / "python",
+        "-m",
+        "construct_messages",
+        "spark",
+        "serve",
+        "--bind",
+        "127.0.0.1:0",
+    ]
     settings = [*CONF, "--conf", "spark.log.level=INFO"]
     with (cluster.place / "server.txt").open("wb") as log:
         process = subprocess.Popen(
@@ -168,7 +191,9 @@ def connect(cluster: Cluster) -> Iterator[str]:
             start_new_session=True,
         )
     try:
-        yield "sc://" + _told(process, Path(log.name), r"Spark Connect server started at: (127.0.0.1:[0-9]+)\s")
+        yield "sc://" + _told(
+            process, Path(log.name), r"Spark Connect server started at: (127.0.0.1:[0-9]+)\s"
+        )
     finally:
         end(process)
 
@@ -184,7 +209,9 @@ def _told(process: subprocess.Popen[bytes], log: Path, pattern: str) -> str:
 
 
 def test_workers_have_no_package(cluster: Cluster) -> None:
-    done = cluster.run(cluster.workers, "-c", "import pyarrow, pyoxigraph, pyspark; import construct_messages")
+    done = cluster.run(
+        cluster.workers, "-c", "import pyarrow, pyoxigraph, pyspark; import construct_messages"
+    )
     assert done.errors.endswith("ModuleNotFoundError: No module named 'construct_messages'\n")
 
 
@@ -204,7 +231,9 @@ def check(folder: Path, query: Path, here: Callable[..., Done]) -> str:
     """The logs in a folder are valid, and their messages the embedded path's; what the summary should say."""
     parts = sorted(folder.glob("[!._]*"))
     assert here("validate", *map(str, parts)).status == 0
-    expected = [sorted(map(str, message)) for message in construct_messages(query.read_text(), DATA)]
+    expected = [
+        sorted(map(str, message)) for message in construct_messages(query.read_text(), DATA)
+    ]
     assert [sorted(map(str, message)) for part in parts for message in read_log(part)] == expected
     return f"{len(expected)} messages, {sum(map(len, expected))} quads (session "
 
@@ -243,13 +272,17 @@ def test_submitted_to_executors(cluster: Cluster, here: Callable[..., Done]) -> 
 
 def test_a_session_with_shipped_files(cluster: Cluster, here: Callable[..., Done]) -> None:
     command = local(page("--master spark://"), cluster, COUNTRIES, "own")
-    done = cluster.run(BASH, "-euc", command.replace("spark://host:7077", shlex.join(["local[1]", *CONF])))
+    done = cluster.run(
+        BASH, "-euc", command.replace("spark://host:7077", shlex.join(["local[1]", *CONF]))
+    )
     assert (done.status, done.log) == (0, ""), done.errors
     assert check(cluster.place / "own", COUNTRIES, here) in done.errors
 
 
 def test_connect(cluster: Cluster, connect: str, here: Callable[..., Done]) -> None:
-    command = local(page("sc://"), cluster, COUNTRIES, "connected").replace("sc://host:15002", connect)
+    command = local(page("sc://"), cluster, COUNTRIES, "connected").replace(
+        "sc://host:15002", connect
+    )
     done = cluster.run(BASH, "-euc", command, java=False)
     assert (done.status, done.log) == (0, ""), done.errors
     assert done.errors.startswith(check(cluster.place / "connected", COUNTRIES, here))
@@ -266,12 +299,18 @@ def test_a_server_of_this_package_has_the_jar(cluster: Cluster, connect: str) ->
         "print(has_functions(spark), sorted(row.object for row in load_quads(spark, sys.argv[2]).collect()))\n"
         "spark.stop()\n"
     )
-    done = cluster.run(cluster.client / "python", "-c", code, connect, cluster.place / "lines.nt", java=False)
+    done = cluster.run(
+        cluster.client / "python", "-c", code, connect, cluster.place / "lines.nt", java=False
+    )
     assert (done.status, done.log) == (0, "True ['\"a\"', '\"b\"']\n"), done.errors
 
 
-def test_connect_without_shipped_files(cluster: Cluster, connect: str, here: Callable[..., Done]) -> None:
-    command = local(page("sc://"), cluster, COMPANIES, "unshipped").replace("sc://host:15002", connect)
+def test_connect_without_shipped_files(
+    cluster: Cluster, connect: str, here: Callable[..., Done]
+) -> None:
+    command = local(page("sc://"), cluster, COMPANIES, "unshipped").replace(
+        "sc://host:15002", connect
+    )
     command = re.sub(r"--py-files \S+", "", command)
     done = cluster.run(BASH, "-euc", command, java=False)
     assert done == (
@@ -283,7 +322,9 @@ def test_connect_without_shipped_files(cluster: Cluster, connect: str, here: Cal
     assert not (cluster.place / "unshipped").exists()
 
     # what a query of lines makes into lines needs no workers
-    (cluster.place / "dump.nt").write_text("".join(f"{quad.triple} .\n" for quad in ox.parse(path=DATA)))
+    (cluster.place / "dump.nt").write_text(
+        "".join(f"{quad.triple} .\n" for quad in ox.parse(path=DATA))
+    )
     command = command.replace("dump.ttl", "dump.nt").replace("trig", "nq")
     done = cluster.run(BASH, "-euc", command, java=False)
     assert (done.status, done.log) == (0, ""), done.errors

@@ -70,7 +70,8 @@ def test_labels_of_the_data_are_none_that_a_template_makes(spark: SparkSession) 
     """As in a table of the quads of earlier messages."""
     nested = '<<( _:t0b0 <urn:p> <<( <urn:s> <urn:p> "_:t0b0" )>> )>>'
     table = spark.createDataFrame(
-        [("_:t0b0", "<urn:p>", nested, None)], "subject STRING, predicate STRING, object STRING, graph STRING"
+        [("_:t0b0", "<urn:p>", nested, None)],
+        "subject STRING, predicate STRING, object STRING, graph STRING",
     )
     query = "CONSTRUCT { ?s ?p ?o . [] ?p ?s } WHERE { ?s ?p ?o }"
     asked = room.construct_messages(query, table, label_prefix="x")
@@ -83,9 +84,12 @@ def test_labels_of_the_data_are_none_that_a_template_makes(spark: SparkSession) 
 def test_nodes_of_two_queries_in_one_folder(spark: SparkSession, tmp_path: Path) -> None:
     """Issue 13, 7: also over tables that hold the same labels, and of BNODE()."""
     table = spark.createDataFrame(
-        [("_:x", "<urn:p>", "<urn:o>", None)], "subject STRING, predicate STRING, object STRING, graph STRING"
+        [("_:x", "<urn:p>", "<urn:o>", None)],
+        "subject STRING, predicate STRING, object STRING, graph STRING",
     )
-    query = "CONSTRUCT { ?s <urn:p> ?n . [] <urn:q> ?n } WHERE { ?s <urn:p> ?o BIND(BNODE() AS ?n) }"
+    query = (
+        "CONSTRUCT { ?s <urn:p> ?n . [] <urn:q> ?n } WHERE { ?s <urn:p> ?o BIND(BNODE() AS ?n) }"
+    )
     for _ in range(2):
         room.construct_messages(query, table).write(tmp_path / "logs", mode="append")
     logs = sorted((tmp_path / "logs").glob("part-*"))
@@ -96,10 +100,15 @@ def test_nodes_of_two_queries_in_one_folder(spark: SparkSession, tmp_path: Path)
 
 def test_nodes_that_bnode_makes_are_none_of_the_table(spark: SparkSession) -> None:
     """Issue 13, 7: a table may hold the labels that an earlier query made."""
-    schema, query = "subject STRING, predicate STRING, object STRING, graph STRING", "{ ?s ?p ?o BIND(BNODE() AS ?n) }"
+    schema, query = (
+        "subject STRING, predicate STRING, object STRING, graph STRING",
+        "{ ?s ?p ?o BIND(BNODE() AS ?n) }",
+    )
 
     def made(table: DataFrame) -> list[str]:
-        found = room.construct_messages(f"CONSTRUCT {{ ?n ?p ?s }} WHERE {query}", table).solutions()
+        found = room.construct_messages(
+            f"CONSTRUCT {{ ?n ?p ?s }} WHERE {query}", table
+        ).solutions()
         return [row.n for row in found.collect()]
 
     (earlier,) = made(spark.createDataFrame([("_:x", "<urn:p>", "<urn:o>", None)], schema))
@@ -113,28 +122,53 @@ def test_a_task_that_runs_again_gives_the_same_labels(spark: SparkSession) -> No
         [(f"_:x{n}", "<urn:p>", "<urn:o>", None) for n in range(8)],
         "subject STRING, predicate STRING, object STRING, graph STRING",
     )
-    asked = room.construct_messages("CONSTRUCT { [] ?p ?s } WHERE { ?s ?p ?o }", table.repartition(4, "subject"))
+    asked = room.construct_messages(
+        "CONSTRUCT { [] ?p ?s } WHERE { ?s ?p ?o }", table.repartition(4, "subject")
+    )
     assert asked.frame.collect() == asked.frame.collect()
 
 
 def messages_of(found: Any) -> list[Message]:
-    log = "".join(f"# @message\n{message}\n" if message else "# @message\n" for (message,) in found.frame.collect())
+    log = "".join(
+        f"# @message\n{message}\n" if message else "# @message\n"
+        for (message,) in found.frame.collect()
+    )
     return list(read_log(log.encode(), "nq", messages="rdfm", keep_labels=True))
 
 
 OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "none": (OF_PLACES, {}),
-    "prefixes": ("CONSTRUCT { ?c ex:at ?l } WHERE { ?c ex:location ?l }", {"prefixes": {"ex": "http://example.org/"}}),
-    "base": ("CONSTRUCT { ?c <at> ?l } WHERE { ?c <location> ?l }", {"base": "http://example.org/x"}),
+    "prefixes": (
+        "CONSTRUCT { ?c ex:at ?l } WHERE { ?c ex:location ?l }",
+        {"prefixes": {"ex": "http://example.org/"}},
+    ),
+    "base": (
+        "CONSTRUCT { ?c <at> ?l } WHERE { ?c <location> ?l }",
+        {"base": "http://example.org/x"},
+    ),
     "bindings": (
         OF_PLACES,
-        {"bindings": {"l": "<http://example.org/be>", "?c": ox.NamedNode("http://example.org/acme")}},
+        {
+            "bindings": {
+                "l": "<http://example.org/be>",
+                "?c": ox.NamedNode("http://example.org/acme"),
+            }
+        },
     ),
     "group_by": (OF_PLACES, {"group_by": ("?c",)}),
     "group_order": (OF_PLACES, SORTED),
-    "distinct": (f"{PREFIX}CONSTRUCT {{ ?l :has [] }} WHERE {{ ?c :location ?l }}", {"distinct": True}),
-    "distinct groups": (f"{PREFIX}CONSTRUCT {{ ?l :has [] }} WHERE {{ ?c :location ?l }}", SORTED | {"distinct": True}),
-    "skip_empty": (f"{PREFIX}CONSTRUCT {{ ?l :of ?c }} WHERE {{ ?c :location ?l }}", {"skip_empty": True}),
+    "distinct": (
+        f"{PREFIX}CONSTRUCT {{ ?l :has [] }} WHERE {{ ?c :location ?l }}",
+        {"distinct": True},
+    ),
+    "distinct groups": (
+        f"{PREFIX}CONSTRUCT {{ ?l :has [] }} WHERE {{ ?c :location ?l }}",
+        SORTED | {"distinct": True},
+    ),
+    "skip_empty": (
+        f"{PREFIX}CONSTRUCT {{ ?l :of ?c }} WHERE {{ ?c :location ?l }}",
+        {"skip_empty": True},
+    ),
     "max_messages": (OF_PLACES, {"max_messages": 2}),
     "max_messages of groups": (OF_PLACES, SORTED | {"max_messages": 1}),
     "default_graph": (
@@ -173,15 +207,24 @@ def test_paths(quads: DataFrame, store: ox.Store) -> None:
 
 
 def in_some_order(messages: Iterable[Message]) -> list[Message]:
-    return sorted(messages, key=lambda message: sorted(str(quad).replace("_:", "") for quad in message)[:1])
+    return sorted(
+        messages, key=lambda message: sorted(str(quad).replace("_:", "") for quad in message)[:1]
+    )
 
 
 def test_skolemize(quads: DataFrame) -> None:
     query = f"{PREFIX}CONSTRUCT {{ ?c :in ?g ; :as [] }} WHERE {{ ?c :part-of ?g }}"
     first, second = messages_of(
-        room.construct_messages(query, quads, skolemize="https://example.org/.well-known/genid/", label_prefix="x")
+        room.construct_messages(
+            query, quads, skolemize="https://example.org/.well-known/genid/", label_prefix="x"
+        )
     )
-    (group,) = {quad.object for message in (first, second) for quad in message if quad.predicate.endswith("/in>")}
+    (group,) = {
+        quad.object
+        for message in (first, second)
+        for quad in message
+        if quad.predicate.endswith("/in>")
+    }
     assert group.startswith("<https://example.org/.well-known/genid/x_d")
     assert all(quad.object.startswith("_:") for quad in first if quad.predicate.endswith("/as>"))
 
@@ -206,7 +249,9 @@ def test_explain(quads: DataFrame) -> None:
 
 
 def test_a_table_with_other_columns(quads: DataFrame) -> None:
-    frame = quads.filter("graph IS NULL").selectExpr("subject AS s", "predicate AS `p.q`", "object AS o")
+    frame = quads.filter("graph IS NULL").selectExpr(
+        "subject AS s", "predicate AS `p.q`", "object AS o"
+    )
     columns = {"subject": "s", "predicate": "p.q", "object": "o"}
     found = room.construct_messages(OF_PLACES, frame, columns=columns, assume_distinct=True)
     assert len(messages_of(found)) == 4
@@ -221,15 +266,26 @@ REFUSED = {
     "a triple term": ("{ ?s ?p <<( ?a ?b ?o )>> }", "<<("),
     "an unknown function": ("{ ?s ?p ?o BIND(<urn:f>(?o) AS ?x) }", "<urn:f>"),
     "a computed pattern": ("{ ?s <urn:p>+ ?o . ?s <urn:q> ?x FILTER(REGEX(?o, ?x)) }", "REGEX"),
-    "one in EXISTS": ("{ ?s <urn:p>+ ?o FILTER NOT EXISTS { ?o <urn:q> ?x FILTER(REGEX(?o, ?x)) } }", "REGEX"),
-    "one in an aggregate": ("{ SELECT ?s (SUM(REGEX(?o, ?s)) AS ?o) { ?s <urn:p>* <urn:o> } GROUP BY ?s }", "REGEX"),
-    "one in OPTIONAL": ("{ ?s <urn:p>+ <urn:o> OPTIONAL { ?s ?p ?o FILTER(REGEX(?o, ?s)) } }", "REGEX"),
+    "one in EXISTS": (
+        "{ ?s <urn:p>+ ?o FILTER NOT EXISTS { ?o <urn:q> ?x FILTER(REGEX(?o, ?x)) } }",
+        "REGEX",
+    ),
+    "one in an aggregate": (
+        "{ SELECT ?s (SUM(REGEX(?o, ?s)) AS ?o) { ?s <urn:p>* <urn:o> } GROUP BY ?s }",
+        "REGEX",
+    ),
+    "one in OPTIONAL": (
+        "{ ?s <urn:p>+ <urn:o> OPTIONAL { ?s ?p ?o FILTER(REGEX(?o, ?s)) } }",
+        "REGEX",
+    ),
     "one in ORDER BY": ("{ ?s <urn:p>+ <urn:o> } ORDER BY REGEX(?s, ?s)", "REGEX"),
 }
 
 
 @pytest.mark.parametrize(("where", "fragment"), REFUSED.values(), ids=REFUSED)
-def test_refused_before_any_job(spark: SparkSession, quads: DataFrame, where: str, fragment: str) -> None:
+def test_refused_before_any_job(
+    spark: SparkSession, quads: DataFrame, where: str, fragment: str
+) -> None:
     context = spark.sparkContext
     context.setJobGroup(f"refused {where}", "")
     with pytest.raises(UnsupportedQuery) as caught:
@@ -242,11 +298,19 @@ def test_refused_before_any_job(spark: SparkSession, quads: DataFrame, where: st
     ("query", "position"),
     [
         ("CONSTRUCT { ?s <urn:p> ?o } WHERE { ?s ?p }", Position(1, 44)),
-        ("CONSTRUCT { ?s <urn:p> ?o\n }\nWHERE {\n  ?s ?p ?o FILTER(<urn:f>(?o)) }", Position(4, 19)),
-        ("\ufeffCONSTRUCT { ?s <urn:p> ?o }\r\nWHERE { SERVICE <urn:s> { ?s ?p ?o } }", Position(2, 9)),
+        (
+            "CONSTRUCT { ?s <urn:p> ?o\n }\nWHERE {\n  ?s ?p ?o FILTER(<urn:f>(?o)) }",
+            Position(4, 19),
+        ),
+        (
+            "\ufeffCONSTRUCT { ?s <urn:p> ?o }\r\nWHERE { SERVICE <urn:s> { ?s ?p ?o } }",
+            Position(2, 9),
+        ),
     ],
 )
-def test_errors_name_the_place_in_the_query(quads: DataFrame, query: str, position: Position) -> None:
+def test_errors_name_the_place_in_the_query(
+    quads: DataFrame, query: str, position: Position
+) -> None:
     with pytest.raises(QueryError) as caught:
         room.construct_messages(query, quads)
     assert caught.value.position == position
@@ -278,11 +342,15 @@ PLAIN = f"{PREFIX}CONSTRUCT {{ ?c :at ?l . GRAPH ?c {{ ?l :of ?c }} }} WHERE {{ 
 
 
 @pytest.mark.parametrize("name", ["log.nq", "log.trig.gz"])
-def test_one_log_is_that_of_the_embedded_engine(quads: DataFrame, store: ox.Store, tmp_path: Path, name: str) -> None:
+def test_one_log_is_that_of_the_embedded_engine(
+    quads: DataFrame, store: ox.Store, tmp_path: Path, name: str
+) -> None:
     assert room.construct_messages(PLAIN, quads).write_file(tmp_path / name) == (4, 7)
     with construct_messages(PLAIN, store) as stream:
         stream.write(tmp_path / f"embedded-{name}")
-    assert list(map(text_of, read_log(tmp_path / name))) == list(map(text_of, read_log(tmp_path / f"embedded-{name}")))
+    assert list(map(text_of, read_log(tmp_path / name))) == list(
+        map(text_of, read_log(tmp_path / f"embedded-{name}"))
+    )
 
 
 def text_of(message: Message) -> list[str]:
@@ -328,7 +396,9 @@ BEYOND = {
 @pytest.mark.parametrize("where", BEYOND.values(), ids=BEYOND)
 def test_values_out_of_range(quick: SparkSession, where: str) -> None:
     """Issue 13, 29: they end the job, or are an error of the query where that is asked for."""
-    quads = quick.createDataFrame([("<urn:s>", "<urn:p>", '"o"')], "subject string, predicate string, object string")
+    quads = quick.createDataFrame(
+        [("<urn:s>", "<urn:p>", '"o"')], "subject string, predicate string, object string"
+    )
     query = f"CONSTRUCT {{ ?s <urn:is> ?o ; <urn:x> ?x }} WHERE {{ ?s <urn:p> ?o {where} }}"
     with pytest.raises(ValueOutOfRange), translated():
         room.construct_messages(query, quads).frame.collect()

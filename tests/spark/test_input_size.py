@@ -36,7 +36,9 @@ def folder(tmp_path: Path) -> Path:
     ],
     ids=str,
 )
-def test_sizes(monkeypatch: pytest.MonkeyPatch, folder: Path, paths: list[str], size: int | None) -> None:
+def test_sizes(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, paths: list[str], size: int | None
+) -> None:
     monkeypatch.chdir(folder)
     prefixed = [path.replace("file:", f"file:{folder}/") for path in paths]
     assert input_size(prefixed) == size
@@ -69,7 +71,11 @@ _SHORT_LIVED = "-XX:+UseSerialGC -XX:MetaspaceSize=256m -XX:TieredStopAtLevel=1"
     ids=["unknown", "large", "huge", "none", "small", "the user's own"],
 )
 def test_settings(
-    size: int | None, given: dict[str, str], java: str, partitions: str | None, monkeypatch: pytest.MonkeyPatch
+    size: int | None,
+    given: dict[str, str],
+    java: str,
+    partitions: str | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from construct_messages.spark.session import new_settings
 

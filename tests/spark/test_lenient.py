@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from construct_messages import ConstructMessagesError, Message, Quad, QuadsError, read_log, write_log
+from construct_messages import (
+    ConstructMessagesError,
+    Message,
+    Quad,
+    QuadsError,
+    read_log,
+    write_log,
+)
 from construct_messages.formats import N_QUADS, TURTLE, find_syntax
 from construct_messages.terms import Term, is_iri
 
@@ -51,7 +58,11 @@ def test_dumps(spark: SparkSession, tmp_path: Path, extension: str) -> None:
 
 def test_what_is_worse_goes_into_quarantine(spark: SparkSession, tmp_path: Path) -> None:
     path, quarantine = tmp_path / "dump.nt", str(tmp_path / "quarantine")
-    worse = ["<http://e/a b> <http://e/p> <http://e/o> .", "<a> <http://e/p> <http://e/o> .", '"x" <http://e/p> "y" .']
+    worse = [
+        "<http://e/a b> <http://e/p> <http://e/o> .",
+        "<a> <http://e/p> <http://e/o> .",
+        '"x" <http://e/p> "y" .',
+    ]
     path.write_text(DIRTY + "\n".join(worse))
     quads = load_quads(spark, path, on_error="quarantine", quarantine=quarantine, lenient=True)
     assert quads.count() == 4
@@ -61,7 +72,11 @@ def test_what_is_worse_goes_into_quarantine(spark: SparkSession, tmp_path: Path)
 def test_logs(spark: SparkSession, tmp_path: Path) -> None:
     """Issue 13, 9: read and written leniently where that is asked for at both ends."""
     s, p = Term("<http://e/s>"), Term("<http://e/p>")
-    messages = [Message([Quad(Term("<http://e/100%>"), p, Term('"x"@a'))]), Message(), Message([Quad(s, p, s)])]
+    messages = [
+        Message([Quad(Term("<http://e/100%>"), p, Term('"x"@a'))]),
+        Message(),
+        Message([Quad(s, p, s)]),
+    ]
     for name in ("log.nq", "log.ttl"):  # one is cut into blocks, the other is read as a whole
         write_log(messages, tmp_path / name, lenient=True)
         register(spark)
@@ -88,8 +103,26 @@ TEXTS = [
         "http://e/\ue000",
         "http://e/\x7f",
     ),
-    *("http://e/\ufffe", "http://e/?\ue000", "http://[::1]/", "http://[::g]/", "http://e/é", "http://e/\x85", "urn:a"),
-    *("http://e/\ufdd0", "http://u@h:80/", "http://u@v@h/", "http://e/a b", "mailto:a@b", "a:", "//e/", "", "x"),
+    *(
+        "http://e/\ufffe",
+        "http://e/?\ue000",
+        "http://[::1]/",
+        "http://[::g]/",
+        "http://e/é",
+        "http://e/\x85",
+        "urn:a",
+    ),
+    *(
+        "http://e/\ufdd0",
+        "http://u@h:80/",
+        "http://u@v@h/",
+        "http://e/a b",
+        "mailto:a@b",
+        "a:",
+        "//e/",
+        "",
+        "x",
+    ),
 ]
 
 

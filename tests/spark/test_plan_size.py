@@ -64,7 +64,9 @@ class Counted:
         patch.setattr(owner, name, counted)
 
 
-def test_a_query_of_five_patterns(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_of_five_patterns(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from construct_messages.spark.construct import construct_messages
     from construct_messages.spark.quads.loading import load_quads
 

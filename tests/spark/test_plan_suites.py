@@ -50,7 +50,9 @@ def answer(planned: Plan, quads: Sequence[Quad]) -> Answer:
 
 def planned(case: Case) -> Plan:
     if query_form(case.text) == "CONSTRUCT":
-        return translate_query(ConstructQuery.parse(case.text, base=case.base).select, now=NOW, base=case.base)
+        return translate_query(
+            ConstructQuery.parse(case.text, base=case.base).select, now=NOW, base=case.base
+        )
     return translate_query(case.text, now=NOW, base=case.base)
 
 
@@ -72,15 +74,29 @@ _RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
 REFUSED = {
     "functions of the author's own": {
-        *("sparql10/syntax-sparql1/syntax-expr-05.rq", "sparql10/syntax-sparql1/syntax-order-05.rq"),
-        *("sparql10/syntax-sparql1/syntax-order-06.rq", "sparql10/syntax-sparql2/syntax-function-01.rq"),
-        *("sparql10/syntax-sparql2/syntax-function-02.rq", "sparql10/syntax-sparql2/syntax-function-03.rq"),
-        *("sparql10/syntax-sparql2/syntax-function-04.rq", "sparql11/syntax-query/syntax-select-expr-04.rq"),
+        *(
+            "sparql10/syntax-sparql1/syntax-expr-05.rq",
+            "sparql10/syntax-sparql1/syntax-order-05.rq",
+        ),
+        *(
+            "sparql10/syntax-sparql1/syntax-order-06.rq",
+            "sparql10/syntax-sparql2/syntax-function-01.rq",
+        ),
+        *(
+            "sparql10/syntax-sparql2/syntax-function-02.rq",
+            "sparql10/syntax-sparql2/syntax-function-03.rq",
+        ),
+        *(
+            "sparql10/syntax-sparql2/syntax-function-04.rq",
+            "sparql11/syntax-query/syntax-select-expr-04.rq",
+        ),
     },
     "SERVICE": {f"sparql11/syntax-fed/syntax-service-0{number}.rq" for number in (1, 2, 3)},
     "DESCRIBE": {f"sparql10/syntax-sparql2/syntax-form-describe0{number}.rq" for number in (1, 2)},
 }
-TAKEN = {"sparql11/construct/constructwhere06.rq": "graphs in templates are no part of SPARQL 1.1, and known here"}
+TAKEN = {
+    "sparql11/construct/constructwhere06.rq": "graphs in templates are no part of SPARQL 1.1, and known here"
+}
 
 
 def syntax_tests(kind: str) -> Iterator[tuple[str, str]]:
@@ -89,12 +105,19 @@ def syntax_tests(kind: str) -> Iterator[tuple[str, str]]:
     for manifest in sorted(root.glob("sparql1[01]/*/manifest.ttl")):
         quads = list(ox.parse(path=str(manifest), format=ox.RdfFormat.TURTLE, base_iri="file:///"))
         types = {f"<{_MF}{kind}SyntaxTest>", f"<{_MF}{kind}SyntaxTest11>"}
-        tests = {quad.subject for quad in quads if quad.predicate.value == _RDF + "type" and str(quad.object) in types}
+        tests = {
+            quad.subject
+            for quad in quads
+            if quad.predicate.value == _RDF + "type" and str(quad.object) in types
+        }
         for quad in quads:
             if quad.subject in tests and quad.predicate.value == _MF + "action":
                 assert isinstance(quad.object, ox.NamedNode)
                 path = manifest.parent / quad.object.value.removeprefix("file:///")
-                yield str(path.relative_to(root)), path.read_text(encoding="utf-8", errors="replace")
+                yield (
+                    str(path.relative_to(root)),
+                    path.read_text(encoding="utf-8", errors="replace"),
+                )
 
 
 def refusal(text: str) -> QueryError | None:
@@ -111,7 +134,11 @@ def refusal(text: str) -> QueryError | None:
 def test_legal_queries_are_planned_or_refused_by_name() -> None:
     refusals = {name: said for name, text in syntax_tests("Positive") if (said := refusal(text))}
     assert refusals.keys() == {name for names in REFUSED.values() for name in names}
-    assert all(isinstance(said, UnsupportedQuery) for name, said in refusals.items() if name not in REFUSED["DESCRIBE"])
+    assert all(
+        isinstance(said, UnsupportedQuery)
+        for name, said in refusals.items()
+        if name not in REFUSED["DESCRIBE"]
+    )
 
 
 def test_illegal_queries_are_refused() -> None:
@@ -144,7 +171,9 @@ def wild() -> list[Wild]:
     for row in rows:
         name = row["filled"] or row["file"]
         try:
-            query = ConstructQuery.parse((root / name).read_text(encoding="utf-8", errors="replace"), base=BASE)
+            query = ConstructQuery.parse(
+                (root / name).read_text(encoding="utf-8", errors="replace"), base=BASE
+            )
         except QueryError:
             continue
         outcome: Plan | QueryError
@@ -156,7 +185,9 @@ def wild() -> list[Wild]:
     return found
 
 
-def test_queries_found_in_the_wild_are_planned_or_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_queries_found_in_the_wild_are_planned_or_refused(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     counts = Counter(
         type(query.outcome).__name__
         if not isinstance(query.outcome, UnsupportedQuery)
@@ -192,7 +223,11 @@ def invented(planned: Plan) -> list[Quad]:
     for pattern in leaves(planned.pattern):
         for way in (0, 1):
             subject, predicate, object, graph = (
-                (TERMS[(sum(map(ord, place.name)) + way) % len(TERMS)] if isinstance(place, Var) else place)
+                (
+                    TERMS[(sum(map(ord, place.name)) + way) % len(TERMS)]
+                    if isinstance(place, Var)
+                    else place
+                )
                 for place in pattern.positions
             )
             assert subject is not None
@@ -211,7 +246,9 @@ MANY = 1000
 def test_plans_of_queries_found_in_the_wild_mean_what_pyoxigraph_says() -> None:
     compared, with_solutions, wrong = 0, 0, []
     for query in wild():
-        if not isinstance(query.outcome, Plan) or any(word in query.select.upper() for word in VOLATILE):
+        if not isinstance(query.outcome, Plan) or any(
+            word in query.select.upper() for word in VOLATILE
+        ):
             continue
         quads = invented(query.outcome)
         store = ox.Store()
@@ -224,7 +261,9 @@ def test_plans_of_queries_found_in_the_wild_mean_what_pyoxigraph_says() -> None:
         # no blank nodes here, so bags of solutions can be compared as they are
         names = [variable.value for variable in results.variables]
         wanted = Counter(
-            tuple(UNBOUND if (term := one[name]) is None else from_pyoxigraph(term) for name in names)
+            tuple(
+                UNBOUND if (term := one[name]) is None else from_pyoxigraph(term) for name in names
+            )
             for one in islice(results, MANY)
         )
         if wanted.total() == MANY:

@@ -42,7 +42,15 @@ from construct_messages.terms import iri, literal
 from tests.support.engines.construct_cases import CASES, DECLARED, ON_SPARK
 from tests.support.places import ROOT, shared_path
 from tests.support.queries.w3c import Case, cases
-from tests.support.spark.sessions import LARGEST, QUICK, UNBROADCAST, executed, new_session, optimized, size
+from tests.support.spark.sessions import (
+    LARGEST,
+    QUICK,
+    UNBROADCAST,
+    executed,
+    new_session,
+    optimized,
+    size,
+)
 from tests.support.spark.w3c import NOW, REFUSED
 
 pytest.importorskip("pyspark")
@@ -71,8 +79,14 @@ def session(spark: SparkSession) -> SparkSession:
 @pytest.fixture(scope="module")
 def table(session: SparkSession) -> QuadTable:
     """A chain of links, here and in a graph."""
-    links = [(iri(f"urn:{number}"), predicate, iri(f"urn:{number + 1}")) for number in range(8) for predicate in (P, Q)]
-    quads = [(*link, graph) for link in links for graph in (None, iri("urn:g"))] + [(P, P, literal("1"), None)]
+    links = [
+        (iri(f"urn:{number}"), predicate, iri(f"urn:{number + 1}"))
+        for number in range(8)
+        for predicate in (P, Q)
+    ]
+    quads = [(*link, graph) for link in links for graph in (None, iri("urn:g"))] + [
+        (P, P, literal("1"), None)
+    ]
     schema = "subject STRING, predicate STRING, object STRING, graph STRING"
     return QuadTable.of(session.createDataFrame(quads, schema).coalesce(1))
 
@@ -94,7 +108,9 @@ def asks_for_product(node: Node, known: Links = ()) -> bool:
                 return True
             others = (part for part in operands if not isinstance(part, Bgp))
             return any(map(_is_constant, operands)) or any(map(asks_for_product, others))
-        case LeftJoin(left, right, condition) if not linked(left.possible, right.possible, _links(condition)):
+        case LeftJoin(left, right, condition) if not linked(
+            left.possible, right.possible, _links(condition)
+        ):
             return True
     scope = frozenset().union(*(part.possible for part in node.children))
     below = _links(node.condition) if isinstance(node, Filter) else ()
@@ -130,7 +146,11 @@ def _joined(node: Node) -> Iterator[Node]:
 
 def _is_constant(node: Node) -> bool:
     """Whether it is one solution that the query itself tells: Spark filters by it, which leaves a product with one."""
-    return isinstance(node, Extend) and isinstance(node.expression, Constant) and isinstance(node.pattern, Unit)
+    return (
+        isinstance(node, Extend)
+        and isinstance(node.expression, Constant)
+        and isinstance(node.pattern, Unit)
+    )
 
 
 def _connected(groups: Iterable[Vars]) -> list[Vars]:
@@ -160,7 +180,9 @@ def has_path(value: object) -> bool:
         return True
     if isinstance(value, tuple):
         return any(map(has_path, value))
-    return is_dataclass(value) and any(has_path(getattr(value, part.name)) for part in fields(value))
+    return is_dataclass(value) and any(
+        has_path(getattr(value, part.name)) for part in fields(value)
+    )
 
 
 @pytest.mark.parametrize(
@@ -215,22 +237,31 @@ class Action(NamedTuple):
     @property
     def is_count(self) -> bool:
         """Whether it fetches one row of counts."""
-        return self.method in ("count", "collectToPython") and bool(re.search(r"^Keys: \[\]$", self.plan, re.MULTILINE))
+        return self.method in ("count", "collectToPython") and bool(
+            re.search(r"^Keys: \[\]$", self.plan, re.MULTILINE)
+        )
 
     @property
     def is_small_closure(self) -> bool:
         """Whether `small_closures`, or one that Spark does not name, fetches pairs, and no more than it may."""
-        called = not self.caller or bool(re.search(r"/spark/frames/small_closures\.py:\d+$", self.caller))
+        called = not self.caller or bool(
+            re.search(r"/spark/frames/small_closures\.py:\d+$", self.caller)
+        )
         return self.method == "collectToPython" and called and _is_limited(self.plan)
 
 
 def _is_limited(plan: str) -> bool:
     """Whether a plan ends with the limit of small closures, or gives the one row of a path from a term to itself."""
     tree = plan.removeprefix("== Physical Plan ==\n")
-    if limit := re.match(r"CollectLimit (\(\d+\))\n(?s:.*)\n\1 CollectLimit\n.*\nArguments: (\d+)\n", tree):
+    if limit := re.match(
+        r"CollectLimit (\(\d+\))\n(?s:.*)\n\1 CollectLimit\n.*\nArguments: (\d+)\n", tree
+    ):
         return int(limit[2]) <= small_closures.MOST_STEPS + 1
     # Spark leaves a limit out where it knows that there are no more rows
-    return tree.startswith("Project (2)\n+- Range (1)\n\n") and "Arguments: Range (0, 1, step=1," in plan
+    return (
+        tree.startswith("Project (2)\n+- Range (1)\n\n")
+        and "Arguments: Range (0, 1, step=1," in plan
+    )
 
 
 class Actions:
@@ -241,11 +272,15 @@ class Actions:
 
     def __init__(self, session: SparkSession) -> None:
         self._store: Any = session._jsparkSession.sharedState().statusStore()
-        self._events: Any = session.sparkContext._jsc.sc().listenerBus()  # the store learns of executions by events
+        self._events: Any = (
+            session.sparkContext._jsc.sc().listenerBus()
+        )  # the store learns of executions by events
         self._last = next((execution.executionId() for execution in self._newest_first()), -1)
 
     def __iter__(self) -> Iterator[Action]:
-        for execution in takewhile(lambda each: each.executionId() > self._last, self._newest_first()):
+        for execution in takewhile(
+            lambda each: each.executionId() > self._last, self._newest_first()
+        ):
             method = re.search(r"\.Dataset\.(\w+)\(", execution.details())
             name = method[1] if method else execution.details()
             yield Action(name, execution.description(), execution.physicalPlanDescription())
@@ -348,7 +383,9 @@ BOUND_BY = {
 @pytest.mark.parametrize("text", BOUND_BY.values(), ids=BOUND_BY)
 def test_plans_stay_small(table: QuadTable, text: str) -> None:
     """Issue 13, 27: no side of a join is planned again for each optional part above it."""
-    asked = optimize(translate_query(f"PREFIX : <http://example.org/> {text}", now=NOW), table.statistics)
+    asked = optimize(
+        translate_query(f"PREFIX : <http://example.org/> {text}", now=NOW), table.statistics
+    )
     frame = evaluate(asked, table)
     assert size(frame) <= LARGEST
     assert len(optimized(frame)) <= 250_000
@@ -369,7 +406,9 @@ def test_plans_of_the_evaluation_tests(session: SparkSession, table: QuadTable, 
     construct = query_form(case.text) == "CONSTRUCT"
     select = ConstructQuery.parse(case.text, base=case.base).select if construct else case.text
     asked = optimize(translate_query(select, base=case.base, now=NOW), table.statistics)
-    check(session, asked, lambda: evaluate(asked, table, EvaluationOptions(allow_full_closure=True)))
+    check(
+        session, asked, lambda: evaluate(asked, table, EvaluationOptions(allow_full_closure=True))
+    )
 
 
 # --- the checks themselves ------------------------------------------------------------------------------------------
@@ -391,10 +430,15 @@ def test_operators_are_found(table: QuadTable, where: str, operator: str) -> Non
 
 def test_python_is_found(table: QuadTable) -> None:
     udf = F.udf(lambda term: term, "string")
-    assert operators(executed(table.frame.select(udf("subject")))) & {"ArrowEvalPython", "BatchEvalPython"}
+    assert operators(executed(table.frame.select(udf("subject")))) & {
+        "ArrowEvalPython",
+        "BatchEvalPython",
+    }
 
 
-def test_what_is_fetched_is_found(session: SparkSession, table: QuadTable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_fetched_is_found(
+    session: SparkSession, table: QuadTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A path of many links counts, also links before it doubles them; what is collected is told apart."""
     monkeypatch.setattr(small_closures, "MOST_STEPS", 0)
     asked = translate_query(f"SELECT * {{ <urn:0> {P}+ ?x }}", now=NOW)
@@ -407,7 +451,11 @@ def test_what_is_fetched_is_found(session: SparkSession, table: QuadTable, monke
     actions = Actions(session)
     frame.collect()
     (action,) = actions
-    assert (action.method, action.is_count, action.is_small_closure) == ("collectToPython", False, False)
+    assert (action.method, action.is_count, action.is_small_closure) == (
+        "collectToPython",
+        False,
+        False,
+    )
     with pytest.raises(AssertionError):
         check(session, asked, lambda: [frame.collect(), frame][1])
 

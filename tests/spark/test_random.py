@@ -95,7 +95,9 @@ def ask(share: int, question: Callable[[Random, list[ox.Quad], Query, Coverage],
     coverage.check()
 
 
-def term(value: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple | ox.DefaultGraph | None) -> Term | None:
+def term(
+    value: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple | ox.DefaultGraph | None,
+) -> Term | None:
     return None if value is None or isinstance(value, ox.DefaultGraph) else from_pyoxigraph(value)
 
 
@@ -107,7 +109,9 @@ def store_of(quads: Iterable[ox.Quad]) -> ox.Store:
 
 def table_of(quick: SparkSession, quads: Sequence[ox.Quad]) -> QuadTable:
     """A table that holds each quad twice: a graph is a set."""
-    rows = [(term(q.subject), term(q.predicate), term(q.object), term(q.graph_name)) for q in quads] * 2
+    rows = [
+        (term(q.subject), term(q.predicate), term(q.object), term(q.graph_name)) for q in quads
+    ] * 2
     return QuadTable.of(quick.createDataFrame(rows, SCHEMA).coalesce(1))
 
 
@@ -116,13 +120,17 @@ def test_solutions_are_those_of_pyoxigraph(quick: SparkSession) -> None:
         solutions = store_of(quads).query(query.text)
         assert isinstance(solutions, ox.QuerySolutions)
         names = query.variables
-        wanted = Answer(names, tuple(tuple(term(one[name]) or UNBOUND for name in names) for one in solutions))
+        wanted = Answer(
+            names, tuple(tuple(term(one[name]) or UNBOUND for name in names) for one in solutions)
+        )
         coverage.count(query, bool(wanted.solutions))
         table = table_of(quick, quads)
         planned = optimize(translate_query(query.text, now=NOW), table.statistics)
         with translated():
             found = evaluate(planned, table).collect()
-        answer = Answer(planned.variables, tuple(tuple(Term(value or "") for value in one) for one in found))
+        answer = Answer(
+            planned.variables, tuple(tuple(Term(value or "") for value in one) for one in found)
+        )
         assert agree(answer, wanted), (query.text, [str(quad) for quad in quads], answer, wanted)
 
     ask(16, question)
@@ -142,9 +150,15 @@ def test_messages_are_those_of_the_embedded_path(quick: SparkSession) -> None:
         coverage.count(query, bool(wanted))
         with translated():
             lines = on_spark(text, table_of(quick, quads), **options).frame.collect()
-        log = "".join(f"# @message\n{message}\n" if message else "# @message\n" for (message,) in lines)
+        log = "".join(
+            f"# @message\n{message}\n" if message else "# @message\n" for (message,) in lines
+        )
         found = read_log(log.encode(), "nq", messages="rdfm", keep_labels=True)
-        assert comparable(found) == comparable(wanted), (text, options, [str(quad) for quad in quads])
+        assert comparable(found) == comparable(wanted), (
+            text,
+            options,
+            [str(quad) for quad in quads],
+        )
 
     ask(32, question)
 
@@ -153,7 +167,8 @@ def comparable(messages: Iterable[Message]) -> Counter[frozenset[tuple[str, ...]
     """The messages in any order, with numbers in one form, and template's blank nodes without a message's number."""
     return Counter(
         frozenset(
-            tuple(re.sub(r"_:x_t\d+b", "_:x_tb", canonical(part)) if part else "" for part in quad) for quad in message
+            tuple(re.sub(r"_:x_t\d+b", "_:x_tb", canonical(part)) if part else "" for part in quad)
+            for quad in message
         )
         for message in messages
     )

@@ -11,7 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from construct_messages.errors import UnsupportedQuery
-from construct_messages.spark.regex.translation import IllegalPattern, translate_pattern, translate_replacement
+from construct_messages.spark.regex.translation import (
+    IllegalPattern,
+    translate_pattern,
+    translate_replacement,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -133,14 +137,31 @@ def test_refused(pattern: str) -> None:
 
 @pytest.mark.parametrize(
     "group",
-    ["a", ".", "[b-d]", "[^1]", r"\w", r"\D", r"\p{L}", r"\P{Nd}", r"\p{Nl}", "[1é]", "(?:1|x)", "1(k)", "[0-Z]", "K"],
+    [
+        "a",
+        ".",
+        "[b-d]",
+        "[^1]",
+        r"\w",
+        r"\D",
+        r"\p{L}",
+        r"\P{Nd}",
+        r"\p{Nl}",
+        "[1é]",
+        "(?:1|x)",
+        "1(k)",
+        "[0-Z]",
+        "K",
+    ],
 )
 def test_a_back_reference_whose_case_varies_is_refused(group: str) -> None:
     with pytest.raises(UnsupportedQuery, match="flag i"):
         translate_pattern(rf"({group})\1", "i")
 
 
-@pytest.mark.parametrize("group", ["1", "[0-9]", r"\d+", r"\s", r"\p{P}", r"\p{Zs}", "中|国", "[-+]", ""])
+@pytest.mark.parametrize(
+    "group", ["1", "[0-9]", r"\d+", r"\s", r"\p{P}", r"\p{Zs}", "中|国", "[-+]", ""]
+)
 def test_a_back_reference_without_case(group: str) -> None:
     """Issue 26, 40: flag i changes nothing of what such a group captures."""
     assert r"(?:\1)" in translate_pattern(rf"x({group})y\1", "i").java
@@ -209,7 +230,10 @@ def java_matches(spark: SparkSession, cases: list[tuple[str, str]]) -> list[bool
     """Whether each text matches, for pairs of a Java pattern and a text; one job."""
     solutions = [(index, java, text) for index, (java, text) in enumerate(cases)]
     frame = spark.createDataFrame(solutions, "index INT, java STRING, text STRING")
-    return [match for _, match in sorted(frame.selectExpr("index", "text RLIKE java AS match").collect())]
+    return [
+        match
+        for _, match in sorted(frame.selectExpr("index", "text RLIKE java AS match").collect())
+    ]
 
 
 def test_matches(spark: SparkSession) -> None:
@@ -219,7 +243,9 @@ def test_matches(spark: SparkSession) -> None:
         for expected, texts in ((True, matching), (False, others))
         for text in texts
     ]
-    found = java_matches(spark, [(translate_pattern(pattern, flags).java, text) for pattern, flags, text, _ in cases])
+    found = java_matches(
+        spark, [(translate_pattern(pattern, flags).java, text) for pattern, flags, text, _ in cases]
+    )
     assert [case for case, match in zip(cases, found, strict=True) if case[-1] != match] == []
 
 
@@ -235,8 +261,12 @@ CLASSES = {
     r"\D": lambda char: unicodedata.category(char) != "Nd",
     r"[^\S]": lambda char: char in " \t\n\r",
     r"[\P{Lu}-[\d]]": lambda char: unicodedata.category(char) not in ("Lu", "Nd"),
-    r"[^\P{L}\p{Ll}]": lambda char: unicodedata.category(char)[0] == "L" and unicodedata.category(char) != "Ll",
-    r"[a-z\d-[^\p{Nd}f-z-[g]]]": lambda char: unicodedata.category(char) == "Nd" or char in "fghijklmnopqrstuvwxyz",
+    r"[^\P{L}\p{Ll}]": lambda char: (
+        unicodedata.category(char)[0] == "L" and unicodedata.category(char) != "Ll"
+    ),
+    r"[a-z\d-[^\p{Nd}f-z-[g]]]": lambda char: (
+        unicodedata.category(char) == "Nd" or char in "fghijklmnopqrstuvwxyz"
+    ),
     ".": lambda char: char not in "\n\r",
 }
 
@@ -244,17 +274,26 @@ CLASSES = {
 def test_character_classes(spark: SparkSession) -> None:
     """Each class removes from all characters those that it has."""
     text = "".join(SETTLED)
-    frame = spark.createDataFrame([(translate_pattern(pattern).java,) for pattern in CLASSES], "java STRING")
-    rest = frame.selectExpr("java", f"regexp_replace(CAST(X'{text.encode().hex()}' AS STRING), java, '') AS rest")
+    frame = spark.createDataFrame(
+        [(translate_pattern(pattern).java,) for pattern in CLASSES], "java STRING"
+    )
+    rest = frame.selectExpr(
+        "java", f"regexp_replace(CAST(X'{text.encode().hex()}' AS STRING), java, '') AS rest"
+    )
     found = {kept.java: kept.rest for kept in rest.collect()}
     for pattern, holds in CLASSES.items():
-        assert found[translate_pattern(pattern).java] == "".join(char for char in SETTLED if not holds(char)), pattern
+        assert found[translate_pattern(pattern).java] == "".join(
+            char for char in SETTLED if not holds(char)
+        ), pattern
 
 
 def test_blocks_are_known_to_java(spark: SparkSession) -> None:
     from construct_messages.spark.regex.characters import BLOCKS
 
-    cases = [(translate_pattern(rf"^\p{{Is{name}}}?\z".replace(r"\z", "$")).java, "") for name in sorted(BLOCKS)]
+    cases = [
+        (translate_pattern(rf"^\p{{Is{name}}}?\z".replace(r"\z", "$")).java, "")
+        for name in sorted(BLOCKS)
+    ]
     assert all(java_matches(spark, cases))
 
 
@@ -262,12 +301,27 @@ def test_blocks_are_known_to_java(spark: SparkSession) -> None:
 CHARS = "ab1é\n 😀-"
 ATOMS = st.sampled_from(
     [(char, re.escape(char)) for char in "ab1é 😀"]
-    + [(r"\n", "\n"), (r"\-", "-"), (".", "."), (r"\d", "[1]"), (r"\s", r"[\n ]"), (r"\S", r"[^\n ]")]
-    + [(r"\w", "[ab1é😀]"), (r"\W", r"[\n -]"), (r"\p{L}", "[abé]"), ("[a-b]", "[ab]"), ("[^a-b]", "[^ab]")]
+    + [
+        (r"\n", "\n"),
+        (r"\-", "-"),
+        (".", "."),
+        (r"\d", "[1]"),
+        (r"\s", r"[\n ]"),
+        (r"\S", r"[^\n ]"),
+    ]
+    + [
+        (r"\w", "[ab1é😀]"),
+        (r"\W", r"[\n -]"),
+        (r"\p{L}", "[abé]"),
+        ("[a-b]", "[ab]"),
+        ("[^a-b]", "[^ab]"),
+    ]
     + [("[a-é-[b]]", "[aé]"), ("[^1-[a\\s]]", r"[bé😀-]"), ("[\\D1-]", "[^x]")]
     + [("^", r"\A"), ("$", r"\Z")]
 )
-QUANTIFIERS = st.sampled_from(["", "", "", "?", "*", "+", "??", "*?", "+?", "{2}", "{1,2}", "{2,}", "{2,}?", "{0,1}?"])
+QUANTIFIERS = st.sampled_from(
+    ["", "", "", "?", "*", "+", "??", "*?", "+?", "{2}", "{1,2}", "{2,}", "{2,}?", "{0,1}?"]
+)
 
 
 def sequence(parts: list[tuple[tuple[str, str], str]]) -> tuple[str, str]:
@@ -287,7 +341,10 @@ SEQUENCES = st.recursive(
     st.lists(st.tuples(ATOMS, QUANTIFIERS), max_size=4).map(sequence),
     lambda inner: st.lists(
         st.tuples(
-            ATOMS | st.builds(alternatives, st.lists(inner, min_size=1, max_size=3), st.sampled_from(["(", "(?:"])),
+            ATOMS
+            | st.builds(
+                alternatives, st.lists(inner, min_size=1, max_size=3), st.sampled_from(["(", "(?:"])
+            ),
             QUANTIFIERS,
         ),
         max_size=3,
@@ -295,16 +352,22 @@ SEQUENCES = st.recursive(
     max_leaves=4,
 )
 TEXTS = st.text(CHARS, max_size=6)
-CASES = st.lists(st.tuples(SEQUENCES, st.lists(TEXTS, min_size=1, max_size=5)), min_size=100, max_size=200)
+CASES = st.lists(
+    st.tuples(SEQUENCES, st.lists(TEXTS, min_size=1, max_size=5)), min_size=100, max_size=200
+)
 
 
 @settings(max_examples=5)
 @given(cases=CASES)
-def test_matches_as_python(spark: SparkSession, cases: list[tuple[tuple[str, str], list[str]]]) -> None:
+def test_matches_as_python(
+    spark: SparkSession, cases: list[tuple[tuple[str, str], list[str]]]
+) -> None:
     pairs = [(xpath, python, text) for (xpath, python), texts in cases for text in texts]
     found = java_matches(spark, [(translate_pattern(xpath).java, text) for xpath, _, text in pairs])
     assert [
-        pair for pair, match in zip(pairs, found, strict=True) if match != (re.search(pair[1], pair[2]) is not None)
+        pair
+        for pair, match in zip(pairs, found, strict=True)
+        if match != (re.search(pair[1], pair[2]) is not None)
     ] == []
 
 
@@ -335,7 +398,9 @@ def test_java_has_the_stack_for_what_is_allowed(spark: SparkSession) -> None:
     assert all(java_matches(spark, cases))
 
 
-@pytest.mark.parametrize("pattern", ["a*", "[a-z]+?b", r"^\d{2,}", r"(\d{1,3}\.){3}", "(a|b)?", ".*foo.*", r"\w{3}"])
+@pytest.mark.parametrize(
+    "pattern", ["a*", "[a-z]+?b", r"^\d{2,}", r"(\d{1,3}\.){3}", "(a|b)?", ".*foo.*", r"\w{3}"]
+)
 def test_patterns_for_texts_of_any_length(pattern: str) -> None:
     assert translate_pattern(pattern).limit is None
 
@@ -343,4 +408,8 @@ def test_patterns_for_texts_of_any_length(pattern: str) -> None:
 def test_long_texts(spark: SparkSession) -> None:
     """Repetition of a character takes no stack, however long the text, also where characters differ in length."""
     patterns = ["^[a😀]*$", "^[^x]{2,}$", "^.+?$", r"^[\s\S]*$", "^(?:.*)(?:.*)$", "^a.*😀$"]
-    assert all(java_matches(spark, [(translate_pattern(pattern).java, "a😀" * 100_000) for pattern in patterns]))
+    assert all(
+        java_matches(
+            spark, [(translate_pattern(pattern).java, "a😀" * 100_000) for pattern in patterns]
+        )
+    )

@@ -28,7 +28,9 @@ def table(quick: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize("name", ["companies", "companies-by-country"])
-def test_messages_are_those_of_the_embedded_path(quick: SparkSession, table: str, tmp_path: Path, name: str) -> None:
+def test_messages_are_those_of_the_embedded_path(
+    quick: SparkSession, table: str, tmp_path: Path, name: str
+) -> None:
     query = (ROOT / "queries" / f"{name}.rq").read_text(encoding="utf-8")
     options = {"group_by": "?country", "group_order": "sorted"} if "by-country" in name else {}
     log = tmp_path / "log.nq"
@@ -42,6 +44,8 @@ def test_messages_are_those_of_the_embedded_path(quick: SparkSession, table: str
 @pytest.mark.slow
 def test_a_log_is_a_table(quick: SparkSession, tmp_path: Path) -> None:
     log = tmp_path / "log.nt"
-    log.write_text('# @message\n<urn:a> <urn:p> <urn:b> .\n# @message\n# @message\n<urn:c> <urn:p> "x" .\n')
+    log.write_text(
+        '# @message\n<urn:a> <urn:p> <urn:b> .\n# @message\n# @message\n<urn:c> <urn:p> "x" .\n'
+    )
     register(quick)
     assert quick.read.format("rdfm").load(str(log)).count() == 3

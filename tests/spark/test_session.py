@@ -27,7 +27,13 @@ from construct_messages.errors import (
 )
 from construct_messages.spark import session
 from construct_messages.spark.failures import error_of, in_short
-from construct_messages.spark.session import failures, local_session, remote_session, require, translated
+from construct_messages.spark.session import (
+    failures,
+    local_session,
+    remote_session,
+    require,
+    translated,
+)
 from tests.support.spark.sessions import activate, new_session
 
 if TYPE_CHECKING:
@@ -55,7 +61,9 @@ def java(folder: Path, script: str) -> Path:
         ("echo something", "does not run: something"),
     ],
 )
-def test_java_that_will_not_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, part: str) -> None:
+def test_java_that_will_not_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, part: str
+) -> None:
     monkeypatch.setenv("JAVA_HOME", str(java(tmp_path, script)))
     with pytest.raises(SparkUnavailable) as caught:
         require()
@@ -65,7 +73,9 @@ def test_java_that_will_not_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_java_that_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JAVA_HOME", str(java(tmp_path, "echo 'openjdk version \"25\" 2025-09-16' >&2")))
+    monkeypatch.setenv(
+        "JAVA_HOME", str(java(tmp_path, "echo 'openjdk version \"25\" 2025-09-16' >&2"))
+    )
     require()
 
 
@@ -81,7 +91,9 @@ def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_client(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "grpc", None)
-    with pytest.raises(SparkUnavailable, match="grpc not installed, and needed for Spark Connect") as caught:
+    with pytest.raises(
+        SparkUnavailable, match="grpc not installed, and needed for Spark Connect"
+    ) as caught:
         remote_session("sc://127.0.0.1:15002")
     assert caught.value.hint == "pip install 'construct-messages[connect]'"
 
@@ -91,9 +103,13 @@ def test_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as port:  # bound, but nobody listens
         port.bind(("127.0.0.1", 0))
         url = f"127.0.0.1:{port.getsockname()[1]}"
-        with pytest.raises(SparkUnavailable, match=f"no Spark Connect server answers at {url} for 1 s"):
+        with pytest.raises(
+            SparkUnavailable, match=f"no Spark Connect server answers at {url} for 1 s"
+        ):
             remote_session(f"sc://{url}")
-    with pytest.raises(UsageError, match=r"http://127\.0\.0\.1 is no address of a Spark Connect server"):
+    with pytest.raises(
+        UsageError, match=r"http://127\.0\.0\.1 is no address of a Spark Connect server"
+    ):
         remote_session("http://127.0.0.1")
 
 
@@ -118,12 +134,21 @@ def test_a_session_does_not_grow_with_its_queries(spark: SparkSession) -> None:
     most = 5000  # less than that of this package's sessions, so that few queries reach it
     session = new_session(spark, {"spark.sql.parser.parserDfaCacheFlushThreshold": str(most)})
     quads = session.createDataFrame([], "subject string, predicate string, object string")
-    tests = ["?o {} 1", "STR(?o) {} 'a'", "?o + ?p {} ?s", "REGEX(?o, 'a{}')", "CONCAT(?o, '{}') = ?p", "?o {} NOW()"]
+    tests = [
+        "?o {} 1",
+        "STR(?o) {} 'a'",
+        "?o + ?p {} ?s",
+        "REGEX(?o, 'a{}')",
+        "CONCAT(?o, '{}') = ?p",
+        "?o {} NOW()",
+    ]
     kept: list[int] = []
     for test in tests:
         for operator in ("=", "<", "!=", ">="):
             where = f"?s <urn:p> ?o OPTIONAL {{ ?s <urn:q> ?p FILTER({test.format(operator)}) }}"
-            assert construct_messages(f"CONSTRUCT {{ ?s <urn:p> ?o }} WHERE {{ {where} }}", quads).frame.columns
+            assert construct_messages(
+                f"CONSTRUCT {{ ?s <urn:p> ?o }} WHERE {{ {where} }}", quads
+            ).frame.columns
             kept.append(_parser(spark).getDFACacheNumStates())
     assert max(kept) <= most
     assert any(later < earlier for earlier, later in pairwise(kept))
@@ -138,7 +163,9 @@ def test_a_session_remembers_a_large_expression(spark: SparkSession) -> None:
     where = "?s <urn:p> ?o FILTER(?o * 2 + 1 > 100 && ?o / 3 < 50)"
     kept = []
     for _ in range(2):
-        assert construct_messages(f"CONSTRUCT {{ ?s <urn:p> ?o }} WHERE {{ {where} }}", quads).frame.columns
+        assert construct_messages(
+            f"CONSTRUCT {{ ?s <urn:p> ?o }} WHERE {{ {where} }}", quads
+        ).frame.columns
         kept.append(_parser(spark).getDFACacheNumStates())
     assert kept[0] == kept[1] > 5000
 
@@ -168,13 +195,21 @@ def test_workers_are_this_python(spark: SparkSession) -> None:
     ],
 )
 def test_errors_raised_in_sql(
-    spark: SparkSession, sql: str, error: type[ConstructMessagesError], message: str, hint: str | None
+    spark: SparkSession,
+    sql: str,
+    error: type[ConstructMessagesError],
+    message: str,
+    hint: str | None,
 ) -> None:
     frame = spark.range(3).selectExpr(f"if(id = 1, raise_error({sql}), id) AS id")
     for action in (frame.collect, frame.groupBy("id").count().collect):
         with pytest.raises(ConstructMessagesError) as caught, translated():
             action()
-        assert (type(caught.value), caught.value.message, caught.value.hint) == (error, message, hint)
+        assert (type(caught.value), caught.value.message, caught.value.hint) == (
+            error,
+            message,
+            hint,
+        )
         assert caught.value.__cause__
 
 
@@ -186,7 +221,9 @@ def test_errors_raised_in_sql(
         LogError("no statement", number=3),
     ],
 )
-def test_errors_raised_in_workers(spark: SparkSession, tmp_path: Path, error: ConstructMessagesError) -> None:
+def test_errors_raised_in_workers(
+    spark: SparkSession, tmp_path: Path, error: ConstructMessagesError
+) -> None:
     text, options = (
         error.message,
         {"hint": error.hint, "position": error.position}
@@ -220,7 +257,10 @@ def test_failures_that_a_user_can_mend(spark: SparkSession, tmp_path: Path) -> N
 def test_a_folder_that_cannot_be_cleared() -> None:
     """As Spark 4.3 says it where another job removes files of the folder at the same moment."""
     said = ": org.apache.spark.SparkException: Unable to clear output directory file:/a b/logs prior to writing to it."
-    with pytest.raises(CannotWrite, match=r"^/a b/logs cannot be overwritten") as caught, translated():
+    with (
+        pytest.raises(CannotWrite, match=r"^/a b/logs cannot be overwritten") as caught,
+        translated(),
+    ):
         raise failures()[0](said)
     assert "a folder of its own" in (caught.value.hint or "")
 
@@ -265,12 +305,24 @@ TEXTS: list[tuple[str, str, str]] = [
     (TASK, "another job may write", "/a b/logs: what was being written"),
     (LOST, "another job may write", "hdfs://host/logs: what was being written"),
     (MEMORY, "--conf spark.driver.memory=4g", "OutOfMemoryError: Java heap space"),
-    ("java.io.IOException: No space left on device\n\tat a.B.c(B.java:1)", "spark.local.dir", "No space left"),
+    (
+        "java.io.IOException: No space left on device\n\tat a.B.c(B.java:1)",
+        "spark.local.dir",
+        "No space left",
+    ),
     ("Error while sending or receiving", "memory", GONE),
     ("Answer from Java side is empty", "memory", GONE),
     ("An error occurred while calling o102.text", "memory", GONE),
-    ("<_InactiveRpcError of RPC that terminated with:\n\tstatus = StatusCode.UNAVAILABLE\n", "see its log", SERVER),
-    ("[INVALID_HANDLE.SESSION_CLOSED] The handle 1 is invalid.", "see its log", "has ended the session"),
+    (
+        "<_InactiveRpcError of RPC that terminated with:\n\tstatus = StatusCode.UNAVAILABLE\n",
+        "see its log",
+        SERVER,
+    ),
+    (
+        "[INVALID_HANDLE.SESSION_CLOSED] The handle 1 is invalid.",
+        "see its log",
+        "has ended the session",
+    ),
 ]
 
 
@@ -286,11 +338,17 @@ def test_what_is_said(text: str, hint: str, message: str) -> None:
 
 
 def test_no_answer() -> None:
-    for failure in (ConnectionRefusedError(111, "Connection refused"), ConnectionResetError(), BrokenPipeError()):
+    for failure in (
+        ConnectionRefusedError(111, "Connection refused"),
+        ConnectionResetError(),
+        BrokenPipeError(),
+    ):
         assert error_of(failure).message == GONE
 
 
-@pytest.mark.parametrize(("error", "printed"), [(EOFError, False), (ConnectionResetError, False), (ValueError, True)])
+@pytest.mark.parametrize(
+    ("error", "printed"), [(EOFError, False), (ConnectionResetError, False), (ValueError, True)]
+)
 def test_what_the_server_for_accumulators_prints(
     capsys: pytest.CaptureFixture[str], error: type[Exception], printed: bool
 ) -> None:
@@ -317,7 +375,10 @@ def fail(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     [
         ("SQL", "ArithmeticException|DIVIDE_BY_ZERO|Division by zero"),
         ("a worker", "ZeroDivisionError: on purpose"),
-        ("a file", "exists already|FileAlreadyExists|not a directory|Not a directory|ParentNotDirectory"),
+        (
+            "a file",
+            "exists already|FileAlreadyExists|not a directory|Not a directory|ParentNotDirectory",
+        ),
     ],
 )
 def test_failures_of_jobs(spark: SparkSession, tmp_path: Path, what: str, words: str) -> None:

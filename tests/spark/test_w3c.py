@@ -59,7 +59,9 @@ def check(runner: Runner, case: Case, record: Callable[[str, object], None]) -> 
         return
     assert case.name not in REFUSED, "listed as refused, and answered"
     if not agree(answer, wanted, lax=case.lax):
-        pytest.fail(f"{case.text}\ngives    {answer}\nexpected {wanted}\npyoxigraph {second_opinion(case)}")
+        pytest.fail(
+            f"{case.text}\ngives    {answer}\nexpected {wanted}\npyoxigraph {second_opinion(case)}"
+        )
 
 
 def second_opinion(case: Case) -> Answer | str:
@@ -76,11 +78,15 @@ def test_all_are_there() -> None:
     assert len(REFUSED) <= len(names) / 10
 
 
-def test_evaluation(runner: Runner, case: Case, record_property: Callable[[str, object], None]) -> None:
+def test_evaluation(
+    runner: Runner, case: Case, record_property: Callable[[str, object], None]
+) -> None:
     check(runner, case, record_property)
 
 
-def test_as_spark_comes(usual: Runner, case: Case, record_property: Callable[[str, object], None]) -> None:
+def test_as_spark_comes(
+    usual: Runner, case: Case, record_property: Callable[[str, object], None]
+) -> None:
     """A sample with Spark's own settings: compiled, and adapted while it runs."""
     check(usual, case, record_property)
 

@@ -43,15 +43,23 @@ def objects(message: Message, predicate: str) -> set[str]:
 def package(name: str) -> Path:
     folder = NODE / "node_modules" / name
     if not folder.exists():
-        absent(f"npm's {name} is absent: set CONSTRUCT_MESSAGES_NODE to the folder that holds its node_modules")
+        absent(
+            f"npm's {name} is absent: set CONSTRUCT_MESSAGES_NODE to the folder that holds its node_modules"
+        )
     return folder
 
 
 def mappings(context: Any) -> dict[str, Any]:
     """What the terms of a context stand for, by PyLD."""
     processor = jsonld.JsonLdProcessor()
-    options = {"base": "", "processingMode": "json-ld-1.1", "contextResolver": ContextResolver({}, None)}
-    found: dict[str, Any] = processor.process_context(processor._get_initial_context(options), context, options)
+    options = {
+        "base": "",
+        "processingMode": "json-ld-1.1",
+        "contextResolver": ContextResolver({}, None),
+    }
+    found: dict[str, Any] = processor.process_context(
+        processor._get_initial_context(options), context, options
+    )
     return {term: dict(mapping) for term, mapping in found["mappings"].items()}
 
 
@@ -59,7 +67,9 @@ def mappings(context: Any) -> dict[str, Any]:
 
 
 def test_activity_streams_has_every_term_of_the_published_context() -> None:
-    published = mappings(json.loads((package("activitystreams-context") / "context.json").read_text()))
+    published = mappings(
+        json.loads((package("activitystreams-context") / "context.json").read_text())
+    )
     known = mappings(CONTEXTS[ACTIVITY_STREAMS])
     assert len(published) > 140
     assert {term: known.get(term) for term in published} == published
@@ -71,7 +81,11 @@ def test_activity_streams_has_every_term_of_the_published_context() -> None:
 def terms_of(name: str, namespace: str) -> frozenset[str]:
     """The classes, properties and individuals of a vocabulary, by npm's copy of it."""
     text = (package(f"@vocabulary/{name}") / f"{name}.nq").read_bytes()
-    typed = [quad for quad in ox.parse(text, format=ox.RdfFormat.N_QUADS) if quad.predicate.value == f"{RDF}type"]
+    typed = [
+        quad
+        for quad in ox.parse(text, format=ox.RdfFormat.N_QUADS)
+        if quad.predicate.value == f"{RDF}type"
+    ]
     return frozenset(
         quad.subject.value
         for quad in typed
@@ -84,7 +98,14 @@ def terms_of(name: str, namespace: str) -> frozenset[str]:
 
 # what Web Annotation's context, which names them by other words or not at all, leaves to their IRIs
 WITHOUT_A_TERM = {
-    *("Direction", "PreferContainedDescriptions", "PreferContainedIRIs", "Selector", "State", "Style"),
+    *(
+        "Direction",
+        "PreferContainedDescriptions",
+        "PreferContainedIRIs",
+        "Selector",
+        "State",
+        "Style",
+    ),
     "annotationService",
 }
 
@@ -97,7 +118,9 @@ WITHOUT_A_TERM = {
         (PROV, "prov", "http://www.w3.org/ns/prov#", set[str]()),
     ],
 )
-def test_contexts_have_every_term_of_their_vocabulary(iri: str, name: str, namespace: str, without: set[str]) -> None:
+def test_contexts_have_every_term_of_their_vocabulary(
+    iri: str, name: str, namespace: str, without: set[str]
+) -> None:
     terms = terms_of(name, namespace)
     assert len(terms) > 25
     known = {mapping["@id"] for mapping in mappings(CONTEXTS[iri]).values()}
@@ -129,13 +152,21 @@ def test_a_collection_keeps_its_items() -> None:
 
 def test_an_annotation_keeps_its_body() -> None:
     message = received(
-        {"@context": ANNOTATION, "type": "Annotation", "bodyValue": "church", "via": "urn:via", "target": "urn:t"}
+        {
+            "@context": ANNOTATION,
+            "type": "Annotation",
+            "bodyValue": "church",
+            "via": "urn:via",
+            "target": "urn:t",
+        }
     )
     assert objects(message, "http://www.w3.org/ns/oa#bodyValue") == {'"church"'}
     assert objects(message, "http://www.w3.org/ns/oa#via") == {"<urn:via>"}
 
 
-@pytest.mark.parametrize("iri", [ACTIVITY_STREAMS, ANNOTATION, LDP, PROV, "http://w3id.org/rsp/ldn-s"])
+@pytest.mark.parametrize(
+    "iri", [ACTIVITY_STREAMS, ANNOTATION, LDP, PROV, "http://w3id.org/rsp/ldn-s"]
+)
 def test_a_value_of_each_term_is_kept(iri: str) -> None:
     given = {
         term: mapping
@@ -145,7 +176,13 @@ def test_a_value_of_each_term_is_kept(iri: str) -> None:
     assert len(given) > 20
     for term, mapping in given.items():
         containers = mapping.get("@container", [])
-        value: Any = {"en": "x"} if "@language" in containers else "urn:x" if mapping.get("@type") == "@id" else "1"
+        value: Any = (
+            {"en": "x"}
+            if "@language" in containers
+            else "urn:x"
+            if mapping.get("@type") == "@id"
+            else "1"
+        )
         message = received({"@context": iri, "@id": "urn:s", term: value})
         assert objects(message, mapping["@id"]), term
 
@@ -178,7 +215,9 @@ def test_a_name_that_the_document_defines_is_known() -> None:
     own = {"label": "http://example.org/label", "Conteiner": "http://example.org/C"}
     message = received({"@context": [LDP, own], "@id": "urn:s", "@type": "Conteiner", "label": "x"})
     assert objects(message, "http://example.org/label") == {'"x"'}
-    message = received({"@context": [LDP, {"@vocab": "http://example.org/"}], "@id": "urn:s", "label": "x"})
+    message = received(
+        {"@context": [LDP, {"@vocab": "http://example.org/"}], "@id": "urn:s", "label": "x"}
+    )
     assert objects(message, "http://example.org/label") == {'"x"'}
 
 
@@ -192,9 +231,17 @@ def test_descriptions_may_say_more_than_is_understood() -> None:
 
 # --- the context that a media type implies (Activity Streams 2.0, section 2.1) ----------------------------------------
 
-FOLLOW = {"id": "urn:f", "type": "Follow", "actor": "https://a.example/ada", "object": "https://b.example/bob"}
+FOLLOW = {
+    "id": "urn:f",
+    "type": "Follow",
+    "actor": "https://a.example/ada",
+    "object": "https://b.example/bob",
+}
 PROFILED = f'application/ld+json; profile="http://example.org/other {ACTIVITY_STREAMS}"'
-EXTENDED = {"@context": {"toot": "http://joinmastodon.org/ns#", "votersCount": "toot:votersCount"}, "votersCount": 3}
+EXTENDED = {
+    "@context": {"toot": "http://joinmastodon.org/ns#", "votersCount": "toot:votersCount"},
+    "votersCount": 3,
+}
 
 
 @pytest.mark.parametrize(
@@ -222,15 +269,23 @@ def test_a_graph_of_activities_is_the_default_graph() -> None:
     assert len(message) == 3
 
 
-@pytest.mark.parametrize("twice", [b'{"id": "urn:a", "id": "urn:b"}', b'{"@context": [], "@context": {}}'])
+@pytest.mark.parametrize(
+    "twice", [b'{"id": "urn:a", "id": "urn:b"}', b'{"@context": [], "@context": {}}']
+)
 def test_a_key_twice_is_an_error_under_an_implied_context(twice: bytes) -> None:
     with pytest.raises(ProtocolError, match="stands twice in one object"):
-        read_messages("application/activity+json", twice, base="http://e/", message_bytes=1000, most=1)
+        read_messages(
+            "application/activity+json", twice, base="http://e/", message_bytes=1000, most=1
+        )
     said = {"Content-Type": "application/json"}
     with pytest.raises(LogError, match="stands twice in one object"):
         document_of(said, "urn:c", "http://e/", KnownContexts({"urn:c": {}}), 1000).read(twice, 1)
 
 
 def test_subscribers_read_activities() -> None:
-    documents = document_of({"Content-Type": "application/activity+json"}, None, "http://e/", CONTEXTS, 1000)
-    assert documents.read(json.dumps(FOLLOW).encode(), 1) == received(FOLLOW, "application/activity+json")
+    documents = document_of(
+        {"Content-Type": "application/activity+json"}, None, "http://e/", CONTEXTS, 1000
+    )
+    assert documents.read(json.dumps(FOLLOW).encode(), 1) == received(
+        FOLLOW, "application/activity+json"
+    )

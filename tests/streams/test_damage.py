@@ -33,7 +33,10 @@ def filled(path: Path) -> Path:
 
 def read(path: Path) -> dict[str, list[Message]]:
     with open_store(path, read_only=True) as store:
-        return {state.name: [element.message for element in store.read(state.name)] for state in store.streams()}
+        return {
+            state.name: [element.message for element in store.read(state.name)]
+            for state in store.streams()
+        }
 
 
 def pages(path: Path) -> Iterator[int]:
@@ -91,7 +94,9 @@ def test_damage_that_is_met_while_the_store_is_open(path: Path) -> None:
         spoil(path)
         size = path.stat().st_size
         with pytest.raises(StoreDamaged, match="is damaged"):
-            [store.get("a", sequence) for sequence in range(1, len(SENT) + 1)]  # the newest are also in memory
+            [
+                store.get("a", sequence) for sequence in range(1, len(SENT) + 1)
+            ]  # the newest are also in memory
         with pytest.raises(StoreDamaged, match="is damaged") as refused:
             store.append("b", numbered(1))
         assert f"construct-messages streams check {path}" in str(refused.value)
@@ -102,7 +107,9 @@ def test_damage_that_is_met_while_the_store_is_open(path: Path) -> None:
         assert path.stat().st_size == size
 
 
-@pytest.mark.parametrize("statement", ["DELETE FROM element WHERE id % 7 = 3", "DELETE FROM element"])
+@pytest.mark.parametrize(
+    "statement", ["DELETE FROM element WHERE id % 7 = 3", "DELETE FROM element"]
+)
 def test_elements_that_are_missing(filled: Path, statement: str) -> None:
     """Each way of reading says so; a page that begins later, or is shorter, is not the end of a stream."""
     with sqlite3.connect(filled) as connection:
@@ -124,15 +131,24 @@ async def test_blocks_of_lines_with_elements_missing(filled: Path) -> None:
     with sqlite3.connect(filled) as connection:
         connection.execute("DELETE FROM element WHERE id % 50 = 3")
     connection.close()
-    with open_store(filled, read_only=True) as store, pytest.raises(StoreDamaged, match="cannot be found"):
+    with (
+        open_store(filled, read_only=True) as store,
+        pytest.raises(StoreDamaged, match="cannot be found"),
+    ):
         [_ async for _ in store.alines("a", 0, len(SENT), "")]
 
 
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        ("UPDATE element SET nquads = x'FFFE' WHERE id & 255 = 9", "a, element 9: it is no N-Quads"),
-        ("UPDATE element SET time = 1 WHERE id & 255 = 9", "a, element 9: it is earlier than the one before"),
+        (
+            "UPDATE element SET nquads = x'FFFE' WHERE id & 255 = 9",
+            "a, element 9: it is no N-Quads",
+        ),
+        (
+            "UPDATE element SET time = 1 WHERE id & 255 = 9",
+            "a, element 9: it is earlier than the one before",
+        ),
         ("UPDATE stream SET bytes = 1 WHERE name = 'a'", "a: its elements have"),
         ("DELETE FROM element WHERE id & 255 IN (9, 10)", "a, elements 9 to 10: it is missing"),
     ],
@@ -159,9 +175,13 @@ def test_elements_are_deleted_some_at_a_time(path: Path) -> None:
         for name in ("a", "b"):
             store.create(name)
             for start in range(0, 1000, 100):
-                store.append_all(name, [numbered(number, 20_000) for number in range(start, start + 100)])
+                store.append_all(
+                    name, [numbered(number, 20_000) for number in range(start, start + 100)]
+                )
         store.describe("a", Description(retention=Retention(count=5)))
-        assert [element.sequence for element in store.read("a")] == list(range(996, 1001)), "at once"
+        assert [element.sequence for element in store.read("a")] == list(range(996, 1001)), (
+            "at once"
+        )
         store.delete("b")
         assert [state.name for state in store.streams()] == ["a"]
         most = Path(f"{path}-wal").stat().st_size

@@ -68,7 +68,9 @@ def test_what_is_no_store(path: Path, read_only: bool) -> None:
     with sqlite3.connect(path) as connection:
         connection.execute(f"PRAGMA user_version = {VERSION + 1}")
     connection.close()
-    with pytest.raises(StoreError, match=f"version {VERSION + 1}, and this program knows version {VERSION}"):
+    with pytest.raises(
+        StoreError, match=f"version {VERSION + 1}, and this program knows version {VERSION}"
+    ):
         open_store(path, read_only=read_only)
 
 
@@ -92,7 +94,9 @@ def test_a_full_disk_loses_nothing(path: Path) -> None:
         assert sequences(list(store.read("a"))) == [1]
         assert store.append("a", numbered(2)) == 2, "there is room for this"
         store._writer._connection.execute("PRAGMA max_page_count = 4000")
-        assert store.append_all("a", [numbered(number, size=3000) for number in range(200)]) == range(3, 203)
+        assert store.append_all(
+            "a", [numbered(number, size=3000) for number in range(200)]
+        ) == range(3, 203)
 
 
 PUBLISHER = """
@@ -118,7 +122,10 @@ asyncio.run(main(store))
 @pytest.mark.parametrize("lines", [1, 50, 700, 3000])
 def test_what_was_acknowledged_survives_a_kill(path: Path, lines: int) -> None:
     running = subprocess.Popen(
-        [sys.executable, "-c", PUBLISHER, str(path)], stdout=subprocess.PIPE, text=True, env=os.environ
+        [sys.executable, "-c", PUBLISHER, str(path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ,
     )
     assert running.stdout is not None
     with running.stdout as output:
@@ -129,7 +136,10 @@ def test_what_was_acknowledged_survives_a_kill(path: Path, lines: int) -> None:
     with open_store(path) as store:
         elements = list(store.read("a"))
         assert sequences(elements) == list(range(1, len(elements) + 1)), "no gap"
-        there = {element.sequence: str(next(iter(element.message)).object).strip('"') for element in elements}
+        there = {
+            element.sequence: str(next(iter(element.message)).object).strip('"')
+            for element in elements
+        }
         assert len(set(there.values())) == len(there), "none twice"
         for line in acknowledged:
             sequence, _, text = line.rstrip("\n").partition(" ")

@@ -25,7 +25,9 @@ def test_history_then_live(store: StreamStore) -> None:
     store.create("a")
     store.append_all("a", map(numbered, range(1, 2501)))
     with ThreadPoolExecutor() as threads:
-        following = threads.submit(lambda: list(islice(store.read("a", after=100, follow=True), 2900)))
+        following = threads.submit(
+            lambda: list(islice(store.read("a", after=100, follow=True), 2900))
+        )
         for number in range(2501, 3001):
             store.append("a", numbered(number))
         elements = following.result(SECONDS)
@@ -72,7 +74,9 @@ def test_what_followers_hold_is_bounded(store: StreamStore) -> None:
         store.append_all("a", [numbered(0, size=10_000)] * 100)
     recent = store._broadcast._recent["a"].elements
     assert sum(len(element.nquads) for element in recent) < 1 << 22
-    assert sequences(list(store.read("a", after=1))) == list(range(2, 5001)), "the rest is in the store"
+    assert sequences(list(store.read("a", after=1))) == list(range(2, 5001)), (
+        "the rest is in the store"
+    )
 
 
 @pytest.mark.parametrize("end", ["close", "delete", "retention"])
@@ -97,7 +101,9 @@ def test_followers_are_told(path: Path, end: str) -> None:
         elif end == "retention":
             # more than is at hand, of which only the newest is kept
             await store.adescribe("a", Description(retention=Retention(count=1)))
-            await asyncio.to_thread(store.append_all, "a", [numbered(n, size=10_000) for n in range(600)])
+            await asyncio.to_thread(
+                store.append_all, "a", [numbered(n, size=10_000) for n in range(600)]
+            )
         else:
             await asyncio.to_thread(store.close)
         error = await following

@@ -14,7 +14,9 @@ from tests.support.streams import numbered
 
 
 async def blocks(store: StreamStore, after: int, last: int) -> list[tuple[int, int, bytes]]:
-    return [(each.first, each.last, each.nquads) async for each in store.alines("a", after, last, "#\n")]
+    return [
+        (each.first, each.last, each.nquads) async for each in store.alines("a", after, last, "#\n")
+    ]
 
 
 def test_lines_are_those_of_the_elements_in_order(store: StreamStore) -> None:
@@ -28,19 +30,27 @@ def test_lines_are_those_of_the_elements_in_order(store: StreamStore) -> None:
     assert found[0][1] == 1100
     assert found[-1][1] == 1306
     assert all(len(lines) < 1 << 20 or first == last for first, last, lines in found)
-    assert b"#\n".join(lines for _, _, lines in found) == b"#\n".join(message.lines for message in sent[100:])
+    assert b"#\n".join(lines for _, _, lines in found) == b"#\n".join(
+        message.lines for message in sent[100:]
+    )
     assert asyncio.run(blocks(store, 1306, 1306)) == []
 
 
-@pytest.mark.parametrize(("after", "last", "error"), [(0, 3, Gone), (2, 9, NotFound), (9, 12, NotFound)])
-def test_no_lines_of_what_is_not_there(store: StreamStore, after: int, last: int, error: type[Exception]) -> None:
+@pytest.mark.parametrize(
+    ("after", "last", "error"), [(0, 3, Gone), (2, 9, NotFound), (9, 12, NotFound)]
+)
+def test_no_lines_of_what_is_not_there(
+    store: StreamStore, after: int, last: int, error: type[Exception]
+) -> None:
     store.create("a", Description(retention=Retention(count=3)))
     store.append_all("a", map(numbered, range(1, 6)))
     with pytest.raises(error):
         asyncio.run(blocks(store, after, last))
 
 
-def test_lines_that_nobody_wants_any_more_are_left(store: StreamStore, caplog: pytest.LogCaptureFixture) -> None:
+def test_lines_that_nobody_wants_any_more_are_left(
+    store: StreamStore, caplog: pytest.LogCaptureFixture
+) -> None:
     """The next block is being read when the reader leaves, and comes to nothing, since retention took it."""
     store.create("a")
     store.append_all("a", map(numbered, range(1, 2001)))

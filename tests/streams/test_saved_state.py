@@ -30,13 +30,17 @@ def test_state_is_there_again(path: Path) -> None:
         seen = [Seen(A, 1), Seen(B, 3, b"content")]
         messages = [numbered(1), numbered(2)]
         state = {"position": b"7", "etag": b""}
-        assert store.commit("watch:x", state, seen=seen, stream="out", messages=messages) == range(1, 3)
+        assert store.commit("watch:x", state, seen=seen, stream="out", messages=messages) == range(
+            1, 3
+        )
         assert store.commit("watch:y", {"position": b"1"}) == range(0)
     with open_store(path) as store:
         assert store.saved_state("watch:x") == {"etag": b"", "position": b"7"}
         assert store.seen("watch:x") == {A: 1, B: 3}
         assert store.seen_contents("watch:x", [B, A, C]) == [b"content", None, None]
-        store.commit("watch:x", {"position": b"8", "etag": None}, seen=[Seen(A, 0), Seen(B, 2), Seen(C, 1)])
+        store.commit(
+            "watch:x", {"position": b"8", "etag": None}, seen=[Seen(A, 0), Seen(B, 2), Seen(C, 1)]
+        )
         assert store.saved_state("watch:x") == {"position": b"8"}
         assert store.seen("watch:x") == {B: 2, C: 1}
         assert store.seen_contents("watch:x", [B]) == [None]
@@ -53,7 +57,9 @@ def test_for_asyncio(store: StreamStore) -> None:
     async def check() -> None:
         await store.acreate("out")
         seen = [Seen(A, 1, b"x")]
-        assert await store.acommit("w", {"k": b"v"}, seen=seen, stream="out", messages=[numbered(1)]) == range(1, 2)
+        assert await store.acommit(
+            "w", {"k": b"v"}, seen=seen, stream="out", messages=[numbered(1)]
+        ) == range(1, 2)
         assert await store.asaved_state("w") == {"k": b"v"}
         assert await store.aseen("w") == {A: 1}
         assert await store.aseen_contents("w", [A]) == [b"x"]
@@ -77,13 +83,17 @@ def test_what_is_refused_changes_nothing(store: StreamStore) -> None:
     with pytest.raises(NotFound):
         store.commit("w", {"k": b"v"}, seen=[Seen(A, 1)], stream="none", messages=[numbered(1)])
     with pytest.raises(TermError):
-        store.commit("w", {"k": b"v"}, seen=[Seen(A, 1)], stream="out", messages=[numbered(1), broken])
+        store.commit(
+            "w", {"k": b"v"}, seen=[Seen(A, 1)], stream="out", messages=[numbered(1), broken]
+        )
     with pytest.raises(UsageError, match="no stream"):
         store.commit("w", {"k": b"v"}, messages=[numbered(1)])
     assert store._writer is not None
     store._writer._connection.execute("PRAGMA max_page_count = 40")
     with pytest.raises(StoreFull):
-        store.commit("w", {"k": b"v" * 1_000_000}, seen=[Seen(A, 1)], stream="out", messages=[numbered(1)])
+        store.commit(
+            "w", {"k": b"v" * 1_000_000}, seen=[Seen(A, 1)], stream="out", messages=[numbered(1)]
+        )
     assert store.saved_state("w") == store.seen("w") == {}
     assert store.owners() == []
     assert list(store.read("out")) == []
@@ -128,7 +138,9 @@ def test_a_store_of_the_version_before_is_brought_to_this_one(path: Path) -> Non
     connection = sqlite3.connect(path)
     connection.executescript(VERSION_1)
     connection.close()
-    with pytest.raises(StoreError, match=f"version 1, and this program knows version {VERSION}") as refused:
+    with pytest.raises(
+        StoreError, match=f"version 1, and this program knows version {VERSION}"
+    ) as refused:
         open_store(path, read_only=True)
     assert refused.value.hint == "open it to write once, which brings it to this version"
     with open_store(path) as store:
@@ -161,7 +173,10 @@ def test_state_and_elements_agree_after_a_kill(path: Path) -> None:
     acknowledged = 0
     for lines in (17, 60):
         running = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(path)], stdout=subprocess.PIPE, text=True, env=os.environ
+            [sys.executable, "-c", PROGRAM, str(path)],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ,
         )
         assert running.stdout is not None
         with running.stdout as output:
@@ -172,7 +187,9 @@ def test_state_and_elements_agree_after_a_kill(path: Path) -> None:
             number = int(store.saved_state("w")["number"])
             assert number >= acknowledged
             expected = [f'"{done} {i}"' for done in range(number) for i in range(done % 5)]
-            assert [str(next(iter(element.message)).object) for element in store.read("out")] == expected
+            assert [
+                str(next(iter(element.message)).object) for element in store.read("out")
+            ] == expected
             assert [int.from_bytes(digest, "big") for digest in store.seen("w")] == [
                 seen for seen in range(number - 9, number + 1) if seen > 0
             ]

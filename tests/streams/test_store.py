@@ -12,7 +12,14 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 
 from construct_messages import Message, Quad, Term, iri, literal, read_log
 from construct_messages.errors import (
@@ -78,12 +85,17 @@ def test_elements_are_there_again(path: Path) -> None:
         (lambda store: store.create(".."), UsageError),
         (lambda store: store.create("é"), UsageError),
         (lambda store: store.create("x" * 129), UsageError),
-        (lambda store: store.append("a", Message([Quad(Term("x"), iri("urn:p"), iri("urn:o"))])), TermError),
+        (
+            lambda store: store.append("a", Message([Quad(Term("x"), iri("urn:p"), iri("urn:o"))])),
+            TermError,
+        ),
         (lambda store: store.append_all("a", [numbered(4), "no message"]), UsageError),
         (lambda store: store.sequence_at("a", datetime(2026, 1, 1)), UsageError),
     ],
 )
-def test_refused(store: StreamStore, act: Callable[[StreamStore], object], error: type[ConstructMessagesError]) -> None:
+def test_refused(
+    store: StreamStore, act: Callable[[StreamStore], object], error: type[ConstructMessagesError]
+) -> None:
     store.create("a")
     store.append_all("a", map(numbered, range(1, 4)))
     with pytest.raises(error) as raised:
@@ -98,16 +110,24 @@ def test_a_refused_change_holds_up_no_other(store: StreamStore) -> None:
     store.create("a")
 
     async def all_at_once() -> list[Any]:
-        calls = [store.aappend("a" if number % 3 else "b", numbered(number)) for number in range(300)]
+        calls = [
+            store.aappend("a" if number % 3 else "b", numbered(number)) for number in range(300)
+        ]
         return await asyncio.gather(*calls, return_exceptions=True)
 
     results = asyncio.run(all_at_once())
-    assert all(isinstance(result, int if number % 3 else NotFound) for number, result in enumerate(results))
+    assert all(
+        isinstance(result, int if number % 3 else NotFound) for number, result in enumerate(results)
+    )
     assert sorted(result for result in results if isinstance(result, int)) == list(range(1, 201))
-    assert [element.message for element in store.read("a")] == [numbered(n) for n in range(300) if n % 3]
+    assert [element.message for element in store.read("a")] == [
+        numbered(n) for n in range(300) if n % 3
+    ]
 
 
-def test_one_wake_up_tells_all_that_a_commit_made(store: StreamStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_wake_up_tells_all_that_a_commit_made(
+    store: StreamStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also where some are refused, and one no longer waits."""
     store.create("a")
     writer = store._writer
@@ -130,7 +150,10 @@ def test_one_wake_up_tells_all_that_a_commit_made(store: StreamStore, monkeypatc
         loop = asyncio.get_running_loop()
         blocking = loop.run_in_executor(None, writer.write, Change(holding))
         await loop.run_in_executor(None, begun.wait, SECONDS)
-        appends = [asyncio.ensure_future(store.aappend("b" if n % 10 == 0 else "a", numbered(n))) for n in range(100)]
+        appends = [
+            asyncio.ensure_future(store.aappend("b" if n % 10 == 0 else "a", numbered(n)))
+            for n in range(100)
+        ]
         await asyncio.sleep(0)  # each has handed in its message
         appends[55].cancel()
         wakes: list[Any] = []
@@ -154,7 +177,11 @@ def test_one_wake_up_tells_all_that_a_commit_made(store: StreamStore, monkeypatc
     assert [type(end) for end in ends] == [
         asyncio.CancelledError if n == 55 else NotFound if n % 10 == 0 else int for n in range(100)
     ]
-    assert sequences(list(store.read("a"))) == [end for end in ends if isinstance(end, int)] == [*range(1, 90)]
+    assert (
+        sequences(list(store.read("a")))
+        == [end for end in ends if isinstance(end, int)]
+        == [*range(1, 90)]
+    )
 
 
 def test_a_loop_that_was_closed_holds_up_nobody(store: StreamStore) -> None:
@@ -196,7 +223,9 @@ def test_labels_are_not_compared(store: StreamStore) -> None:
     assert store.append_all("a", read_log(log, "nt"), key="k") == range(1, 3)
     assert store.append_all("a", read_log(log, "nt"), key="k") == range(1, 3)
     with pytest.raises(Conflict):
-        store.append_all("a", read_log(log.replace(b"_:a <urn:p> _:a", b"_:a <urn:p> _:b"), "nt"), key="k")
+        store.append_all(
+            "a", read_log(log.replace(b"_:a <urn:p> _:a", b"_:a <urn:p> _:b"), "nt"), key="k"
+        )
 
 
 GENERATED = iri("http://www.w3.org/ns/prov#generatedAtTime")
@@ -208,12 +237,30 @@ TIME = literal("2016-05-01T11:04:59Z")
     ("quads", "said"),
     [
         (
-            [Quad(iri("urn:g"), GENERATED, TIME), Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"), iri("urn:g"))],
+            [
+                Quad(iri("urn:g"), GENERATED, TIME),
+                Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"), iri("urn:g")),
+            ],
             str(TIME),
         ),
-        ([Quad(iri("urn:g"), GENERATED, literal("2016-05-01T11:04:59.5+02:00", datatype=f"{XSD}dateTime"))], "05-01T"),
+        (
+            [
+                Quad(
+                    iri("urn:g"),
+                    GENERATED,
+                    literal("2016-05-01T11:04:59.5+02:00", datatype=f"{XSD}dateTime"),
+                )
+            ],
+            "05-01T",
+        ),
         ([Quad(iri("urn:g"), GENERATED, TIME), Quad(iri("urn:h"), GENERATED, TIME)], str(TIME)),
-        ([Quad(iri("urn:g"), GENERATED, TIME), Quad(iri("urn:g"), GENERATED, literal("2017-05-01T11:04:59Z"))], None),
+        (
+            [
+                Quad(iri("urn:g"), GENERATED, TIME),
+                Quad(iri("urn:g"), GENERATED, literal("2017-05-01T11:04:59Z")),
+            ],
+            None,
+        ),
         ([Quad(iri("urn:g"), GENERATED, TIME, iri("urn:g"))], None),
         ([Quad(iri("urn:g"), GENERATED, literal("2016-05-01T11:04:59"))], None),
         ([Quad(iri("urn:g"), GENERATED, literal("yesterday"))], None),
@@ -225,7 +272,9 @@ def test_when_a_message_was_made(store: StreamStore, quads: list[Quad], said: st
     store.create("a")
     store.append("a", Message(quads))
     generated = store.get("a", 1).generated
-    assert generated is said is None or (said and generated and (generated in said or said in generated))
+    assert generated is said is None or (
+        said and generated and (generated in said or said in generated)
+    )
 
 
 def test_a_key_is_known_for_a_day(path: Path) -> None:
@@ -252,7 +301,9 @@ RETENTIONS: list[tuple[Retention, list[int]]] = [
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["from the start", "later"])
-@pytest.mark.parametrize(("retention", "kept"), RETENTIONS, ids=[str(retention) for retention, _ in RETENTIONS])
+@pytest.mark.parametrize(
+    ("retention", "kept"), RETENTIONS, ids=[str(retention) for retention, _ in RETENTIONS]
+)
 def test_retention(path: Path, retention: Retention, kept: list[int], late: bool) -> None:
     clock = Clock()
     with StreamStore(path, clock=clock) as store:
@@ -303,7 +354,15 @@ def test_by_time(path: Path) -> None:
             store.append("a", numbered(number))
             clock.microseconds += 1_000_000 if number % 10 == 0 else 0
         epoch = datetime(1970, 1, 1, tzinfo=UTC)
-        for after, sequence in ((-5, 1), (0, 1), (0.5, 11), (1, 11), (9, 91), (9.1, 101), (100, 101)):
+        for after, sequence in (
+            (-5, 1),
+            (0, 1),
+            (0.5, 11),
+            (1, 11),
+            (9, 91),
+            (9.1, 101),
+            (100, 101),
+        ):
             time = epoch + timedelta(microseconds=start) + timedelta(seconds=after)
             assert store.sequence_at("a", time) == sequence
 
@@ -434,7 +493,9 @@ class Model(RuleBasedStateMachine):
             assert [element.message for element in elements] == held[first - 1 :]
             middle = (first + len(held)) // 2
             if middle >= first:
-                assert sequences(list(self.store.read(name, after=middle))) == list(range(middle + 1, len(held) + 1))
+                assert sequences(list(self.store.read(name, after=middle))) == list(
+                    range(middle + 1, len(held) + 1)
+                )
 
 
 def test_like_lists_in_memory() -> None:

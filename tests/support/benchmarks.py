@@ -56,7 +56,9 @@ def many() -> Results:
     """Three sizes, four queries, two ways to get them, and competitors of every kind of outcome."""
     rows = []
     for engine, (number, query), size in product(
-        ("file", "oxigraph"), enumerate(("star", "path", "tree", "capped")), (10_000, 100_000, 1_000_000)
+        ("file", "oxigraph"),
+        enumerate(("star", "path", "tree", "capped")),
+        (10_000, 100_000, 1_000_000),
     ):
         solutions = 100 if query == "capped" else size // (10 * (number + 1))
         cost = size / 100_000 * (number + 1)
@@ -64,18 +66,34 @@ def many() -> Results:
         common["loads"] = engine == "file"
         right = {"groups": groups(solutions)}
         half = groups(
-            solutions, right=solutions // 2, split=solutions // 3, missing=solutions - solutions // 2 - solutions // 3
+            solutions,
+            right=solutions // 2,
+            split=solutions // 3,
+            missing=solutions - solutions // 2 - solutions // 3,
         )
         faulty = {"groups": replace(half, merged=7, wrong=4), "counts_match": False}
         rows += [
             row("ours", 0.3 + cost / 10, **common, **right, runs=(Measured(0.3, 0.1, 0.3, 5),)),
             row("ours-python", 0.35 + cost / 8, title="Ours, `Message` objects", **common, **right),
-            row("cli", 0.05 + cost / (20 if query == "capped" else 5), peak_bytes=2**26 + size * 90, **common, **right),
+            row(
+                "cli",
+                0.05 + cost / (20 if query == "capped" else 5),
+                peak_bytes=2**26 + size * 90,
+                **common,
+                **right,
+            ),
             row("slow", 1 + cost, peak_bytes=size * 3000, **common, **right)
             if size < 1_000_000
             else row("slow", None, **common),
             row("flat", 0.4 + cost / 4, title="Flat <CONSTRUCT> | CBD", **common, **faulty),
-            row("gone", None, title="Gone *tool*", status="absent", reason="npm install gone", **common),
+            row(
+                "gone",
+                None,
+                title="Gone *tool*",
+                status="absent",
+                reason="npm install gone",
+                **common,
+            ),
             row("broken", None, status="failed", reason="exit status 1: <oh no>", **common),
         ]
     return results(*rows)

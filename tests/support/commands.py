@@ -24,7 +24,9 @@ class Done(NamedTuple):
     errors: str
 
 
-def run(*arguments: str, stdin: str | bytes = "", cwd: Path | None = None, **variables: str) -> Done:
+def run(
+    *arguments: str, stdin: str | bytes = "", cwd: Path | None = None, **variables: str
+) -> Done:
     done = subprocess.run(
         [*COMMAND, *arguments],
         input=stdin.encode() if isinstance(stdin, str) else stdin,

@@ -81,7 +81,10 @@ READINGS = {
 REASONS = {
     ("csparql", 3): "an element at the beginning or end of a window is in it, or not, by chance",
     ("csparql", 5): "an element at the beginning or end of a window is in it, or not, by chance",
-    ("sparqlstream", 4): "the average of nothing is null, where SPARQL says 0, and goes on when the stream has ended",
+    (
+        "sparqlstream",
+        4,
+    ): "the average of nothing is null, where SPARQL says 0, and goes on when the stream has ended",
     ("cqels", 3): "each solution is a relation, also where one element gives several",
     ("cqels", 4): "its window is three or four seconds wide, by chance, instead of four",
     ("cqels", 6): "it was asked over 50 seconds, and 13 solutions are missing",
@@ -103,15 +106,22 @@ class Benchmark:
         lines = (line.partition("=") for line in text.splitlines() if not line.startswith("#"))
         self._properties = {name.strip(): value.strip() for name, _, value in lines}
         files = sorted((folder / "data").glob("data_*.ttl"))
-        self.elements = [Element("s", number + 1, number * SECOND, _nquads(path)) for number, path in enumerate(files)]
+        self.elements = [
+            Element("s", number + 1, number * SECOND, _nquads(path))
+            for number, path in enumerate(files)
+        ]
 
     def answer(self, engine: str, query: int) -> list[Relation]:
         """What an engine answered."""
-        recorded = json.loads((self._folder / "answers" / f"{engine}-answer-{query}.json").read_text())
+        recorded = json.loads(
+            (self._folder / "answers" / f"{engine}-answer-{query}.json").read_text()
+        )
         return [
             Relation(
                 relation["timestamp"] / 1000,
-                sorted(_values(solution["binding"]) for solution in relation["results"]["bindings"]),
+                sorted(
+                    _values(solution["binding"]) for solution in relation["results"]["bindings"]
+                ),
             )
             for relation in recorded["relations"]
         ]
@@ -119,7 +129,11 @@ class Benchmark:
     def evaluate(self, query: int, reading: Reading) -> Iterator[Relation]:
         """What this package answers."""
         width = reading.range or int(self._property(query, "window.size")) // 1000
-        step = reading.step if reading.step is not None else int(self._property(query, "window.slide")) // 1000
+        step = (
+            reading.step
+            if reading.step is not None
+            else int(self._property(query, "window.slide")) // 1000
+        )
         text = self._property(query, "booleanquery")
         prologue = text[: text.index("SELECT")]
         found = _QUERY.search(text)
@@ -130,13 +144,18 @@ class Benchmark:
             f" FROM NAMED WINDOW <urn:w> ON <urn:s> {window} WHERE {{ WINDOW <urn:w> {found[2]} }}"
         )
         options = WindowOptions(
-            bounds=reading.bounds, origin=reading.origin * SECOND, report=reading.report, empty=reading.empty
+            bounds=reading.bounds,
+            origin=reading.origin * SECOND,
+            report=reading.report,
+            empty=reading.empty,
         )
         engine = WindowedQuery(parsed, options)
         firings = [firing for element in self.elements for firing in engine.take("urn:s", element)]
         for firing in (*firings, *engine.end("urn:s")):
             names = sorted(range(len(firing.variables)), key=firing.variables.__getitem__)
-            solutions = sorted(tuple(_value(solution[index]) for index in names) for solution in firing.solutions)
+            solutions = sorted(
+                tuple(_value(solution[index]) for index in names) for solution in firing.solutions
+            )
             yield Relation(firing.time / SECOND, solutions)
 
     def _property(self, query: int, name: str) -> str:

@@ -11,7 +11,8 @@ from tests.support.places import ROOT
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 _FENCE = re.compile(
-    r"""^```(?P<language>\S*)(?: title="(?P<title>[^"\n]*)")?[^\n]*\n(?P<text>(?s:.*?))^```$""", re.MULTILINE
+    r"""^```(?P<language>\S*)(?: title="(?P<title>[^"\n]*)")?[^\n]*\n(?P<text>(?s:.*?))^```$""",
+    re.MULTILINE,
 )
 
 

@@ -55,7 +55,12 @@ def number(a: int, b: int) -> int:
 
 
 # Two graphs of 16 nodes with six neighbours each that only trying tells apart
-ROOK = [(number(a, b), number(c, d)) for a, b in SQUARE for c, d in SQUARE if (a, b) != (c, d) and (a == c or b == d)]
+ROOK = [
+    (number(a, b), number(c, d))
+    for a, b in SQUARE
+    for c, d in SQUARE
+    if (a, b) != (c, d) and (a == c or b == d)
+]
 STEPS = [(0, 1), (0, 3), (1, 0), (3, 0), (1, 1), (3, 3)]
 SHRIKHANDE = [(number(a, b), number(a + x, b + y)) for a, b in SQUARE for x, y in STEPS]
 HYPERCUBE = [(node, node ^ (1 << bit)) for node in range(64) for bit in range(6)]

@@ -37,4 +37,6 @@ def assert_linear(seconds: Callable[[int], float], size: int, times: int) -> Non
 
     The best of some rounds counts: other work takes the caches, and cores of a virtual machine.
     """
-    assert any(seconds(times * size) < 4 * times * max(seconds(size), _LEAST) for _ in range(_ROUNDS))
+    assert any(
+        seconds(times * size) < 4 * times * max(seconds(size), _LEAST) for _ in range(_ROUNDS)
+    )

@@ -37,7 +37,9 @@ def drawn(floors: Mapping[str, int]) -> str:
     Args:
         floors: the floor of each room, from 0.
     """
-    named = sorted((item for item in floors.items() if item[0] != "__main__"), key=lambda item: -item[1])
+    named = sorted(
+        (item for item in floors.items() if item[0] != "__main__"), key=lambda item: -item[1]
+    )
     rows = [[room for room, _ in rooms] for _, rooms in groupby(named, key=lambda item: item[1])]
     height = len(rows) * (_HEIGHT + _GAP) + 60
     lines = [

@@ -12,7 +12,9 @@ import psutil
 from tests.support.places import ROOT
 
 
-async def start(*arguments: str, standard_input: int | None = None, **variables: str) -> asyncio.subprocess.Process:
+async def start(
+    *arguments: str, standard_input: int | None = None, **variables: str
+) -> asyncio.subprocess.Process:
     """A command that runs."""
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "construct_messages", *arguments),

@@ -21,7 +21,12 @@ async def described(served: StreamsServer, location: str) -> Any:
 
 async def until(served: StreamsServer, location: str, count: int) -> list[str]:
     """The first elements of a stream, as they are pushed."""
-    return [event.data for event in await take(served, f"{location.removeprefix(served.url)}/events?after=0", count)]
+    return [
+        event.data
+        for event in await take(
+            served, f"{location.removeprefix(served.url)}/events?after=0", count
+        )
+    ]
 
 
 def location_of(answer: Answer) -> str:

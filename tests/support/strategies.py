@@ -14,7 +14,9 @@ from construct_messages.terms import Term
 
 TEXT = st.text(
     st.one_of(
-        st.sampled_from("\"'\\\n\r\t\b\f<>(){}@^_:#%.,;- \x00\x01\x7f\u0085\u2028\u00e9\u4e2d\U0001f600aN1"),
+        st.sampled_from(
+            "\"'\\\n\r\t\b\f<>(){}@^_:#%.,;- \x00\x01\x7f\u0085\u2028\u00e9\u4e2d\U0001f600aN1"
+        ),
         st.characters(exclude_categories=["Cs"]),
     ),
     max_size=8,
@@ -46,25 +48,48 @@ _CHARACTERS = (
 HOSTILE_IRIS = st.one_of(
     st.builds(
         lambda scheme, host, rest: f"{scheme}{host}{''.join(rest)}",
-        st.sampled_from(["http://", "https://", "urn:", "a:", "", "//", "1:", "é:", "http:", "mailto:"]),
-        st.sampled_from(["e", "e:80", "e:80x", "u@e", "u@v@e", "[::1]", "[::1", "[g]", "é.e", "", "e%zz", "e%20"]),
+        st.sampled_from(
+            ["http://", "https://", "urn:", "a:", "", "//", "1:", "é:", "http:", "mailto:"]
+        ),
+        st.sampled_from(
+            [
+                "e",
+                "e:80",
+                "e:80x",
+                "u@e",
+                "u@v@e",
+                "[::1]",
+                "[::1",
+                "[g]",
+                "é.e",
+                "",
+                "e%zz",
+                "e%20",
+            ]
+        ),
         st.lists(st.sampled_from(_CHARACTERS) | st.characters(), max_size=5),
     ),
     st.text(max_size=12),
 )
 """Texts, some of which are absolute IRIs."""
 HOSTILE_LANGUAGES = st.one_of(
-    st.sampled_from(["a", "abcdefghijk", "zh-classical", "en", "EN-us", "x-a", "i-klingon", "en-", "en_US", "é"]),
+    st.sampled_from(
+        ["a", "abcdefghijk", "zh-classical", "en", "EN-us", "x-a", "i-klingon", "en-", "en_US", "é"]
+    ),
     st.from_regex(r"[A-Za-z]{1,9}(-[A-Za-z0-9]{1,9}){0,4}", fullmatch=True),
     st.text(max_size=6),
 )
 """Texts, some of which are language tags."""
 FEW_IRIS = st.sampled_from([terms.iri(f"http://example.org/{name}") for name in "ab"])
-DATATYPES = st.sampled_from([terms.XSD + "integer", terms.XSD + "decimal", terms.XSD + "date", "http://example.org/dt"])
+DATATYPES = st.sampled_from(
+    [terms.XSD + "integer", terms.XSD + "decimal", terms.XSD + "date", "http://example.org/dt"]
+)
 LITERALS = st.one_of(
     st.builds(terms.literal, TEXT | HOSTILE),
     st.builds(
-        lambda value, language, direction: terms.literal(value, language=language, direction=direction),
+        lambda value, language, direction: terms.literal(
+            value, language=language, direction=direction
+        ),
         TEXT,
         st.sampled_from(["en", "de-AT", "zh-hant"]),
         st.sampled_from([None, None, "ltr", "rtl"]),
@@ -102,7 +127,9 @@ def _nested(inner: st.SearchStrategy[Slot]) -> st.SearchStrategy[Slot]:
 
 
 GROUND = st.one_of(IRIS, LITERALS)
-SLOTS = st.one_of(_slots(GROUND), _slots(GROUND), st.recursive(_slots(GROUND), _nested, max_leaves=2))
+SLOTS = st.one_of(
+    _slots(GROUND), _slots(GROUND), st.recursive(_slots(GROUND), _nested, max_leaves=2)
+)
 
 
 # Made once: what is made while an example is drawn may or may not be the same object, as Hypothesis' cache has it, and
@@ -110,7 +137,8 @@ SLOTS = st.one_of(_slots(GROUND), _slots(GROUND), st.recursive(_slots(GROUND), _
 _PREDICATES = st.builds(Constant, FEW_IRIS) | _slots(IRIS)
 _GRAPHS = {True: st.none() | SLOTS, False: st.none()}
 _PATTERNS = {
-    graphs: st.lists(st.builds(Pattern, SLOTS, _PREDICATES, SLOTS, _GRAPHS[graphs]), max_size=4) for graphs in _GRAPHS
+    graphs: st.lists(st.builds(Pattern, SLOTS, _PREDICATES, SLOTS, _GRAPHS[graphs]), max_size=4)
+    for graphs in _GRAPHS
 }
 _FEW_SLOTS = _slots(FEW_IRIS)
 _FEW_CONSTANTS = st.builds(Constant, FEW_IRIS)
@@ -132,9 +160,20 @@ def templates(draw: st.DrawFn, graphs: bool = True) -> Template:
 def _solutions(draw: st.DrawFn) -> list[tuple[Term, ...]]:
     # few different values in one example, so that triples coincide; the empty string is unbound
     few = draw(st.lists(st.one_of(IRIS, TERMS), min_size=1, max_size=2))
-    kinds = [FEW_IRIS, st.sampled_from(few), st.sampled_from(few), TERMS, LITERALS, st.just(terms.UNBOUND)]
-    value = st.sampled_from(kinds).flatmap(lambda kind: kind)  # one_of would flatten TERMS, and so favour it
-    solution = st.one_of(st.tuples(*(value for _ in VARIABLES)), FEW_IRIS.map(lambda term: (term,) * len(VARIABLES)))
+    kinds = [
+        FEW_IRIS,
+        st.sampled_from(few),
+        st.sampled_from(few),
+        TERMS,
+        LITERALS,
+        st.just(terms.UNBOUND),
+    ]
+    value = st.sampled_from(kinds).flatmap(
+        lambda kind: kind
+    )  # one_of would flatten TERMS, and so favour it
+    solution = st.one_of(
+        st.tuples(*(value for _ in VARIABLES)), FEW_IRIS.map(lambda term: (term,) * len(VARIABLES))
+    )
     return draw(st.lists(solution, min_size=1, max_size=6))
 
 
@@ -192,7 +231,19 @@ PRINTABLE = st.one_of(
     HOSTILE,
     st.sampled_from(
         [
-            *("]]>", "&lt;", "<!--", "---\n...", "--- a", "%YAML 1.2", '{"@id": 1}', "'''\n\"\"\"", "no", "~", "1_0"),
+            *(
+                "]]>",
+                "&lt;",
+                "<!--",
+                "---\n...",
+                "--- a",
+                "%YAML 1.2",
+                '{"@id": 1}',
+                "'''\n\"\"\"",
+                "no",
+                "~",
+                "1_0",
+            ),
             *(" a ", r"\u0041", "a: b", "- a", "@id", "\n\n \n", "\r\n", "# a", "|\n a", "<?xml?>"),
         ]
     ),
@@ -218,9 +269,16 @@ def _objects(
 ) -> st.SearchStrategy[Term]:
     nodes = NODES if dot_segments else RESOLVED_NODES
     texts = PRINTABLE | TEXT if any_text else PRINTABLE
-    languages, ways = st.sampled_from(["en", "de-at", "zh-hant", "x-a-1"]), st.sampled_from(["ltr", "rtl"])
-    lexical = st.sampled_from(["1", "01", "1.0", "1e0", "true", "INF", "null", '{"a": [1]}', "<a>&amp;</a>"])
-    datatypes = [f"{terms.XSD}{name}" for name in ("integer", "double", "boolean", "dateTime", "anyURI")]
+    languages, ways = (
+        st.sampled_from(["en", "de-at", "zh-hant", "x-a-1"]),
+        st.sampled_from(["ltr", "rtl"]),
+    )
+    lexical = st.sampled_from(
+        ["1", "01", "1.0", "1e0", "true", "INF", "null", '{"a": [1]}', "<a>&amp;</a>"]
+    )
+    datatypes = [
+        f"{terms.XSD}{name}" for name in ("integer", "double", "boolean", "dateTime", "anyURI")
+    ]
     datatypes += [f"{terms.RDF}{name}" for name in ("JSON", "HTML", "XMLLiteral", "PlainLiteral")]
     kinds = [
         nodes,
@@ -234,7 +292,12 @@ def _objects(
     ]
     if directions:
         kinds.append(
-            st.builds(lambda text, tag, way: terms.literal(text, language=tag, direction=way), texts, languages, ways)
+            st.builds(
+                lambda text, tag, way: terms.literal(text, language=tag, direction=way),
+                texts,
+                languages,
+                ways,
+            )
         )
     objects = st.sampled_from(kinds).flatmap(lambda kind: kind)
     if triple_terms:
@@ -288,6 +351,8 @@ def messages(
         quads = []
         for _ in range(draw(_UP_TO[4])):
             pair = draw(st.sampled_from(few)) if draw(often) else (draw(nodes), draw(predicates))
-            quads.append(Quad(*pair, draw(objects), draw(nodes) if graphs and draw(often) else None))
+            quads.append(
+                Quad(*pair, draw(objects), draw(nodes) if graphs and draw(often) else None)
+            )
         drawn.append(Message(quads))
     return drawn + draw(st.sampled_from([[], [], drawn[:1], [Message()]]))

@@ -27,7 +27,15 @@ def answer(*names: str, **options: Any) -> bytes:
 
 
 def watching(store: StreamStore, source: Any, operator: str = "ISTREAM", **options: Any) -> Watch:
-    return Watch(QUERY, source, store=store, stream="out", owner="watch", operator=Operator(operator), **options)
+    return Watch(
+        QUERY,
+        source,
+        store=store,
+        stream="out",
+        owner="watch",
+        operator=Operator(operator),
+        **options,
+    )
 
 
 class Given:
@@ -39,4 +47,6 @@ class Given:
     def __call__(self) -> list[str]:
         elements = list(self._store.read("out", self._position))
         self._position += len(elements)
-        return sorted(str(quad.object).strip('"') for element in elements for quad in element.message)
+        return sorted(
+            str(quad.object).strip('"') for element in elements for quad in element.message
+        )

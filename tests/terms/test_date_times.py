@@ -60,7 +60,9 @@ def test_what_is_no_date_time(text: str) -> None:
     assert _of_oxigraph(literal) is None
 
 
-@pytest.mark.parametrize("text", ["2026-01-01T00:00:00", f"{'9' * 5000}-01-01T00:00:00Z"], ids=["no zone", "far"])
+@pytest.mark.parametrize(
+    "text", ["2026-01-01T00:00:00", f"{'9' * 5000}-01-01T00:00:00Z"], ids=["no zone", "far"]
+)
 def test_what_is_not_on_the_time_line(text: str) -> None:
     assert microseconds_of_date_time(text) is None
 
@@ -86,7 +88,10 @@ def test_the_same_instant(text: str, same: str) -> None:
 
 
 def test_digits_behind_microseconds_are_cut() -> None:
-    for text, expected in (("1970-01-01T00:00:00.0000019Z", 1), ("1969-12-31T23:59:59.99999999Z", -1)):
+    for text, expected in (
+        ("1970-01-01T00:00:00.0000019Z", 1),
+        ("1969-12-31T23:59:59.99999999Z", -1),
+    ):
         assert microseconds_of_date_time(text) == expected
 
 

@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 from construct_messages.query import tokens
 from construct_messages.terms import canonical, grammar
 
-FRAGMENTS = [*map(chr, range(0x80)), "_:b", "e:x.y", "<urn:a>", '"""', "\\u00e9", "@en--ltr", "<<(", "true", "1.5e0"]
+FRAGMENTS = [
+    *map(chr, range(0x80)),
+    "_:b",
+    "e:x.y",
+    "<urn:a>",
+    '"""',
+    "\\u00e9",
+    "@en--ltr",
+    "<<(",
+    "true",
+    "1.5e0",
+]
 TEXTS = st.lists(st.sampled_from(FRAGMENTS)).map("".join)
 
 
@@ -21,7 +32,10 @@ TEXTS = st.lists(st.sampled_from(FRAGMENTS)).map("".join)
 @given(text=TEXTS)
 def test_texts_of_ascii_match_alike(pattern: str, text: str) -> None:
     found, expected = (
-        [(match.lastgroup, match.span()) for match in grammar.compiled(pattern, is_ascii).finditer(text)]
+        [
+            (match.lastgroup, match.span())
+            for match in grammar.compiled(pattern, is_ascii).finditer(text)
+        ]
         for is_ascii in (True, False)
     )
     assert found == expected

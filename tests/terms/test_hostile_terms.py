@@ -16,9 +16,25 @@ import rdflib
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from construct_messages import ConstructMessagesError, Message, Quad, construct_messages, read_log, write_log
+from construct_messages import (
+    ConstructMessagesError,
+    Message,
+    Quad,
+    construct_messages,
+    read_log,
+    write_log,
+)
 from construct_messages.errors import UnsupportedByFormat
-from construct_messages.formats import FORMATS, JELLY, N_QUADS, NDJSON_LD, RDF_XML, SYNTAXES, YAML_LD, Format
+from construct_messages.formats import (
+    FORMATS,
+    JELLY,
+    N_QUADS,
+    NDJSON_LD,
+    RDF_XML,
+    SYNTAXES,
+    YAML_LD,
+    Format,
+)
 from construct_messages.results.json import JsonDecoder
 from construct_messages.results.tsv import TsvDecoder
 from construct_messages.results.xml import XmlDecoder
@@ -47,8 +63,19 @@ class Raw(NamedTuple):
             return f"<{self.value}>"
         if self.kind == "bnode":
             return f"_:{self.value}"
-        text = self.value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
-        suffix = f"@{self.language}" if self.language else f"^^<{self.datatype}>" if self.datatype is not None else ""
+        text = (
+            self.value.replace("\\", "\\\\")
+            .replace('"', '\\"')
+            .replace("\n", "\\n")
+            .replace("\r", "\\r")
+        )
+        suffix = (
+            f"@{self.language}"
+            if self.language
+            else f"^^<{self.datatype}>"
+            if self.datatype is not None
+            else ""
+        )
         return f'"{text}"{suffix}'
 
     @property
@@ -85,7 +112,9 @@ def _escaped(text: str) -> str:
 
 
 IRIS = st.builds(Raw, st.just("uri"), HOSTILE_IRIS)
-NODES = IRIS | st.builds(Raw, st.just("bnode"), st.sampled_from(["b", "a.", "a b", "", "é", "0.1", "-", "nodeID://1"]))
+NODES = IRIS | st.builds(
+    Raw, st.just("bnode"), st.sampled_from(["b", "a.", "a b", "", "é", "0.1", "-", "nodeID://1"])
+)
 TERMS = (
     NODES
     | st.builds(Raw, st.just("literal"), TEXT | st.text(max_size=5))
@@ -93,7 +122,9 @@ TERMS = (
     | st.builds(Raw, st.just("literal"), TEXT, st.none(), HOSTILE_IRIS)
 )
 FINE = Raw("uri", "http://e/fine")
-SOLUTIONS = st.lists(st.tuples(st.just(FINE) | st.just(FINE) | NODES, TERMS), min_size=1, max_size=2)
+SOLUTIONS = st.lists(
+    st.tuples(st.just(FINE) | st.just(FINE) | NODES, TERMS), min_size=1, max_size=2
+)
 
 Table = list[tuple[Raw, Raw]]
 Door = Callable[[Table, str, str | None], bytes]
@@ -127,7 +158,9 @@ def from_source(source: Any, format: str, label: str | None) -> bytes:
 def json_results(table: Table, format: str, label: str | None) -> bytes:
     bindings = [{"s": subject.json, "o": object.json} for subject, object in table]
     try:
-        document = msgspec.json.encode({"head": {"vars": ["s", "o"]}, "results": {"bindings": bindings}})
+        document = msgspec.json.encode(
+            {"head": {"vars": ["s", "o"]}, "results": {"bindings": bindings}}
+        )
     except UnicodeEncodeError:
         return b""  # there are no such bytes
     return from_source(Results(JsonDecoder, document), format, label)
@@ -139,7 +172,8 @@ def xml_results(table: Table, format: str, label: str | None) -> bytes:
         for subject, object in table
     )
     head = (
-        '<sparql xmlns="http://www.w3.org/2005/sparql-results#"><head><variable name="s"/><variable name="o"/></head>'
+        "<sparql "
+        'xmlns="http://www.w3.org/2005/sparql-results#"><head><variable name="s"/><variable name="o"/></head>'
     )
     document = f"{head}<results>{results}</results></sparql>".encode(errors="replace")
     return from_source(Results(XmlDecoder, document), format, label)
@@ -147,7 +181,9 @@ def xml_results(table: Table, format: str, label: str | None) -> bytes:
 
 def tsv_results(table: Table, format: str, label: str | None) -> bytes:
     lines = "".join(f"{subject.line}\t{object.line}\n" for subject, object in table)
-    return from_source(Results(TsvDecoder, f"?s\t?o\n{lines}".encode(errors="replace")), format, label)
+    return from_source(
+        Results(TsvDecoder, f"?s\t?o\n{lines}".encode(errors="replace")), format, label
+    )
 
 
 def rdflib_graph(table: Table, format: str, label: str | None) -> bytes:
@@ -163,7 +199,8 @@ def rdflib_graph(table: Table, format: str, label: str | None) -> bytes:
 def handed_over(table: Table, format: str, label: str | None) -> bytes:
     log = io.BytesIO()
     messages = [
-        Message([Quad(Term(subject.line), Term("<http://e/p>"), Term(object.line))]) for subject, object in table
+        Message([Quad(Term(subject.line), Term("<http://e/p>"), Term(object.line))])
+        for subject, object in table
     ]
     try:
         write_log(messages, log, format, messages=label)
@@ -175,7 +212,9 @@ def handed_over(table: Table, format: str, label: str | None) -> bytes:
 
 
 def converted(table: Table, format: str, label: str | None) -> bytes:
-    lines = "".join(f"# @message\n{subject.line} <http://e/p> {object.line} .\n" for subject, object in table)
+    lines = "".join(
+        f"# @message\n{subject.line} <http://e/p> {object.line} .\n" for subject, object in table
+    )
     log = io.BytesIO()
     write_log(read_log(lines.encode(errors="replace"), "nt"), log, format, messages=label)
     return log.getvalue()
@@ -187,7 +226,9 @@ def constants(table: Table, format: str, label: str | None) -> bytes:
     query = f"CONSTRUCT {{ {subject.line} <http://e/q> {object.line} , ?x , ?y }} WHERE {{ BIND(IRI(?t) AS ?x) }}"
     text = Raw("literal", subject.value).line
     try:
-        stream = construct_messages(query, ox.Store(), bindings={"t": text, "y": object.line}, base="http://e/")
+        stream = construct_messages(
+            query, ox.Store(), bindings={"t": text, "y": object.line}, base="http://e/"
+        )
         return b"".join(stream.serialize(format, label))
     except UnicodeEncodeError:
         return b""  # there is no such text
@@ -215,7 +256,11 @@ def assert_readable(log: bytes, format: Format, label: str | None) -> list[Messa
     if format not in (JELLY, YAML_LD) and label in (None, "rdfm"):
         name = {NDJSON_LD: "jsonld", RDF_XML: "rdf"}.get(format, format.extension)
         parser = ox.RdfFormat.from_extension(name)
-        by_pyoxigraph = [quad for document in documents_of(log, format) for quad in ox.parse(document, format=parser)]
+        by_pyoxigraph = [
+            quad
+            for document in documents_of(log, format)
+            for quad in ox.parse(document, format=parser)
+        ]
         ours = Message(quad for message in messages for quad in message).to_pyoxigraph()
         if label == "rdfm":
             assert set(by_pyoxigraph) == set(ours)
@@ -226,7 +271,11 @@ def assert_readable(log: bytes, format: Format, label: str | None) -> list[Messa
 
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
-@given(table=SOLUTIONS, format=st.sampled_from(FORMATS), label=st.sampled_from([syntax.label for syntax in SYNTAXES]))
+@given(
+    table=SOLUTIONS,
+    format=st.sampled_from(FORMATS),
+    label=st.sampled_from([syntax.label for syntax in SYNTAXES]),
+)
 def test_what_is_written_is_read(door: Door, table: Table, format: Format, label: str) -> None:
     """Issue 13, 9: whatever the source, what would not be read back is refused by name."""
     own = label if format.own is None else None

@@ -40,7 +40,10 @@ CASES = [
     ("_:0.a", "_:0.a"),
     ('<<( <urn:s> <urn:p> "a )>> b" )>>', '<<( <urn:s> <urn:p> "a )>> b" )>>'),
     ("<<(<urn:s> <urn:p> 1)>>", f'<<( <urn:s> <urn:p> "1"^^<{XSD}integer> )>>'),
-    ("<<( _:s <urn:p> <<( <urn:s> <urn:p> _:o )>> )>>", "<<( _:s <urn:p> <<( <urn:s> <urn:p> _:o )>> )>>"),
+    (
+        "<<( _:s <urn:p> <<( <urn:s> <urn:p> _:o )>> )>>",
+        "<<( _:s <urn:p> <<( <urn:s> <urn:p> _:o )>> )>>",
+    ),
 ]
 
 
@@ -87,7 +90,10 @@ def test_canonical_terms_are_read_as_they_are(term: Term) -> None:
 def test_canonical_is_what_pyoxigraph_writes(term: Term) -> None:
     assert terms.from_pyoxigraph(terms.to_pyoxigraph(term)) == term
     quad = ox.Quad(ox.NamedNode("urn:s"), ox.NamedNode("urn:p"), terms.to_pyoxigraph(term))
-    assert ox.serialize([quad], format=ox.RdfFormat.N_TRIPLES) == f"<urn:s> <urn:p> {term} .\n".encode()
+    assert (
+        ox.serialize([quad], format=ox.RdfFormat.N_TRIPLES)
+        == f"<urn:s> <urn:p> {term} .\n".encode()
+    )
 
 
 @given(st.one_of(IRIS, LITERALS))

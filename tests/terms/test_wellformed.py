@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from construct_messages import terms
 from construct_messages.errors import TermError
-from construct_messages.terms import RDF, USUAL_ASCII_IRI, USUAL_IRI, USUAL_LANGUAGE, Lenience, parse_term
+from construct_messages.terms import (
+    RDF,
+    USUAL_ASCII_IRI,
+    USUAL_IRI,
+    USUAL_LANGUAGE,
+    Lenience,
+    parse_term,
+)
 from construct_messages.terms.wellformed import percent_encoded
 from tests.support.strategies import HOSTILE_IRIS, HOSTILE_LANGUAGES
 
@@ -53,7 +60,11 @@ def test_malformed_iris_are_refused_or_passed_and_counted(value: str) -> None:
     with pytest.raises(TermError, match="is no IRI"):
         terms.literal("x", datatype=value)
     lenience = Lenience()
-    assert terms.iri(value, lenience=lenience) == parse_term(f"<{value}>", lenience=lenience) == f"<{value}>"
+    assert (
+        terms.iri(value, lenience=lenience)
+        == parse_term(f"<{value}>", lenience=lenience)
+        == f"<{value}>"
+    )
     assert terms.literal("x", datatype=value, lenience=lenience) == f'"x"^^<{value}>'
     assert (lenience.iris, lenience.languages, lenience.first) == (3, 0, f"<{value}>")
 
@@ -90,7 +101,11 @@ def test_datatypes_that_need_a_language(name: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ['<<( "x" <urn:p> <urn:o> )>>', "<<( <<( <urn:s> <urn:p> <urn:o> )>> <urn:p> 1 )>>", "<<( <urn:s> _:p <urn:o> )>>"],
+    [
+        '<<( "x" <urn:p> <urn:o> )>>',
+        "<<( <<( <urn:s> <urn:p> <urn:o> )>> <urn:p> 1 )>>",
+        "<<( <urn:s> _:p <urn:o> )>>",
+    ],
 )
 def test_terms_out_of_place_make_no_triple_term(text: str) -> None:
     with pytest.raises(TermError, match=r"cannot be the (subject|predicate) of a triple term"):

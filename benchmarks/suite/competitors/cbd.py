@@ -27,7 +27,9 @@ def main() -> None:
     print_groups(describe(find_roots(query, triples), triples, symmetric="--symmetric" in options))
 
 
-def find_roots(query: Mapping[str, list[tuple[str, str, str]]], triples: Sequence[tuple[str, str, str]]) -> list[str]:
+def find_roots(
+    query: Mapping[str, list[tuple[str, str, str]]], triples: Sequence[tuple[str, str, str]]
+) -> list[str]:
     """The subjects that have what the template says of its root."""
     needed = query["root_patterns"]
     root = needed[0][0]

@@ -55,9 +55,13 @@ def handwritten(text: str) -> dict[str, Any]:
     """
     query = prepareQuery(text)
     assert query.algebra.name == "ConstructQuery", "not a CONSTRUCT query"
-    triples = query.algebra.template or [triple for part in _parts(query.algebra.p, "BGP") for triple in part.triples]
+    triples = query.algebra.template or [
+        triple for part in _parts(query.algebra.p, "BGP") for triple in part.triples
+    ]
     template = [(_term(s), _term(p), _term(o)) for s, p, o in triples]
-    variables = list(dict.fromkeys(term for triple in template for term in triple if term.startswith("?")))
+    variables = list(
+        dict.fromkeys(term for triple in template for term in triple if term.startswith("?"))
+    )
     select, where = _select(text, variables)
     certain = {f"?{variable}" for variable in _certain(query.algebra.p)} & set(variables)
     root = _root(template)
@@ -100,7 +104,13 @@ def _term(term: Node) -> str:
             return f"<{term}>"
         case Literal():
             text = str(term).translate({92: "\\\\", 34: '\\"', 10: "\\n", 13: "\\r"})
-            suffix = f"@{term.language}" if term.language else f"^^<{term.datatype}>" if term.datatype else ""
+            suffix = (
+                f"@{term.language}"
+                if term.language
+                else f"^^<{term.datatype}>"
+                if term.datatype
+                else ""
+            )
             return f'"{text}"{suffix}'
     raise ValueError(f"a template holds a {type(term).__name__}: {term}")
 
@@ -121,7 +131,9 @@ def _certain(part: CompValue) -> set[Variable]:
     """The variables that every solution of an algebra tree binds."""
     match part.name:
         case "BGP":
-            return {term for triple in part.triples for term in triple if isinstance(term, Variable)}
+            return {
+                term for triple in part.triples for term in triple if isinstance(term, Variable)
+            }
         case "Join":
             return _certain(part.p1) | _certain(part.p2)
         case "LeftJoin" | "Minus":
@@ -174,7 +186,9 @@ def _select(text: str, variables: Sequence[str]) -> tuple[str, int]:
     head = f"SELECT {' '.join(variables)} "
     if tokens[construct + 1][0] != "{":  # CONSTRUCT WHERE { … }
         where = next(token for token in tokens[construct:] if token[0] == "{")
-        return text[: tokens[construct].start()] + head + text[tokens[construct].end() :], where.end()
+        return text[: tokens[construct].start()] + head + text[
+            tokens[construct].end() :
+        ], where.end()
     close = _closing(tokens, construct + 1)
     where = next(token for token in tokens[close:] if token[0] == "{")
     return text[: tokens[construct].start()] + head + text[tokens[close].end() :], where.end()
@@ -187,9 +201,13 @@ def _entity(text: str, where: int) -> str:
     close = tokens[_closing(tokens, opening)].end()
     rest = re.sub(r"(?is)\b(ORDER\s+BY|LIMIT|OFFSET)\b.*", "", text[close:])
     head = text[:where]
-    if re.search(r"(?i)\bCONSTRUCT\s+WHERE\b", head):  # VALUES is not for the short form: the template is written out
+    if re.search(
+        r"(?i)\bCONSTRUCT\s+WHERE\b", head
+    ):  # VALUES is not for the short form: the template is written out
         group = text[where : close - 1]
-        head = re.sub(r"(?i)\bCONSTRUCT\s+WHERE\s*\{$", lambda _: f"CONSTRUCT {{{group}}} WHERE {{", head)
+        head = re.sub(
+            r"(?i)\bCONSTRUCT\s+WHERE\s*\{$", lambda _: f"CONSTRUCT {{{group}}} WHERE {{", head
+        )
     return f"{head} {SLOT} {text[where:close]}{rest}"
 
 
@@ -202,7 +220,9 @@ def _subjects(part: CompValue) -> set[str]:
     return {_term(triple[0]) for bgp in _parts(part, "BGP") for triple in bgp.triples}
 
 
-def _rematch(text: str, template: Sequence[tuple[str, ...]], certain: set[str], subjects: set[str]) -> str:
+def _rematch(
+    text: str, template: Sequence[tuple[str, ...]], certain: set[str], subjects: set[str]
+) -> str:
     """A SELECT that finds each instance of the template in a flat result, with the filters of the original query.
 
     Triples with variables that may be unbound are in an OPTIONAL, one for those that share such a variable, and so is
@@ -211,7 +231,9 @@ def _rematch(text: str, template: Sequence[tuple[str, ...]], certain: set[str], 
     sure: list[tuple[str, ...]] = []
     groups: list[tuple[set[str], list[tuple[str, ...]]]] = []
     for triple in template:
-        open_ = {term for term in triple if term.startswith("?") and not term.startswith("?blank_")} - certain
+        open_ = {
+            term for term in triple if term.startswith("?") and not term.startswith("?blank_")
+        } - certain
         if not open_:
             if triple[0] in certain - subjects:
                 groups.append((set(), [triple]))
@@ -224,7 +246,9 @@ def _rematch(text: str, template: Sequence[tuple[str, ...]], certain: set[str], 
         groups.append((together, [*(each for group in joined for each in group[1]), triple]))
     at_top = {term for triple in sure for term in triple if term.startswith("?")}
     filters = _filters(text)
-    lines = [f"  {s} {p} {o} ." for s, p, o in sure] + [f"  {text}" for used, text in filters if used <= at_top]
+    lines = [f"  {s} {p} {o} ." for s, p, o in sure] + [
+        f"  {text}" for used, text in filters if used <= at_top
+    ]
     for open_, triples in groups:
         own = {term for triple in triples for term in triple if term.startswith("?")} | at_top
         inner = [f"{s} {p} {o} ." for s, p, o in triples]
@@ -251,7 +275,11 @@ def _filters(text: str) -> list[tuple[set[str], str]]:
                 words = {each[0].upper() for each in tokens[index:opening]}
                 if "EXISTS" not in words:
                     close = _closing(tokens, opening)
-                    used = {f"?{each[0][1:]}" for each in tokens[opening:close] if each.lastgroup == "variable"}
+                    used = {
+                        f"?{each[0][1:]}"
+                        for each in tokens[opening:close]
+                        if each.lastgroup == "variable"
+                    }
                     found.append((used, text[token.start() : tokens[close].end()]))
     return found
 
@@ -279,12 +307,26 @@ def _shape(template: Sequence[Pattern], root: str) -> str:
     return "\n".join(["@prefix sh: <http://www.w3.org/ns/shacl#> .", *shapes]) + "\n"
 
 
-def _ldkit(text: str, algebra: CompValue, template: Sequence[Pattern], root: str, certain: set[str]) -> dict[str, Any]:
+def _ldkit(
+    text: str, algebra: CompValue, template: Sequence[Pattern], root: str, certain: set[str]
+) -> dict[str, Any]:
     """`ldkit`, the LDkit schema that asks for the same, and `ldkit_where`, its search; or `ldkit_reason`: why not."""
-    others = ["Extend", "Union", "Slice", "OrderBy", "Distinct", "Group", "Minus", "Graph", "values"]
+    others = [
+        "Extend",
+        "Union",
+        "Slice",
+        "OrderBy",
+        "Distinct",
+        "Group",
+        "Minus",
+        "Graph",
+        "values",
+    ]
     others += ["Builtin_NOTEXISTS", "Builtin_EXISTS"]
     if names := [name for name in others if next(_parts(algebra.p, name), None)]:
-        return _no(f"a schema of LDkit has no place for {', '.join(name.removeprefix('Builtin_') for name in names)}")
+        return _no(
+            f"a schema of LDkit has no place for {', '.join(name.removeprefix('Builtin_') for name in names)}"
+        )
     triples = [triple for part in _parts(algebra.p, "BGP") for triple in part.triples]
     if any(not isinstance(term, Node) for triple in triples for term in triple):
         return _no("a schema of LDkit has no property paths")
@@ -321,14 +363,22 @@ def _ldkit(text: str, algebra: CompValue, template: Sequence[Pattern], root: str
         return made
 
     made = schema(root, [])
-    if len(used) != len(pattern) or root in places or len(places) != sum(o.startswith("?") for _, _, o in used):
+    if (
+        len(used) != len(pattern)
+        or root in places
+        or len(places) != sum(o.startswith("?") for _, _, o in used)
+    ):
         return _no("a schema of LDkit is a tree of properties from one resource")
     where: dict[str, Any] = {}
     for _, filter_ in _filters(text):
-        for condition in re.sub(r"(?i)^FILTER\s*", "", _expanded(filter_, text)).strip("() \n").split("&&"):
+        for condition in (
+            re.sub(r"(?i)^FILTER\s*", "", _expanded(filter_, text)).strip("() \n").split("&&")
+        ):
             mentioned = re.findall(r"[?$](\w+)", condition)
             if len(mentioned) != 1 or "||" in condition or f"?{mentioned[0]}" not in places:
-                return _no(f"a search of LDkit is about one property at a time: {condition.strip()}")
+                return _no(
+                    f"a search of LDkit is about one property at a time: {condition.strip()}"
+                )
             inner = where
             for key in places[f"?{mentioned[0]}"]:
                 inner = inner.setdefault(key, {})

@@ -37,7 +37,9 @@ def print_groups(groups: Iterable[Iterable[str]]) -> None:
     sys.stdout.flush()
 
 
-def instantiate(template: Iterable[Sequence[str]], solution: Mapping[str, str], number: int) -> list[str]:
+def instantiate(
+    template: Iterable[Sequence[str]], solution: Mapping[str, str], number: int
+) -> list[str]:
     """The N-Triples lines of a template for a solution; leaves out what is unbound and what is no triple.
 
     Args:
@@ -48,7 +50,11 @@ def instantiate(template: Iterable[Sequence[str]], solution: Mapping[str, str], 
     lines = []
     for triple in template:
         s, p, o = (
-            solution.get(term) if term[0] == "?" else f"_:own_{term[2:]}_{number}" if term[0] == "_" else term
+            solution.get(term)
+            if term[0] == "?"
+            else f"_:own_{term[2:]}_{number}"
+            if term[0] == "_"
+            else term
             for term in triple
         )
         if s and p and o and s[0] != '"' and p[0] == "<":

@@ -13,7 +13,13 @@ import sys
 from pathlib import Path
 
 from benchmarks.suite.competitors.printing import instantiate, pieces, print_groups
-from benchmarks.suite.competitors.solutions import by_oxigraph, by_pages, by_pyoxigraph, by_rdflib, by_sparqlwrapper
+from benchmarks.suite.competitors.solutions import (
+    by_oxigraph,
+    by_pages,
+    by_pyoxigraph,
+    by_rdflib,
+    by_sparqlwrapper,
+)
 
 
 def main() -> None:
@@ -32,7 +38,9 @@ def main() -> None:
         case _:
             solutions = by_oxigraph(more[0], Path(source), select, Path(sys.argv[1]).parent)
     template = query["template"]
-    print_groups(instantiate(template, solution, number) for number, solution in enumerate(solutions))
+    print_groups(
+        instantiate(template, solution, number) for number, solution in enumerate(solutions)
+    )
 
 
 if __name__ == "__main__":

@@ -25,7 +25,16 @@ def serving(endpoint: str, *options: str) -> Iterator[Service]:
     Raises:
         NotStarted: it ended before it listened; says its last words.
     """
-    command = [sys.executable, "-m", "construct_messages", "serve", "--bind", "127.0.0.1:0", "--source", endpoint]
+    command = [
+        sys.executable,
+        "-m",
+        "construct_messages",
+        "serve",
+        "--bind",
+        "127.0.0.1:0",
+        "--source",
+        endpoint,
+    ]
     with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         try:

@@ -15,7 +15,9 @@ Solution = dict[str, str]
 
 def quoted(text: str) -> str:
     """A string literal of N-Triples."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+    escaped = (
+        text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+    )
     return f'"{escaped}"'
 
 
@@ -28,7 +30,13 @@ def by_rdflib(data: Path | IO[bytes], select: str) -> Iterator[Solution]:
     def term(value: Any) -> str:
         if not isinstance(value, Literal):
             return str(value.n3())
-        suffix = f"@{value.language}" if value.language else f"^^<{value.datatype}>" if value.datatype else ""
+        suffix = (
+            f"@{value.language}"
+            if value.language
+            else f"^^<{value.datatype}>"
+            if value.datatype
+            else ""
+        )
         return quoted(str(value)) + suffix
 
     for binding in graph.query(select).bindings:
@@ -48,14 +56,22 @@ def by_pyoxigraph(data: Path | IO[bytes], select: str) -> Iterator[Solution]:
     assert isinstance(result, ox.QuerySolutions)
     names = [str(variable) for variable in result.variables]
     for solution in result:
-        yield {name: str(value) for name, value in zip(names, solution, strict=True) if value is not None}
+        yield {
+            name: str(value)
+            for name, value in zip(names, solution, strict=True)
+            if value is not None
+        }
 
 
 def by_pages(endpoint: str, select: str, size: int = 10_000) -> Iterator[Solution]:
     """Asked of an endpoint through SPARQLWrapper, page by page: the query as a subselect, with LIMIT and OFFSET."""
     head, where = re.split(r"(?=\bSELECT\b)", select, maxsplit=1)
     for offset in count(0, size):
-        page = list(by_sparqlwrapper(endpoint, f"{head} SELECT * {{ {{ {where} }} }} LIMIT {size} OFFSET {offset}"))
+        page = list(
+            by_sparqlwrapper(
+                endpoint, f"{head} SELECT * {{ {{ {where} }} }} LIMIT {size} OFFSET {offset}"
+            )
+        )
         yield from page
         if len(page) < size:
             break
@@ -104,9 +120,20 @@ def by_oxigraph(program: str, data: Path, select: str, workdir: Path) -> Iterato
 
     with tempfile.TemporaryDirectory(dir=workdir) as folder:
         subprocess.run(
-            [program, "load", "--location", folder, "--file", data, "--format", "nt"], check=True, capture_output=True
+            [program, "load", "--location", folder, "--file", data, "--format", "nt"],
+            check=True,
+            capture_output=True,
         )
-        asked = [program, "query", "--location", folder, "--results-format", "tsv", "--query", select]
+        asked = [
+            program,
+            "query",
+            "--location",
+            folder,
+            "--results-format",
+            "tsv",
+            "--query",
+            select,
+        ]
         with subprocess.Popen(asked, stdout=subprocess.PIPE, encoding="utf-8") as process:
             assert process.stdout is not None
             names = process.stdout.readline().rstrip("\n").split("\t")

@@ -46,8 +46,12 @@ def _npm(*packages: str) -> Callable[[], str | None]:
         manifests = [_MODULES / package / "package.json" for package in packages]
         if not shutil.which("node") or not all(manifest.is_file() for manifest in manifests):
             return None
-        versions = [json.loads(manifest.read_text(encoding="utf-8"))["version"] for manifest in manifests]
-        return ", ".join(f"{package} {each}" for package, each in zip(packages, versions, strict=True))
+        versions = [
+            json.loads(manifest.read_text(encoding="utf-8"))["version"] for manifest in manifests
+        ]
+        return ", ".join(
+            f"{package} {each}" for package, each in zip(packages, versions, strict=True)
+        )
 
     return found
 
@@ -57,7 +61,9 @@ def _pip(*packages: str) -> str:
 
 
 def _npm_install(*packages: str) -> str:
-    return f"npm install --prefix FOLDER {' '.join(packages)}, and {_NODE}=FOLDER in the environment"
+    return (
+        f"npm install --prefix FOLDER {' '.join(packages)}, and {_NODE}=FOLDER in the environment"
+    )
 
 
 def _curl() -> str | None:
@@ -69,12 +75,20 @@ def _java() -> str | None:
 
 
 def _oxigraph() -> str:
-    return shutil.which("oxigraph", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}") or ""
+    return (
+        shutil.which(
+            "oxigraph",
+            path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
+        )
+        or ""
+    )
 
 
 def _by_hand(job: Job) -> str:
     """The file with what the user wrote by hand for the job's query."""
-    from benchmarks.suite.competitors.construct import write  # with rdflib, which no competitor is to load for it
+    from benchmarks.suite.competitors.construct import (
+        write,
+    )  # with rdflib, which no competitor is to load for it
 
     return str(write(job.query, job.workdir))
 
@@ -115,17 +129,50 @@ def _curl_asks(job: Job) -> list[str]:
 
 def _run(job: Job) -> list[str]:
     source = job.endpoint or str(job.data)
-    command = [sys.executable, "-m", "construct_messages", "run", str(job.query_path), "--source", source, "--quiet"]
+    command = [
+        sys.executable,
+        "-m",
+        "construct_messages",
+        "run",
+        str(job.query_path),
+        "--source",
+        source,
+        "--quiet",
+    ]
     return [*command, *_PROFILES.get(job.engine, ())]
 
 
 def _spark(job: Job) -> list[str]:
     _make_class_archive()
     log = job.workdir / "log"
-    command = [sys.executable, "-m", "construct_messages", "spark", "run", str(job.query_path), "--quiet"]
-    options = ["--quads", str(job.data), "--output", str(log), "--conf", "spark.driver.memory=1200m"]
+    command = [
+        sys.executable,
+        "-m",
+        "construct_messages",
+        "spark",
+        "run",
+        str(job.query_path),
+        "--quiet",
+    ]
+    options = [
+        "--quads",
+        str(job.data),
+        "--output",
+        str(log),
+        "--conf",
+        "spark.driver.memory=1200m",
+    ]
     # the log is a folder of parts
-    return ["sh", "-c", f'"$@" && cat {log}/part-*', "sh", *command, *options, "--master", "local[2]"]
+    return [
+        "sh",
+        "-c",
+        f'"$@" && cat {log}/part-*',
+        "sh",
+        *command,
+        *options,
+        "--master",
+        "local[2]",
+    ]
 
 
 @cache

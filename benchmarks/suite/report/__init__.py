@@ -26,8 +26,14 @@ def report(source: Path = STORED / "results.json", output: Path = STORED) -> Non
     Raises:
         FileNotFoundError: if there is no such file of results.
     """
-    results = None if source == STORED / "results.json" and not source.exists() else Results.read(source)
-    drawn = {} if results is None else {name: plot.draw() for name, plot in plots.plots(fields(results)).items()}
+    results = (
+        None if source == STORED / "results.json" and not source.exists() else Results.read(source)
+    )
+    drawn = (
+        {}
+        if results is None
+        else {name: plot.draw() for name, plot in plots.plots(fields(results)).items()}
+    )
     output.mkdir(parents=True, exist_ok=True)
     for name, text in texts(results).items():
         (output / name).write_text(text, encoding="utf-8")

@@ -18,7 +18,12 @@ _MARKS: Final = (
     " ✗: failed: beyond the time limit, an error, no way to ask the query, or left out because a smaller size had"
     f" failed or taken too long. {LOADS}: loads the file itself, in the time shown."
 )
-_FAILURES: Final = {"timeout": "✗ time", "failed": "✗ error", "cannot": "✗ cannot", "skipped": "✗ left out"}
+_FAILURES: Final = {
+    "timeout": "✗ time",
+    "failed": "✗ error",
+    "cannot": "✗ cannot",
+    "skipped": "✗ left out",
+}
 
 
 def by_query(results: Results | None, queries: Sequence[Query]) -> str:
@@ -38,7 +43,9 @@ def _page(results: Results | None, queries: dict[str, Query]) -> Iterator[str]:
     else:
         yield f"Seconds to the last result and peak memory in the [benchmark suite](index.md). {_MARKS}"
     found = [] if results is None else fields(results)
-    measured_queries = {row.query for field in found for standing in field.standings for row in standing.rows}
+    measured_queries = {
+        row.query for field in found for standing in field.standings for row in standing.rows
+    }
     for name in sorted({*queries, *measured_queries}):
         query = queries.get(name)
         yield f"## {escape(query.title if query else name)}"
@@ -57,7 +64,14 @@ def _table(field: Field, query: str) -> Iterator[str]:
     sizes = sorted({row.size for row in rows})
     rivals = {each: [row for row in rows if row.size == each] for each in sizes}
     expected = [
-        next((f"{row.groups.expected:,} at {size(each)}" for row in rivals[each] if row.groups is not None), None)
+        next(
+            (
+                f"{row.groups.expected:,} at {size(each)}"
+                for row in rivals[each]
+                if row.groups is not None
+            ),
+            None,
+        )
         for each in sizes
     ]
     known = [each for each in expected if each is not None]
@@ -66,9 +80,17 @@ def _table(field: Field, query: str) -> Iterator[str]:
     for standing in field.standings:
         own = {row.size: row for row in standing.rows if row.query == query}
         if own:
-            cells = [_cell(own.get(each), rivals[each], name) for name in ("time", "memory") for each in sizes]
+            cells = [
+                _cell(own.get(each), rivals[each], name)
+                for name in ("time", "memory")
+                for each in sizes
+            ]
             lines.append([named(standing), *cells, _right(list(own.values()))])
-    columns = ["program", *(f"{size(each)}: {unit}" for unit in ("s", "MiB") for each in sizes), "groups right"]
+    columns = [
+        "program",
+        *(f"{size(each)}: {unit}" for unit in ("s", "MiB") for each in sizes),
+        "groups right",
+    ]
     yield "\n".join(table(columns, lines))
 
 
@@ -76,7 +98,9 @@ def _right(rows: Sequence[Row]) -> str:
     ended = [row.groups for row in rows if row.status == "ok" and row.groups is not None]
     if not ended:
         return MISSING
-    return f"{sum(groups.right for groups in ended):,} of {sum(groups.expected for groups in ended):,}"
+    return (
+        f"{sum(groups.right for groups in ended):,} of {sum(groups.expected for groups in ended):,}"
+    )
 
 
 def _cell(row: Row | None, rivals: Sequence[Row], name: str) -> str:

@@ -83,7 +83,9 @@ def has_failed(row: Row) -> bool:
 
     An absent competitor has not failed: nothing was run.
     """
-    return row.status in ("failed", "timeout", "skipped") or (row.status == "ok" and row.counts_match is False)
+    return row.status in ("failed", "timeout", "skipped") or (
+        row.status == "ok" and row.counts_match is False
+    )
 
 
 def failure(row: Row) -> str | None:
@@ -102,7 +104,10 @@ def measured(row: Row, measure: Measure) -> float | None:
 
 def best(rows: Iterable[Row], measure: Measure) -> float | None:
     """Return the smallest figure of a cell among the competitors that gave all groups right."""
-    return min((value for row in rows if is_right(row) and (value := measure(row)) is not None), default=None)
+    return min(
+        (value for row in rows if is_right(row) and (value := measure(row)) is not None),
+        default=None,
+    )
 
 
 def penalised_mean(rows: Iterable[Row], limit: float) -> float | None:
@@ -131,7 +136,11 @@ def ratio(pairs: Iterable[tuple[float | None, float | None]]) -> Ratio | None:
     if not ratios:
         return None
     return Ratio(
-        statistics.geometric_mean(ratios), min(ratios), max(ratios), len(ratios), sum(each > 1 for each in ratios)
+        statistics.geometric_mean(ratios),
+        min(ratios),
+        max(ratios),
+        len(ratios),
+        sum(each > 1 for each in ratios),
     )
 
 
@@ -185,4 +194,11 @@ def total(rows: Sequence[Row]) -> Groups | None:
 
 
 def _values(groups: Groups) -> tuple[int, ...]:
-    return (groups.expected, groups.right, groups.wrong, groups.merged, groups.split, groups.missing)
+    return (
+        groups.expected,
+        groups.right,
+        groups.wrong,
+        groups.merged,
+        groups.split,
+        groups.missing,
+    )

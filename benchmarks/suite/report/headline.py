@@ -63,7 +63,9 @@ def _races(name: str, field: Field) -> Iterator[list[str]]:
         found = [race(field, measure, [triples]) for measure in MEASURES.values()]
         time = found[0]
         if time.ratio or time.alone or time.failed:
-            ratios = [MISSING if each.ratio is None else _ours_to_theirs(each.ratio) for each in found]
+            ratios = [
+                MISSING if each.ratio is None else _ours_to_theirs(each.ratio) for each in found
+            ]
             rival = ", ".join(_named(title) for title, _ in time.rivals.most_common(1)) or MISSING
             yield [name, size(triples), *ratios, rival, f"{time.alone} / {time.failed}"]
 
@@ -112,14 +114,22 @@ def _groups(fields: Sequence[Field]) -> Iterator[str]:
             if standing.groups is not None:
                 checked[standing.title].append(standing)
     if checked:
-        faulty = {title: of for title, of in checked.items() if not all(each.gets_all_right for each in of)}
+        faulty = {
+            title: of
+            for title, of in checked.items()
+            if not all(each.gets_all_right for each in of)
+        }
         faultless = [_named(title) for title in checked if title not in faulty]
         sentence = f"**Wrong groups.** {len(faulty)} of {len(checked)} other programs lose or change groups"
         delivered = total([row for of in faulty.values() for row in _rows(of)])
         if delivered is not None:
             right = share(delivered.right, delivered.expected)
-            sentence += f". Of the groups expected of these, {right} came right: {_faults(delivered)}"
-        right = f"All groups right: {listed(faultless)}" if faultless else "None gives all groups right"
+            sentence += (
+                f". Of the groups expected of these, {right} came right: {_faults(delivered)}"
+            )
+        right = (
+            f"All groups right: {listed(faultless)}" if faultless else "None gives all groups right"
+        )
         yield f"{sentence}. {right}."
     own = total(_rows([each for field in fields for each in field.standings if each.is_ours]))
     if own is not None:
@@ -133,11 +143,18 @@ def _groups(fields: Sequence[Field]) -> Iterator[str]:
 
 def _faults(groups: Groups) -> str:
     lacking = [
-        f"{share(each, groups.expected)} {kind}" for kind in ("split", "missing") if (each := getattr(groups, kind))
+        f"{share(each, groups.expected)} {kind}"
+        for kind in ("split", "missing")
+        if (each := getattr(groups, kind))
     ]
-    instead = [f"{each:,} {kind}" for kind in ("merged", "wrong") if (each := getattr(groups, kind))]
+    instead = [
+        f"{each:,} {kind}" for kind in ("merged", "wrong") if (each := getattr(groups, kind))
+    ]
     came = [f"{listed(instead)} groups came instead"] if instead else []
-    return "; ".join([*([listed(lacking)] if lacking else []), *came]) or "not as many came as expected"
+    return (
+        "; ".join([*([listed(lacking)] if lacking else []), *came])
+        or "not as many came as expected"
+    )
 
 
 def _silent(fields: Sequence[Field]) -> Iterator[str]:
@@ -172,7 +189,8 @@ _FAILED: Final = {
 
 def _failures(fields: Sequence[Field]) -> str:
     own, others = (
-        _rows([each for field in fields for each in field.standings if each.is_ours == ours]) for ours in (True, False)
+        _rows([each for field in fields for each in field.standings if each.is_ours == ours])
+        for ours in (True, False)
     )
     kinds = Counter[str]()
     for field in fields:

@@ -14,7 +14,18 @@ from benchmarks.suite.report.headline import capital, headline, races, way
 from benchmarks.suite.report.plots import KINDS, Plot, file_name
 from benchmarks.suite.report.rates import THRESHOLDS, rates
 from benchmarks.suite.report.standings import LARGE, MEASURES, Field, Loss, Standing, fields, losses
-from benchmarks.suite.report.text import MISSING, escape, mebibytes, number, seconds, share, size, table, times, wrapped
+from benchmarks.suite.report.text import (
+    MISSING,
+    escape,
+    mebibytes,
+    number,
+    seconds,
+    share,
+    size,
+    table,
+    times,
+    wrapped,
+)
 
 WRITTEN: Final = "<!-- written by `python -m benchmarks report`; do not edit -->"
 LOADS: Final = "⇣"
@@ -166,18 +177,34 @@ def _overview(field: Field) -> Iterator[str]:
         ]
         for standing in field.standings
     ]
-    faultless = [values for each, values in zip(field.standings, figures, strict=True) if each.gets_all_right]
-    least = [min((value or math.inf for value in column), default=None) for column in zip(*faultless, strict=True)]
+    faultless = [
+        values for each, values in zip(field.standings, figures, strict=True) if each.gets_all_right
+    ]
+    least = [
+        min((value or math.inf for value in column), default=None)
+        for column in zip(*faultless, strict=True)
+    ]
     rows = []
     for standing, values in zip(field.standings, figures, strict=True):
         cells = [show(value) for show, value in zip(shown, values, strict=True)]
         if standing.gets_all_right:
             best = [value == smallest for value, smallest in zip(values, least, strict=True)]
-            cells = [f"**{cell}**" if is_best else cell for cell, is_best in zip(cells, best, strict=True)]
+            cells = [
+                f"**{cell}**" if is_best else cell
+                for cell, is_best in zip(cells, best, strict=True)
+            ]
         mark = "" if standing.gets_all_right or standing.groups is None else " †"
-        rows.append([f"{named(standing)}{mark}", f"{standing.failures.total()} of {len(standing.rows)}", *cells])
+        rows.append(
+            [
+                f"{named(standing)}{mark}",
+                f"{standing.failures.total()} of {len(standing.rows)}",
+                *cells,
+            ]
+        )
     means = [f"{size(each)}: mean s" for each in field.sizes]
-    yield "\n".join(table(["program", "failures", *means, f"{size(at)}: first s", f"{size(at)}: MiB"], rows))
+    yield "\n".join(
+        table(["program", "failures", *means, f"{size(at)}: first s", f"{size(at)}: MiB"], rows)
+    )
     loads = f" {LOADS}: loads the file itself, in the time shown." if field.engine == "file" else ""
     yield (
         "Means over all queries, failures penalised; first results and memory are medians of the queries that ended."
@@ -197,7 +224,9 @@ def _beside_ours(field: Field) -> Iterator[str]:
             [
                 named(standing),
                 *(MISSING if each is None else times(each.mean) for each in ratios),
-                MISSING if time is None or standing is field.ours else f"{time.ahead} of {time.cells}",
+                MISSING
+                if time is None or standing is field.ours
+                else f"{time.ahead} of {time.cells}",
                 *(MISSING if each is None else f"{each.exponent:.2f}" for each in fits),
             ]
         )
@@ -216,7 +245,10 @@ def _rates(field: Field) -> Iterator[str]:
         cells = [*found.delivered, found.right, found.marginal]
         if any(cells):
             rows.append(
-                [named(standing), *(f"{times(each.mean)} ({each.cells})" if each else MISSING for each in cells)]
+                [
+                    named(standing),
+                    *(f"{times(each.mean)} ({each.cells})" if each else MISSING for each in cells),
+                ]
             )
     if rows:
         where = f" at {size(field.smallest)} triples and more" if field.smallest else ""
@@ -241,14 +273,32 @@ def _groups(field: Field) -> Iterator[str]:
         if groups is None:
             continue
         ended = [row for row in standing.rows if row.status == "ok" and row.groups is not None]
-        shares = (share(part, groups.expected) for part in (groups.right, groups.split, groups.missing))
+        shares = (
+            share(part, groups.expected) for part in (groups.right, groups.split, groups.missing)
+        )
         unnoticed = f"{sum(not is_right(row) for row in ended)} of {len(ended)}"
         rows.append(
-            [named(standing), f"{groups.expected:,}", *shares, f"{groups.merged:,}", f"{groups.wrong:,}", unnoticed]
+            [
+                named(standing),
+                f"{groups.expected:,}",
+                *shares,
+                f"{groups.merged:,}",
+                f"{groups.wrong:,}",
+                unnoticed,
+            ]
         )
     if rows:
         yield "Groups in the runs that reported success; the last column counts those that had lost or changed some:"
-        columns = ["program", "expected", "right", "split", "missing", "merged", "wrong", "unnoticed"]
+        columns = [
+            "program",
+            "expected",
+            "right",
+            "split",
+            "missing",
+            "merged",
+            "wrong",
+            "unnoticed",
+        ]
         yield "\n".join(table(columns, rows))
 
 
@@ -259,7 +309,12 @@ def _where_we_lose(found: Sequence[Field], rows: Sequence[Row]) -> Iterator[str]
     if bad:
         yield "Failures and wrong groups of this package:"
         lines = [
-            [escape(row.title), escape(row.query), f"{escape(row.dataset)}, {size(row.size)}", _what(row)]
+            [
+                escape(row.title),
+                escape(row.query),
+                f"{escape(row.dataset)}, {size(row.size)}",
+                _what(row),
+            ]
             for row in bad
         ]
         yield "\n".join(table(["program", "query", "data", "what"], lines, left=4))
@@ -304,7 +359,10 @@ def _what(row: Row) -> str:
 def _goals(found: Sequence[Field]) -> Iterator[str]:
     if reached := goals(found):
         yield "## Goals"
-        lines = [[capital(goal.what), goal.wanted, goal.found, "met" if goal.met else "**missed**"] for goal in reached]
+        lines = [
+            [capital(goal.what), goal.wanted, goal.found, "met" if goal.met else "**missed**"]
+            for goal in reached
+        ]
         yield "\n".join(table(["goal", "wanted", "found", ""], lines))
 
 
@@ -314,7 +372,8 @@ def _absent(rows: Sequence[Row]) -> Iterator[str]:
         yield "## Absent"
         yield "Not installed where this was measured, so not compared:"
         yield "\n".join(
-            f"- {escape(title)}{f': {escape(reason)}' if reason else ''}" for title, reason in absent.items()
+            f"- {escape(title)}{f': {escape(reason)}' if reason else ''}"
+            for title, reason in absent.items()
         )
 
 
@@ -322,7 +381,10 @@ def _provenance(results: Results) -> Iterator[str]:
     yield "## Machine and versions"
     limits = ", ".join(f"{number(limit)} s" for limit in dict.fromkeys(results.limits.values()))
     facts = {
-        **{name.removesuffix("_bytes"): _fact(name, value) for name, value in results.machine.items()},
+        **{
+            name.removesuffix("_bytes"): _fact(name, value)
+            for name, value in results.machine.items()
+        },
         "profile": results.profile,
         "time limit of a run": limits,
         "seed": results.seed,
@@ -330,8 +392,18 @@ def _provenance(results: Results) -> Iterator[str]:
         "started": results.started,
         **results.versions,
     }
-    yield "\n".join(table(["what", "value"], [[escape(str(each)) for each in fact] for fact in facts.items()], left=2))
+    yield "\n".join(
+        table(
+            ["what", "value"],
+            [[escape(str(each)) for each in fact] for fact in facts.items()],
+            left=2,
+        )
+    )
 
 
 def _fact(name: str, value: object) -> str:
-    return f"{mebibytes(value)} MiB" if name.endswith("_bytes") and isinstance(value, int) else str(value)
+    return (
+        f"{mebibytes(value)} MiB"
+        if name.endswith("_bytes") and isinstance(value, int)
+        else str(value)
+    )

@@ -81,7 +81,13 @@ _SCALED: Final[Mapping[str, tuple[str, str, Measure, float]]] = {
     "memory": ("Peak memory of all processes", "MiB", lambda row: row.peak_bytes, 2**20),
 }
 KINDS: Final = (*_SCALED, "groups")
-_GROUPS: Final = ("right", "split", "missing", "merged", "wrong")  # the first three add up to those expected
+_GROUPS: Final = (
+    "right",
+    "split",
+    "missing",
+    "merged",
+    "wrong",
+)  # the first three add up to those expected
 
 
 def plots(fields: Sequence[Field]) -> dict[str, Plot]:
@@ -95,7 +101,8 @@ def plots(fields: Sequence[Field]) -> dict[str, Plot]:
             lines = [
                 line
                 for standing in field.standings
-                if (line := _line(standing, measure, divisor, with_failures=name == "time")).points or line.failed
+                if (line := _line(standing, measure, divisor, with_failures=name == "time")).points
+                or line.failed
             ]
             if len(field.sizes) > 1 and any(line.points for line in lines):
                 found[file_name(name, field)] = Scaling(title, unit, lines)
@@ -142,7 +149,9 @@ def _line(standing: Standing, measure: Measure, divisor: float, *, with_failures
 
 
 def _superscript(exponent: float) -> str:
-    return f"{exponent:.2f}".replace("-0.00", "0.00").translate(str.maketrans("0123456789.-", "⁰¹²³⁴⁵⁶⁷⁸⁹·⁻"))
+    return f"{exponent:.2f}".replace("-0.00", "0.00").translate(
+        str.maketrans("0123456789.-", "⁰¹²³⁴⁵⁶⁷⁸⁹·⁻")
+    )
 
 
 def _bar(standing: Standing) -> Bar | None:
@@ -161,7 +170,16 @@ _TEXT: Final = "#1f2933"
 _OURS: Final = "#1d4ed8"
 _OF_OURS: Final = ("-", "--", "-.", ":")
 # Okabe and Ito's colours without the blue that is near ours; told apart by their marks as well
-_OTHERS: Final = ("#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9", "#52606d", "#8b5a2b", "#7b2d8b")
+_OTHERS: Final = (
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#b58900",
+    "#56b4e9",
+    "#52606d",
+    "#8b5a2b",
+    "#7b2d8b",
+)
 _MARKS: Final = "osD^vP<>hp"
 _OF_KIND: Final[Mapping[str, tuple[str, str]]] = {  # colour and hatch
     "right": ("#1d4ed8", ""),
@@ -225,7 +243,9 @@ def _draw_scaling(plot: Scaling, figure: Figure) -> None:
         else:
             (colour, mark), style, width, order = next(others), "-", 1.3, 3
         xs, ys = zip(*line.points, strict=True) if line.points else ((), ())
-        axes.plot(xs, ys, mark, color=colour, alpha=0.45, markersize=4, markeredgewidth=0, zorder=order)
+        axes.plot(
+            xs, ys, mark, color=colour, alpha=0.45, markersize=4, markeredgewidth=0, zorder=order
+        )
         ends = zip(*line.fitted, strict=True) if line.fitted else ((), ())
         axes.plot(
             *ends,
@@ -238,11 +258,19 @@ def _draw_scaling(plot: Scaling, figure: Figure) -> None:
             zorder=order + 1,
         )
         if line.failed:
-            axes.plot(*zip(*line.failed, strict=True), "x", color=colour, markersize=7, zorder=order)
+            axes.plot(
+                *zip(*line.failed, strict=True), "x", color=colour, markersize=7, zorder=order
+            )
     if any(line.failed for line in plot.lines):
         axes.plot([], [], "x", color=_TEXT, label="failed; drawn at the time limit")
     _draw_slope(plot, axes)
-    figure.legend(loc="outside lower center", ncols=2, fontsize=8, title="program (fitted growth)", title_fontsize=8)
+    figure.legend(
+        loc="outside lower center",
+        ncols=2,
+        fontsize=8,
+        title="program (fitted growth)",
+        title_fontsize=8,
+    )
 
 
 def _draw_slope(plot: Scaling, axes: Axes) -> None:
@@ -253,7 +281,14 @@ def _draw_slope(plot: Scaling, axes: Axes) -> None:
     if high > low:
         top = min(max(y for _, y in points), bottom * high / low)
         start = math.sqrt(low * high * bottom / top)  # in the middle
-        axes.plot([start, start * top / bottom], [bottom, top], "--", color="#9aa4b2", linewidth=1, label="linear (n¹)")
+        axes.plot(
+            [start, start * top / bottom],
+            [bottom, top],
+            "--",
+            color="#9aa4b2",
+            linewidth=1,
+            label="linear (n¹)",
+        )
 
 
 def _draw_bars(plot: Bars, figure: Figure) -> None:
@@ -282,7 +317,9 @@ def _draw_bars(plot: Bars, figure: Figure) -> None:
     axes.set_xlim(0, min(max(*starts, 100.0) * 1.05, widest))
     for position, end in zip(positions, starts, strict=True):
         if end > widest:
-            axes.annotate(f"{end:,.0f} % →", (widest, position), ha="right", va="center", fontsize=8, bbox=box)
+            axes.annotate(
+                f"{end:,.0f} % →", (widest, position), ha="right", va="center", fontsize=8, bbox=box
+            )
     axes.set_xlabel("percent of the groups expected; beyond 100: delivered, but not expected")
     axes.set_yticks(positions, [bar.label for bar in plot.bars])
     axes.invert_yaxis()

@@ -32,7 +32,9 @@ def rates(field: Field, standing: Standing) -> Rates:
     right = _ratio(field, standing, _seconds_per_right_result, THRESHOLDS[-1])
     ours = _marginal(field.ours) if field.ours else {}
     theirs = _marginal(standing)
-    return Rates(delivered, right, ratio((value, ours.get(query)) for query, value in theirs.items()))
+    return Rates(
+        delivered, right, ratio((value, ours.get(query)) for query, value in theirs.items())
+    )
 
 
 def _seconds_per_result(row: Row) -> float | None:
@@ -60,7 +62,10 @@ def _marginal(standing: Standing) -> dict[str, float]:
     """The seconds for each further result, by query: from the smallest data that it was run over to the largest."""
     of_query: dict[str, list[tuple[int, int, float, int]]] = defaultdict(list)
     for row in standing.rows:
-        seconds, expected = measured(row, MEASURES["time"]), standing.solutions.get((row.dataset, row.size, row.query))
+        seconds, expected = (
+            measured(row, MEASURES["time"]),
+            standing.solutions.get((row.dataset, row.size, row.query)),
+        )
         if seconds is not None and row.delivered is not None and expected is not None:
             of_query[row.query].append((row.size, expected, seconds, row.delivered))
     found = {}

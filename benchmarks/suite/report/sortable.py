@@ -56,7 +56,10 @@ COLUMNS: Final = (
     Column("requests", lambda row: row.requests, _whole),
     Column("received, bytes", lambda row: row.bytes_received, _whole),
     Column("sent, bytes", lambda row: row.bytes_sent, _whole),
-    *(Column(kind, _groups(kind), _whole) for kind in ("expected", "right", "split", "missing", "merged", "wrong")),
+    *(
+        Column(kind, _groups(kind), _whole)
+        for kind in ("expected", "right", "split", "missing", "merged", "wrong")
+    ),
     Column("reason", lambda row: row.reason),
 )
 
@@ -65,7 +68,9 @@ def sortable(rows: Sequence[Row]) -> str:
     """Return the HTML file of all rows."""
     rivals = by_cell(rows)
     least = {
-        (key, name): best(of_cell, measure) for key, of_cell in rivals.items() for name, measure in MEASURES.items()
+        (key, name): best(of_cell, measure)
+        for key, of_cell in rivals.items()
+        for name, measure in MEASURES.items()
     }
     lines = []
     for row in rows:
@@ -73,7 +78,9 @@ def sortable(rows: Sequence[Row]) -> str:
         lines.append(f"<tr>{''.join(cells)}</tr>")
     template = Template(Path(__file__).with_name("table.html").read_text(encoding="utf-8"))
     return template.substitute(
-        FILTERS="\n".join(_filter(rows, index, column) for index, column in enumerate(COLUMNS) if column.filters),
+        FILTERS="\n".join(
+            _filter(rows, index, column) for index, column in enumerate(COLUMNS) if column.filters
+        ),
         HEAD="\n".join(_head(column) for column in COLUMNS),
         BODY="\n".join(lines),
     )

@@ -110,7 +110,11 @@ class Standing:
     def fit(self, measure: Measure) -> Fit | None:
         """Fit the exponent of a figure in the number of solutions."""
         return exponent(
-            (row.query, self.solutions.get((row.dataset, row.size, row.query), 0), measured(row, measure))
+            (
+                row.query,
+                self.solutions.get((row.dataset, row.size, row.query), 0),
+                measured(row, measure),
+            )
             for row in self.rows
         )
 
@@ -131,7 +135,9 @@ class Field(NamedTuple):
     @property
     def served(self) -> Field | None:
         """The same, where the others are compared with our server, which is started before anything is measured."""
-        server = next((standing for standing in self.standings if standing.competitor == _SERVER), None)
+        server = next(
+            (standing for standing in self.standings if standing.competitor == _SERVER), None
+        )
         if server is None or server is self.ours:
             return None
         ours = {cell(row): row for row in server.rows}
@@ -165,9 +171,15 @@ def fields(results: Results) -> list[Field]:
     for (dataset, engine), of_competitor in of_field.items():
         first_of_ours = next((rows for rows in of_competitor.values() if is_ours(rows[0])), [])
         ours = {cell(row): row for row in first_of_ours}
-        standings = [Standing(rows, ours, results.limits, numbers) for rows in of_competitor.values()]
+        standings = [
+            Standing(rows, ours, results.limits, numbers) for rows in of_competitor.values()
+        ]
         sizes = sorted({row.size for rows in of_competitor.values() for row in rows})
-        found.append(Field(dataset, engine, sizes, sorted(standings, key=lambda standing: not standing.is_ours)))
+        found.append(
+            Field(
+                dataset, engine, sizes, sorted(standings, key=lambda standing: not standing.is_ours)
+            )
+        )
     return found
 
 
@@ -191,7 +203,9 @@ def race(field: Field, measure: Measure, sizes: Container[int]) -> Race:
         own, theirs = best([row], measure), best(others, measure)
         if own is not None and theirs is not None:
             pairs.append((theirs, own))
-            rivals[next(each.title for each in others if is_right(each) and measure(each) == theirs)] += 1
+            rivals[
+                next(each.title for each in others if is_right(each) and measure(each) == theirs)
+            ] += 1
         alone += theirs is None and own is not None
         failed += own is None and theirs is not None
     return Race(ratio(pairs), rivals, alone, failed)

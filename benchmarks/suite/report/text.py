@@ -15,7 +15,10 @@ MISSING = "–"
 def escape(text: str) -> str:
     """Return text so that Markdown shows it as it is, in one line: white space becomes single spaces."""
     line = " ".join(text.split())
-    return _MARKUP.sub(lambda found: "".join(f"&#{ord(each)};" for each in found[0]), html.escape(line, quote=False))
+    return _MARKUP.sub(
+        lambda found: "".join(f"&#{ord(each)};" for each in found[0]),
+        html.escape(line, quote=False),
+    )
 
 
 def number(value: float) -> str:
@@ -62,7 +65,9 @@ def share(part: int, whole: int) -> str:
         return MISSING
     if part in (0, whole):
         return "100 %" if part else "0 %"
-    return f"{min(max(100 * part / whole, 0.1), 99.9) if part < whole else 100 * part / whole:.1f} %"
+    return (
+        f"{min(max(100 * part / whole, 0.1), 99.9) if part < whole else 100 * part / whole:.1f} %"
+    )
 
 
 def size(triples: int) -> str:

@@ -46,7 +46,9 @@ class CompactedStore:
         self._changing_bytes = self._removed_bytes = 0
         self.compactions = 0
 
-    def change(self, removed: Collection[ox.Quad], added: Collection[ox.Quad], changing: Iterable[ox.Quad]) -> None:
+    def change(
+        self, removed: Collection[ox.Quad], added: Collection[ox.Quad], changing: Iterable[ox.Quad]
+    ) -> None:
         """Takes quads out and puts others in.
 
         Args:

@@ -85,15 +85,23 @@ class Contents:
     ) -> None:
         self._labels, self._predicates = labels, predicates
         self._counts: dict[ox.Quad, int] = {}
-        self._before: dict[ox.Quad, bool] = {}  # whether the store has a quad whose count has changed since
+        self._before: dict[
+            ox.Quad, bool
+        ] = {}  # whether the store has a quad whose count has changed since
         self._static: set[ox.Quad] = set()  # what stays, of the quads that windows hold, too
         self._stored = StoredTerms()
         self._windows = [ox.NamedNode(window.name) for window in query.windows]
         self._needs = [query.needs.get(window.name, _ALL) for window in query.windows]
         self._has_context = any(Needs.CONTEXT in needs for needs in self._needs)
         self._merged = [window.name in query.default for window in query.windows]
-        quads = Message(static).map_blanks(lambda node: Term(f"_:{labels.of_data}{node[2:]}")).to_pyoxigraph()
-        self._store = CompactedStore([*quads, *(_member(_STATIC, graph) for graph in _graphs(quads))])
+        quads = (
+            Message(static)
+            .map_blanks(lambda node: Term(f"_:{labels.of_data}{node[2:]}"))
+            .to_pyoxigraph()
+        )
+        self._store = CompactedStore(
+            [*quads, *(_member(_STATIC, graph) for graph in _graphs(quads))]
+        )
 
     def hold(self, stream: int, stream_iri: str, name: str, time: int, element: Element) -> Held:
         """An element, to enter windows.
@@ -112,7 +120,9 @@ class Contents:
         parsed: Iterable[ox.Quad] = ox.parse(nquads, format=ox.RdfFormat.N_QUADS, lenient=True)
         read = self._predicates
         if read is not None:
-            parsed = [quad for quad in parsed if quad.predicate in read or quad.graph_name != _DEFAULT]
+            parsed = [
+                quad for quad in parsed if quad.predicate in read or quad.graph_name != _DEFAULT
+            ]
         quads = list(map(self._stored.quad, parsed))
         node = ox.NamedNode(name)
         named = [quad for quad in quads if quad.graph_name != _DEFAULT]
@@ -120,7 +130,9 @@ class Contents:
         if self._has_context:
             said = _context(stream_iri, time, element.sequence)
             context += (
-                ox.Quad(node, predicate, object) for predicate, object in said if read is None or predicate in read
+                ox.Quad(node, predicate, object)
+                for predicate, object in said
+                if read is None or predicate in read
             )
             context += (ox.Quad(node, _GRAPH, graph) for graph in _graphs(named))
         return Held(element.sequence, node, quads, named, context)
@@ -170,7 +182,9 @@ class Contents:
             quads += [ox.Quad(quad.subject, quad.predicate, quad.object, graph) for quad in own]
             quads.append(_member(self._windows[window], graph))
         if self._merged[window]:
-            quads += (self._kept(ox.Quad(quad.subject, quad.predicate, quad.object)) for quad in own)
+            quads += (
+                self._kept(ox.Quad(quad.subject, quad.predicate, quad.object)) for quad in own
+            )
         if held.named and Needs.GRAPHS in needs:
             quads += map(self._kept, held.named)
             quads += (self._kept(_member(_STATIC, graph)) for graph in _graphs(held.named))
@@ -183,8 +197,13 @@ class Contents:
         return quad
 
 
-def _context(stream: str, microseconds: int, sequence: int) -> Iterator[tuple[ox.NamedNode, OxTerm]]:
-    yield _GENERATED_AT, ox.Literal(date_time_of(microseconds), datatype=_DATE_TIME)  # as a store gives it back
+def _context(
+    stream: str, microseconds: int, sequence: int
+) -> Iterator[tuple[ox.NamedNode, OxTerm]]:
+    yield (
+        _GENERATED_AT,
+        ox.Literal(date_time_of(microseconds), datatype=_DATE_TIME),
+    )  # as a store gives it back
     yield _SEQUENCE, ox.Literal(sequence)
     yield _STREAM, ox.NamedNode(absolute(stream, STREAM_NAMES))
 

@@ -18,7 +18,9 @@ _SUBJECT: Final = ox.NamedNode("urn:s")
 _PREDICATE: Final = ox.NamedNode("urn:p")
 
 _FRACTION: Final = r"(?:0|-?[1-9][0-9]{0,9}|-?(?:0|[1-9][0-9]{0,5})\.[0-9]{0,4}[1-9])"
-_MONTH: Final = r"(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31"
+_MONTH: Final = (
+    r"(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31"
+)
 _TIME: Final = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{0,5}[1-9])?"
 _SAME: Final = {
     f"{XSD}integer": re.compile(r"0|-?[1-9][0-9]{0,17}"),
@@ -48,7 +50,11 @@ class StoredTerms:
         if isinstance(object, (ox.NamedNode, ox.BlankNode)):
             return quad
         stored = self.term(object)
-        return quad if stored is object else ox.Quad(quad.subject, quad.predicate, stored, quad.graph_name)
+        return (
+            quad
+            if stored is object
+            else ox.Quad(quad.subject, quad.predicate, stored, quad.graph_name)
+        )
 
     def term(self, term: OxTerm) -> OxTerm:
         """The object of a quad as a store gives it back; the same one where it is equal."""

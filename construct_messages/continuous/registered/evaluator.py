@@ -63,7 +63,9 @@ class _Engine(Protocol):
     def due(self) -> bool:
         """Whether there may be evaluations that are due."""
 
-    def run(self, elements: Iterable[tuple[str, Element]], now: int | None) -> Iterator[Iterable[Message] | None]:
+    def run(
+        self, elements: Iterable[tuple[str, Element]], now: int | None
+    ) -> Iterator[Iterable[Message] | None]:
         """Makes the evaluations that are due, takes elements, and then the time.
 
         Yields the messages of each evaluation, and None after an element that caused none. Where it is not read to its
@@ -112,7 +114,11 @@ class _Windows:
     """A query with windows."""
 
     def __init__(
-        self, registration: Registration, saved: Mapping[str, bytes], store: StreamStore, static: str | None
+        self,
+        registration: Registration,
+        saved: Mapping[str, bytes],
+        store: StreamStore,
+        static: str | None,
     ) -> None:
         names = registration.inputs
         query, options = registration.query(), registration.options()
@@ -123,16 +129,26 @@ class _Windows:
 
         if "engine" in saved:
             self._engine = WindowedQuery.restore(
-                saved["engine"], read, query, options, static=beside, element_iri=registration.element_iri
+                saved["engine"],
+                read,
+                query,
+                options,
+                static=beside,
+                element_iri=registration.element_iri,
             )
         else:
-            self._engine = WindowedQuery(query, options, static=beside, element_iri=registration.element_iri)
+            self._engine = WindowedQuery(
+                query, options, static=beside, element_iri=registration.element_iri
+            )
         self._iris = {name: iri for iri, name in names.items()}
         self._after = registration.after
 
     @property
     def positions(self) -> dict[str, int]:
-        return {name: self._engine.position(iri) or self._after[name] for name, iri in self._iris.items()}
+        return {
+            name: self._engine.position(iri) or self._after[name]
+            for name, iri in self._iris.items()
+        }
 
     @property
     def dropped(self) -> dict[str, int]:
@@ -142,7 +158,9 @@ class _Windows:
     def due(self) -> bool:
         return self._engine.due
 
-    def run(self, elements: Iterable[tuple[str, Element]], now: int | None) -> Iterator[Iterable[Message] | None]:
+    def run(
+        self, elements: Iterable[tuple[str, Element]], now: int | None
+    ) -> Iterator[Iterable[Message] | None]:
         engine = self._engine
         if engine.due:
             yield from self._evaluated(engine.proceed(1))
@@ -206,7 +224,9 @@ class _Query:
             for name, element in elements[:1]:
                 self._engine.skip(name, element)
         else:
-            is_last = all(before[name] + _count(elements, name) >= last for name, last in step.last.items())
+            is_last = all(
+                before[name] + _count(elements, name) >= last for name, last in step.last.items()
+            )
             made = began
             for messages in self._engine.run(elements, step.now if is_last else None):
                 made_before, made = made, time.monotonic()
@@ -219,11 +239,14 @@ class _Query:
         taken = sum(positions[name] - before[name] for name in positions)
         return Stepped(
             messages=texts.texts,
-            state={POSITIONS: msgspec.json.encode(positions), **self._engine.save()} if taken or evaluations else {},
+            state={POSITIONS: msgspec.json.encode(positions), **self._engine.save()}
+            if taken or evaluations
+            else {},
             positions=positions,
             taken=taken,
             dropped=self._engine.dropped,
-            more=self._engine.due or any(positions[name] < last for name, last in step.last.items()),
+            more=self._engine.due
+            or any(positions[name] < last for name, last in step.last.items()),
             due=self._engine.due,
             evaluations=evaluations,
             seconds=time.monotonic() - began,
@@ -239,7 +262,12 @@ class _Query:
             step: up to where, and how many.
         """
         streams = [
-            [(name, element) for element in islice(_elements(self._store, name, position, step.last[name]), step.most)]
+            [
+                (name, element)
+                for element in islice(
+                    _elements(self._store, name, position, step.last[name]), step.most
+                )
+            ]
             for name, position in after.items()
         ]
         return list(islice(merge(*streams, key=lambda pair: pair[1].microseconds), step.most))
@@ -315,7 +343,9 @@ def main() -> None:
         except ConstructMessagesError as error:
             answer = Failed(Failure.of(error))
         except MemoryError:
-            answer = Failed(Failure.of(LimitExceeded("the query needs more memory than it may take")))
+            answer = Failed(
+                Failure.of(LimitExceeded("the query needs more memory than it may take"))
+            )
         write_frame(sys.stdout.buffer, msgspec.msgpack.encode(answer))
 
 

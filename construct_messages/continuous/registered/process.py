@@ -27,7 +27,9 @@ from construct_messages.continuous.registered.registration import Registration
 from construct_messages.errors import SourceError, SourceTimeout
 from construct_messages.sources.evaluators.process import ended, module_command, module_environment
 
-_HINT: Final = "make windows or messages smaller, or give registered queries more memory (query_bytes)"
+_HINT: Final = (
+    "make windows or messages smaller, or give registered queries more memory (query_bytes)"
+)
 _START_SECONDS: Final = 60.0
 _SPARE: Final = 1 << 20  # bytes of an answer beside its messages and their lengths
 _ANSWERS: Final = msgspec.msgpack.Decoder(Answer)
@@ -93,7 +95,9 @@ class QueryProcess:
             message = f"no process for the query could be started: {error}"
             raise SourceError(message, status=503, transient=True) from error
         process = cls(started, limits)
-        begin = Begin(store, registration.encode(), saved, limits.memory_bytes, limits.output_bytes, static)
+        begin = Begin(
+            store, registration.encode(), saved, limits.memory_bytes, limits.output_bytes, static
+        )
         try:
             return process, await process._ask(begin, _START_SECONDS + limits.seconds)
         except BaseException:
@@ -150,4 +154,6 @@ class QueryProcess:
         """Ends the process, whatever it does."""
         with suppress(ProcessLookupError):
             self._process.kill()
-        await self._process.communicate()  # reads what is left of an answer, as else its pipe stays open
+        await (
+            self._process.communicate()
+        )  # reads what is left of an answer, as else its pipe stays open

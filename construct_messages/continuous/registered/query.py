@@ -121,11 +121,19 @@ class RegisteredQuery:
         saved = await self._store.asaved_state(self._owner)
         saved.pop(REGISTRATION, None)
         await self._check_inputs(saved.pop(_INPUTS, None))
-        static = None if self.registration.static is None else str(self._directory(self.registration.static))
+        static = (
+            None
+            if self.registration.static is None
+            else str(self._directory(self.registration.static))
+        )
         self._process, stands = await QueryProcess.start(
             str(self._store.path), self.registration, saved, self._limits, static
         )
-        self.positions, self.dropped, self.memory_bytes = stands.positions, stands.dropped, stands.memory_bytes
+        self.positions, self.dropped, self.memory_bytes = (
+            stands.positions,
+            stands.dropped,
+            stands.memory_bytes,
+        )
         self._timed, self._more, self._due = stands.timed, stands.more, stands.due
 
     async def _check_inputs(self, known: bytes | None) -> None:
@@ -185,7 +193,9 @@ class RegisteredQuery:
                     await self._run()
                 except ConstructMessagesError as error:
                     again = self._recovery.after(error, due=self._due, idle=self._idle)
-                    if again is None or self.registration.source is not None:  # a watch repeats evaluations itself
+                    if (
+                        again is None or self.registration.source is not None
+                    ):  # a watch repeats evaluations itself
                         raise
                     self.restarts += 1
                     self._last_error = str(error)
@@ -222,7 +232,9 @@ class RegisteredQuery:
         except ConstructMessagesError as unsaved:
             # it is paused as long as this process lives, and tried again by the next one
             self.registration = failed
-            _LOGGER.warning("that the query of %s is paused could not be kept: %s", self.name, unsaved.message)
+            _LOGGER.warning(
+                "that the query of %s is paused could not be kept: %s", self.name, unsaved.message
+            )
 
     async def _drop_process(self) -> None:
         process, self._process, self.memory_bytes = self._process, None, 0
@@ -233,7 +245,10 @@ class RegisteredQuery:
         """Where the data of an endpoint are."""
         watched = self._sources.get(endpoint)
         if watched is None or watched.directory is None:
-            raise UsageError(f"there are no files at {endpoint}", hint="serve them again, or register the query anew")
+            raise UsageError(
+                f"there are no files at {endpoint}",
+                hint="serve them again, or register the query anew",
+            )
         return watched.directory
 
     async def _watch(self, source: str) -> None:
@@ -241,7 +256,9 @@ class RegisteredQuery:
         registration, watched = self.registration, self._sources.get(source)
         query = await asyncio.get_running_loop().run_in_executor(self._threads, registration.query)
         if watched is None:
-            raise UsageError(f"there is no endpoint {source}", hint="serve it again, or register the query anew")
+            raise UsageError(
+                f"there is no endpoint {source}", hint="serve it again, or register the query anew"
+            )
         assert registration.every is not None
         watch = Watch(
             query.query,
@@ -274,7 +291,9 @@ class RegisteredQuery:
                     last = {state.name: state.last for state in self._states()}
                     is_new = any(last[name] > position for name, position in self.positions.items())
                     if self._more or is_new or now is not None:
-                        await _whole(self._commit(await process.step(self._recovery.order(last, now))))
+                        await _whole(
+                            self._commit(await process.step(self._recovery.order(last, now)))
+                        )
                         if self._more:
                             continue
                     self._idle = True
@@ -287,8 +306,14 @@ class RegisteredQuery:
 
     async def _commit(self, stepped: Stepped) -> None:
         if stepped.state:
-            await asyncio.get_running_loop().run_in_executor(self._threads, self._commit_in_thread, stepped)
-        self.positions, self.dropped, self.memory_bytes = stepped.positions, stepped.dropped, stepped.memory_bytes
+            await asyncio.get_running_loop().run_in_executor(
+                self._threads, self._commit_in_thread, stepped
+            )
+        self.positions, self.dropped, self.memory_bytes = (
+            stepped.positions,
+            stepped.dropped,
+            stepped.memory_bytes,
+        )
         self._more, self._due = stepped.more, stepped.due
         self._recovery.advanced(stepped.taken, evaluated=stepped.evaluations > 0)
         if stepped.taken or stepped.evaluations:
@@ -306,7 +331,8 @@ class RegisteredQuery:
 
 def _another(stream: str) -> Conflict:
     return Conflict(
-        f"{stream} was deleted, and there is another stream of that name", hint="remove the query, and register it anew"
+        f"{stream} was deleted, and there is another stream of that name",
+        hint="remove the query, and register it anew",
     )
 
 

@@ -29,7 +29,9 @@ MOST_SKIPPED: Final = 10
 
 _LONGEST_PAUSE: Final = 60.0  # seconds
 # an error of the other process has the status of its kind; one of a stream or of the query is not an element's fault
-_OF_ELEMENTS: Final = frozenset(kind.default_status for kind in (SourceError, SourceTimeout, LimitExceeded))
+_OF_ELEMENTS: Final = frozenset(
+    kind.default_status for kind in (SourceError, SourceTimeout, LimitExceeded)
+)
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,13 @@ class Recovery:
         self._tries = 0
         self._skipped = 0  # elements in a row
         self._skip = False
-        self._singly = 0  # how many elements to take one by one, so that it shows which of them it is
+        self._singly = (
+            0  # how many elements to take one by one, so that it shows which of them it is
+        )
 
-    def after(self, error: ConstructMessagesError, *, due: bool = False, idle: bool = False) -> Again | None:
+    def after(
+        self, error: ConstructMessagesError, *, due: bool = False, idle: bool = False
+    ) -> Again | None:
         """What to do after a failure; None: pause the query with this error.
 
         Args:
@@ -72,8 +78,12 @@ class Recovery:
             due: whether evaluations are due, which no element can be left out of.
             idle: whether the process waited for elements, so that the query is not the reason.
         """
-        ended = isinstance(error, IncompleteResult) or (isinstance(error, SourceError) and error.transient)
-        skips = self._skip_after is not None and not due and not idle and error.status in _OF_ELEMENTS
+        ended = isinstance(error, IncompleteResult) or (
+            isinstance(error, SourceError) and error.transient
+        )
+        skips = (
+            self._skip_after is not None and not due and not idle and error.status in _OF_ELEMENTS
+        )
         if not ended and not skips:
             return None
         self._tries += 1

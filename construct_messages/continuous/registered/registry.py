@@ -17,7 +17,12 @@ from msgspec.structs import replace
 
 from construct_messages.continuous.registered.orders import positions_of
 from construct_messages.continuous.registered.process import QueryLimits
-from construct_messages.continuous.registered.query import OWNER, REGISTRATION, RegisteredQuery, Watched
+from construct_messages.continuous.registered.query import (
+    OWNER,
+    REGISTRATION,
+    RegisteredQuery,
+    Watched,
+)
 from construct_messages.continuous.registered.registration import Registration, Status
 from construct_messages.errors import Conflict, NotFound, StoreError
 from construct_messages.streams.element import Description
@@ -36,7 +41,10 @@ class Registry:
     """
 
     def __init__(
-        self, store: StreamStore, limits: QueryLimits, sources: Mapping[str, Watched] = MappingProxyType({})
+        self,
+        store: StreamStore,
+        limits: QueryLimits,
+        sources: Mapping[str, Watched] = MappingProxyType({}),
     ) -> None:
         self._store, self._limits, self._sources = store, limits, sources
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="registered-queries")
@@ -63,7 +71,9 @@ class Registry:
             try:
                 registration = Registration.decode(state[REGISTRATION])
             except StoreError as error:
-                raise StoreError(f"{self._store.path}, {name}: {error.message}", hint=error.hint) from error
+                raise StoreError(
+                    f"{self._store.path}, {name}: {error.message}", hint=error.hint
+                ) from error
             query = self._queries[name] = self._query(name, registration)
             query.positions = positions_of(query.registration, state)
         for query in self._queries.values():
@@ -84,7 +94,9 @@ class Registry:
 
     def lag(self) -> int:
         """How many elements of their inputs the queries that run have not read yet."""
-        return sum(query.lag for query in self._queries.values() if query.registration.status == "running")
+        return sum(
+            query.lag for query in self._queries.values() if query.registration.status == "running"
+        )
 
     def queries(self) -> Collection[RegisteredQuery]:
         """All of them."""
@@ -94,7 +106,9 @@ class Registry:
         """The query that gives out a stream; None: that stream is no query's."""
         return self._queries.get(name)
 
-    async def register(self, name: str, registration: Registration, description: Description) -> None:
+    async def register(
+        self, name: str, registration: Registration, description: Description
+    ) -> None:
         """Takes up a new query, and makes its stream.
 
         Args:
@@ -106,9 +120,15 @@ class Registry:
             ConstructMessagesError: the query is not legal, there is a stream of that name, or it is no name. Nothing is
                 registered then.
         """
-        taken = {*self._queries, *self._registering, *(state.name for state in self._store.streams())}
+        taken = {
+            *self._queries,
+            *self._registering,
+            *(state.name for state in self._store.streams()),
+        }
         if name in taken:
-            raise Conflict(f"the stream {name} exists already", hint="choose another name, or delete it first")
+            raise Conflict(
+                f"the stream {name} exists already", hint="choose another name, or delete it first"
+            )
         self._registering.add(name)
         query = self._query(name, registration)
         try:
@@ -166,8 +186,13 @@ class Registry:
     def _known(self, name: str) -> RegisteredQuery:
         query = self._queries.get(name)
         if query is None:
-            raise NotFound(f"no query gives out {name}", hint="pause and resume streams that registered queries fill")
+            raise NotFound(
+                f"no query gives out {name}",
+                hint="pause and resume streams that registered queries fill",
+            )
         return query
 
     def _query(self, name: str, registration: Registration) -> RegisteredQuery:
-        return RegisteredQuery(name, registration, self._store, self._limits, self._threads, self._sources)
+        return RegisteredQuery(
+            name, registration, self._store, self._limits, self._threads, self._sources
+        )

@@ -20,12 +20,18 @@ Path: TypeAlias = tuple[Term, ...]
 """Properties that lead from a member to a value, one after the other."""
 
 _MEMBER, _VIEW = iri(f"{TREE}member"), iri(f"{TREE}view")
-_RELATION, _NODE, _PATH, _VALUE = (iri(f"{TREE}{name}") for name in ("relation", "node", "path", "value"))
+_RELATION, _NODE, _PATH, _VALUE = (
+    iri(f"{TREE}{name}") for name in ("relation", "node", "path", "value")
+)
 _TIMESTAMP_PATH, _SEQUENCE_PATH = iri(f"{LDES}timestampPath"), iri(f"{LDES}sequencePath")
 _POLLING, _IMMUTABLE = iri(f"{LDES}pollingInterval"), iri(f"{LDES}immutable")
 _TYPE, _FIRST, _REST, _NIL = (iri(f"{RDF}{name}") for name in ("type", "first", "rest", "nil"))
-_LOWER: Final = {iri(f"{TREE}{name}Relation") for name in ("GreaterThan", "GreaterThanOrEqualTo", "EqualTo")}
-_UPPER: Final = {iri(f"{TREE}{name}Relation") for name in ("LessThan", "LessThanOrEqualTo", "EqualTo")}
+_LOWER: Final = {
+    iri(f"{TREE}{name}Relation") for name in ("GreaterThan", "GreaterThanOrEqualTo", "EqualTo")
+}
+_UPPER: Final = {
+    iri(f"{TREE}{name}Relation") for name in ("LessThan", "LessThanOrEqualTo", "EqualTo")
+}
 _ELEMENTS: Final = (iri(f"{CM}sequence"),)
 
 
@@ -91,7 +97,9 @@ class Member(NamedTuple):
     def element(self) -> Message:
         """The message that a member is which is an element of a server of this package."""
         graphs = (quad for quad in self.quads if quad.graph is not None)
-        return Message(quad._replace(graph=None) if quad.graph == self.iri else quad for quad in graphs)
+        return Message(
+            quad._replace(graph=None) if quad.graph == self.iri else quad for quad in graphs
+        )
 
 
 class Page:
@@ -103,7 +111,11 @@ class Page:
     """
 
     def __init__(self, quads: Sequence[Quad], *, in_profile: bool = False) -> None:
-        self._starts = [index for index, quad in enumerate(quads) if quad.predicate == _MEMBER and quad.graph is None]
+        self._starts = [
+            index
+            for index, quad in enumerate(quads)
+            if quad.predicate == _MEMBER and quad.graph is None
+        ]
         self._quads, self._in_profile = quads, in_profile
         hypermedia = quads[: self._starts[0]] if in_profile and self._starts else quads
         self._default: dict[Term, list[Quad]] = {}
@@ -116,11 +128,18 @@ class Page:
 
     def objects(self, subject: Term, predicate: Term) -> list[Term]:
         """Returns objects in the default graph."""
-        return [quad.object for quad in self._default.get(subject, ()) if quad.predicate == predicate]
+        return [
+            quad.object for quad in self._default.get(subject, ()) if quad.predicate == predicate
+        ]
 
     def pairs(self, predicate: Term) -> list[tuple[Term, Term]]:
         """The subjects and objects of a property in the default graph."""
-        return [(s, quad.object) for s, quads in self._default.items() for quad in quads if quad.predicate == predicate]
+        return [
+            (s, quad.object)
+            for s, quads in self._default.items()
+            for quad in quads
+            if quad.predicate == predicate
+        ]
 
     def view(self, asked: str, places: Iterable[str]) -> tuple[Term, str] | None:
         """The stream, and the URL of the root of its view; None: there is none.
@@ -144,7 +163,8 @@ class Page:
                 return chosen[0]
         if views:
             raise SourceError(
-                f"{asked} has {len(views)} views", hint="give one of them: " + ", ".join(sorted({v for _, v in views}))
+                f"{asked} has {len(views)} views",
+                hint="give one of them: " + ", ".join(sorted({v for _, v in views})),
             )
         return None
 
@@ -154,8 +174,14 @@ class Page:
         Raises:
             SourceError: it is in the order of a path that is not read here.
         """
-        timestamp, sequence = (self._only_path(stream, name) for name in (_TIMESTAMP_PATH, _SEQUENCE_PATH))
-        polling = [seconds for said in self.objects(stream, _POLLING) if (seconds := seconds_of(said)) is not None]
+        timestamp, sequence = (
+            self._only_path(stream, name) for name in (_TIMESTAMP_PATH, _SEQUENCE_PATH)
+        )
+        polling = [
+            seconds
+            for said in self.objects(stream, _POLLING)
+            if (seconds := seconds_of(said)) is not None
+        ]
         return EventStream(stream, timestamp, sequence, max(polling, default=None))
 
     def _only_path(self, stream: Term, predicate: Term) -> Path | None:
@@ -164,7 +190,8 @@ class Page:
             return None
         if len(paths) > 1 or None in paths:
             raise SourceError(
-                f"{stream} has an {predicate} that is not read here", hint="paths are properties, or lists of them"
+                f"{stream} has an {predicate} that is not read here",
+                hint="paths are properties, or lists of them",
             )
         return paths.pop()
 
@@ -183,7 +210,9 @@ class Page:
 
     def immutable(self, places: Iterable[str]) -> bool:
         """Whether the page says that it stays as it is."""
-        said = (object for place in places for object in self.objects(Term(f"<{place}>"), _IMMUTABLE))
+        said = (
+            object for place in places for object in self.objects(Term(f"<{place}>"), _IMMUTABLE)
+        )
         return any(is_literal(each) and literal_parts(each)[0] in ("true", "1") for each in said)
 
     def relations(self, places: Iterable[str], ordered_by: Path | None) -> list[Relation]:
@@ -202,7 +231,8 @@ class Page:
                         raise SourceError(f"{place} has a relation to {node}, which is no page")
                     before = found.get(node, Relation(node[1:-1], None, None))
                     found[node] = before._replace(
-                        lower=_tightest(max, before.lower, lower), upper=_tightest(min, before.upper, upper)
+                        lower=_tightest(max, before.lower, lower),
+                        upper=_tightest(min, before.upper, upper),
                     )
         return list(found.values())
 
@@ -252,7 +282,9 @@ class Page:
         return list(found)
 
 
-def _tightest(choose: Callable[[Value, Value], Value], some: Value | None, other: Value | None) -> Value | None:
+def _tightest(
+    choose: Callable[[Value, Value], Value], some: Value | None, other: Value | None
+) -> Value | None:
     if some is None or other is None:
         return some if other is None else other
     return choose(some, other)

@@ -44,7 +44,9 @@ _PREFER: Final = {"Prefer": 'return=representation; max-member-count="1000"'}
 _NOT_MODIFIED: Final = 304
 _GONE: Final = (404, 410)
 _PAGES: Final = 10_000
-_ACCEPT_NOTIFICATION: Final = f"{NDJSON_LD.document_type}, {ACCEPT_PAGES}"  # which every receiver has
+_ACCEPT_NOTIFICATION: Final = (
+    f"{NDJSON_LD.document_type}, {ACCEPT_PAGES}"  # which every receiver has
+)
 
 
 class _Listed(NamedTuple):
@@ -175,22 +177,42 @@ class InboxReader:
         return known
 
     async def _fetched(self, url: str, known: _ListPage) -> _ListPage:
-        headers = {"Accept": ACCEPT_PAGES, **_PREFER} | ({} if known.etag is None else {"If-None-Match": known.etag})
-        most, contexts = self._collection.message_bytes, self._collection.contexts.for_descriptions()
+        headers = {"Accept": ACCEPT_PAGES, **_PREFER} | (
+            {} if known.etag is None else {"If-None-Match": known.etag}
+        )
+        most, contexts = (
+            self._collection.message_bytes,
+            self._collection.contexts.for_descriptions(),
+        )
         response, body = await self._client.fetch(url, headers, most, (_NOT_MODIFIED,))
         if response.status == _NOT_MODIFIED:
             return known
         said = response.headers
         documents = document_of(said, link(response, CONTEXT), str(response.url), contexts, most)
         page = Page(documents.quads(body, in_order=False))
-        names = [self._target(url, object[1:-1]) for _, object in page.pairs(_CONTAINS) if object.startswith("<")]
+        names = [
+            self._target(url, object[1:-1])
+            for _, object in page.pairs(_CONTAINS)
+            if object.startswith("<")
+        ]
         following = link(response, "next") or next(
-            (object[1:-1] for name in _NEXT for _, object in page.pairs(name) if object.startswith("<")), None
+            (
+                object[1:-1]
+                for name in _NEXT
+                for _, object in page.pairs(name)
+                if object.startswith("<")
+            ),
+            None,
         )
         before = link(response, "prev") or link(response, "previous")
-        directives = {directive.strip().lower() for directive in said.get("Cache-Control", "").split(",")}
+        directives = {
+            directive.strip().lower() for directive in said.get("Cache-Control", "").split(",")
+        }
         return _ListPage(
-            [_Listed(name, sequence) for name, sequence in zip(names, self._sequences(url, page, names), strict=True)],
+            [
+                _Listed(name, sequence)
+                for name, sequence in zip(names, self._sequences(url, page, names), strict=True)
+            ],
             None if following is None else self._target(url, following),
             None if before is None else self._target(url, before),
             _place(url, said.get("Content-Location")),
@@ -208,7 +230,11 @@ class InboxReader:
             [literal_parts(object)[0] for _, object in page.pairs(name) if is_literal(object)]
             for name in (_FIRST, _LAST)
         )
-        if len(first) != 1 or len(last) != 1 or not (is_sequence(first[0]) and is_sequence(last[0])):
+        if (
+            len(first) != 1
+            or len(last) != 1
+            or not (is_sequence(first[0]) and is_sequence(last[0]))
+        ):
             return [None] * len(names)
         sequences = range(int(first[0]), int(last[0]) + 1)
         if len(sequences) != len(names):
@@ -224,11 +250,15 @@ class InboxReader:
     async def _notification(self, listed: _Listed) -> Element | None:
         """A notification; None: it was removed since it was listed."""
         url, most = listed.iri, self._collection.message_bytes
-        response, body = await self._client.fetch(url, {"Accept": _ACCEPT_NOTIFICATION}, most, _GONE)
+        response, body = await self._client.fetch(
+            url, {"Accept": _ACCEPT_NOTIFICATION}, most, _GONE
+        )
         if response.status in _GONE:
             return None
         context = link(response, CONTEXT)
-        documents = document_of(response.headers, context, str(response.url), self._collection.contexts, most)
+        documents = document_of(
+            response.headers, context, str(response.url), self._collection.contexts, most
+        )
         sequence = listed.sequence or self.known.sequence + 1
         try:
             return element_of(self._url, sequence, documents.read(body, sequence))

@@ -148,7 +148,10 @@ class EventStreamReader:
                 hint="begin with a time, or go on from a state; 0 is the beginning",
             )
         if self._collection.since is not None and stream.timestamp_path is None:
-            raise UsageError(f"the members of {stream.iri} have no times", hint="leave out the time to begin with")
+            raise UsageError(
+                f"the members of {stream.iri} have no times",
+                hint="leave out the time to begin with",
+            )
 
     # --- where to begin -----------------------------------------------------------------------------------------------
 
@@ -160,7 +163,8 @@ class EventStreamReader:
         found = None if page is None else page.view(self._url, places)
         if page is None or found is None:
             raise SourceError(
-                f"{without_query(url)} is no event stream: it has no tree:view", hint="give the URL of its root"
+                f"{without_query(url)} is no event stream: it has no tree:view",
+                hint="give the URL of its root",
             )
         stream, view = found
         described = page.event_stream(stream)
@@ -187,7 +191,11 @@ class EventStreamReader:
             async for held in members:
                 yield held
         self._horizon = None
-        if self._held and self._stream.paths and sum(not page.immutable for page in self._visited.values()) > 1:
+        if (
+            self._held
+            and self._stream.paths
+            and sum(not page.immutable for page in self._visited.values()) > 1
+        ):
             self._horizon = max(held.values[:1] for held in self._held)
             async with aclosing(self._traverse()) as members:
                 async for held in members:
@@ -200,17 +208,23 @@ class EventStreamReader:
 
     async def _traverse(self) -> AsyncGenerator[_Held]:
         """Reads all pages that may have something new, and gives what is known to be next."""
-        fringe: list[tuple[tuple[Value, ...], int, Relation]] = [((), 0, Relation(self._root, None, None))]
+        fringe: list[tuple[tuple[Value, ...], int, Relation]] = [
+            ((), 0, Relation(self._root, None, None))
+        ]
         found = {self._root}
         while fringe:
             bound, _, relation = heapq.heappop(fringe)
             page = await self._visit(relation)
             for each in page.relations:
-                if each.page in found or (each.upper is not None and self.known.is_past(each.upper)):
+                if each.page in found or (
+                    each.upper is not None and self.known.is_past(each.upper)
+                ):
                     continue
                 found.add(each.page)
                 if len(found) > _PAGES:
-                    raise LimitExceeded(f"{without_query(self._root)} leads to more than {_PAGES} pages")
+                    raise LimitExceeded(
+                        f"{without_query(self._root)} leads to more than {_PAGES} pages"
+                    )
                 lower = () if each.lower is None else (each.lower,)
                 heapq.heappush(fringe, (max(bound, lower), len(found), each))
             if not page.immutable and self._horizon is None:
@@ -293,7 +307,9 @@ class EventStreamReader:
         relations = page.relations(places, paths[0] if paths else None)
         visited.relations = [each._replace(page=self._target(url, each.page)) for each in relations]
         for _, *bounds in relations:
-            self._latest = max(self._latest, *((bound,) for bound in bounds if bound is not None), ())
+            self._latest = max(
+                self._latest, *((bound,) for bound in bounds if bound is not None), ()
+            )
         # a page that was merged with others redirects to what has their members, too (server primer, rebalancing)
         stated = relation if places == (url,) else Relation(url, None, None)
         for member in page.members():
@@ -316,7 +332,9 @@ class EventStreamReader:
         said = response.headers
         _, parameters = read_media_type(said.get("Content-Type", "")) or ("", {})
         in_profile = PROFILE in parameters.get("profile", "").split()
-        documents = document_of(said, link(response, CONTEXT), places[-1], self._collection.contexts, most)
+        documents = document_of(
+            said, link(response, CONTEXT), places[-1], self._collection.contexts, most
+        )
         try:
             page = Page(documents.quads(body, in_order=in_profile), in_profile=in_profile)
         except LogError as error:
@@ -327,8 +345,12 @@ class EventStreamReader:
                 f"{without_query(url)} is in {documents.format.name}, which cannot tell what its members say",
                 hint="ask for N-Quads or TriG",
             )
-        directives = {directive.strip().lower() for directive in said.get("Cache-Control", "").split(",")}
-        return _Answer(page, places, said.get("ETag"), "immutable" in directives or page.immutable(places))
+        directives = {
+            directive.strip().lower() for directive in said.get("Cache-Control", "").split(",")
+        }
+        return _Answer(
+            page, places, said.get("ETag"), "immutable" in directives or page.immutable(places)
+        )
 
 
 def _precedes(some: Value | None, other: Value | None) -> bool:

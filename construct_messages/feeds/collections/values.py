@@ -18,7 +18,9 @@ Value: TypeAlias = tuple[int, Decimal | str]
 OTHER: Final = 2
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_DATE_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d:\d\d)(\.\d{1,40})?)?(Z|[+-]\d\d:\d\d)?", re.ASCII)
+_DATE_TIME: Final = re.compile(
+    r"(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d:\d\d)(\.\d{1,40})?)?(Z|[+-]\d\d:\d\d)?", re.ASCII
+)
 _NUMBER: Final = re.compile(r"[+-]?\d{1,40}(?:\.\d{0,40})?", re.ASCII)
 _TIMES: Final = {f"{XSD}dateTime", f"{XSD}dateTimeStamp", f"{XSD}date"}
 _DURATION: Final = re.compile(
@@ -40,7 +42,9 @@ def value_of(term: Term) -> Value:
     if not is_literal(term):
         return OTHER, term
     text, datatype, _, _ = literal_parts(term)
-    if (datatype in _TIMES or (datatype is None and "T" in text)) and (match := _DATE_TIME.fullmatch(text.strip())):
+    if (datatype in _TIMES or (datatype is None and "T" in text)) and (
+        match := _DATE_TIME.fullmatch(text.strip())
+    ):
         date, time, fraction, zone = match.groups()
         try:
             read = datetime.fromisoformat(f"{date}T{time or '00:00:00'}{zone or 'Z'}")

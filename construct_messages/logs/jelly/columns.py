@@ -45,14 +45,21 @@ class Batch:
     def has_all(self, index: int, forbidden: Sequence[str]) -> bool:
         """Whether a variable is bound in all solutions, to terms with none of the forbidden beginnings."""
         joined = self._joined[index]
-        return b"\n\n" not in joined and not any(b"\n" + start.encode() in joined for start in forbidden)
+        return b"\n\n" not in joined and not any(
+            b"\n" + start.encode() in joined for start in forbidden
+        )
 
     def literals(self, index: int, suffixes: Mapping[str, bytes]) -> Literals | None:
         """The literals of a column; None: it has other terms, literals of several or unknown kinds, or escapes."""
         column, joined = self._columns[index], self._joined[index]
         suffix = column[0][column[0].rfind(b'"') :]
         kind = suffixes.get(suffix[1:].decode()) if suffix.startswith(b'"') else None
-        if kind is None or b"\\" in joined or not joined.startswith(b'\n"') or not joined.endswith(suffix + b"\n"):
+        if (
+            kind is None
+            or b"\\" in joined
+            or not joined.startswith(b'\n"')
+            or not joined.endswith(suffix + b"\n")
+        ):
             return None
         lexical = joined[2 : -1 - len(suffix)].split(suffix + b'\n"')
         return Literals(lexical, kind) if len(lexical) == len(column) else None

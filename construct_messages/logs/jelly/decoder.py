@@ -65,7 +65,9 @@ class JellyDecoder:
         """The options of the stream, once they came."""
         options = self._rows.options
         return options and replace(
-            options, delimited=bool(self._delimited), namespace_declarations=bool(self._rows.prefixes)
+            options,
+            delimited=bool(self._delimited),
+            namespace_declarations=bool(self._rows.prefixes),
         )
 
     def feed(self, data: bytes) -> Iterator[Message]:
@@ -132,7 +134,9 @@ class JellyDecoder:
         except Malformed as error:
             raise self._error(error.message, self._offset + self._rows.place, error.hint) from None
         except LimitExceeded as error:
-            raise LimitExceeded(f"message {self._messages + 1}: {error.message}", hint=error.hint) from None
+            raise LimitExceeded(
+                f"message {self._messages + 1}: {error.message}", hint=error.hint
+            ) from None
         if message is not None:
             self._messages += 1
             yield message

@@ -53,7 +53,9 @@ class JellyEncoder:
 
     def __init__(self, _format: Format, _syntax: Syntax, options: EncoderOptions) -> None:
         own = options.own if isinstance(options.own, JellyOptions) else JellyOptions()
-        self.options = own = own.for_writing(graphs=options.graphs, triple_terms=options.triple_terms)
+        self.options = own = own.for_writing(
+            graphs=options.graphs, triple_terms=options.triple_terms
+        )
         declared = options.prefixes or {} if own.namespace_declarations else {}
         self._namespaces = {prefix: iri(value) for prefix, value in declared.items()}
         self._frames = FrameWriter(own, self._namespaces)

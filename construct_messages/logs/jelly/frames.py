@@ -70,7 +70,9 @@ class FrameWriter:
         last: the last statement.
     """
 
-    def __init__(self, options: JellyOptions, namespaces: Mapping[str, Term], message_count: int = 0) -> None:
+    def __init__(
+        self, options: JellyOptions, namespaces: Mapping[str, Term], message_count: int = 0
+    ) -> None:
         self.options, self._namespaces = options, namespaces
         self.kind = QUAD if options.physical_type is PhysicalType.QUADS else TRIPLE
         self.is_open = False
@@ -114,13 +116,17 @@ class FrameWriter:
     def refused(self, error: UnsupportedByFormat) -> UnsupportedByFormat:
         """Adds the number of the message to an error, and makes the next message independent of this one."""
         self._restart()
-        return UnsupportedByFormat(f"message {self.message_count}: {error.message}", hint=error.hint)
+        return UnsupportedByFormat(
+            f"message {self.message_count}: {error.message}", hint=error.hint
+        )
 
     def _opening(self) -> list[bytes]:
         rows = [options_row(self.options)]
         for prefix, value in self._namespaces.items():
             declared = self.field(b"\x12", self._entered(value, (), rows))
-            rows.append(row(NAMESPACE, (b"\x0a" + delimited(prefix.encode()) if prefix else b"") + declared))
+            rows.append(
+                row(NAMESPACE, (b"\x0a" + delimited(prefix.encode()) if prefix else b"") + declared)
+            )
         return rows
 
     def statements(self, quads: Iterable[Statement], rows: list[bytes]) -> None:
@@ -132,13 +138,21 @@ class FrameWriter:
             body = b""
             if subject != last_subject:
                 found = known.get(subject)
-                body = self.field(b"\x0a", found) if found else self.term(SUBJECT, subject, quad, rows)
+                body = (
+                    self.field(b"\x0a", found) if found else self.term(SUBJECT, subject, quad, rows)
+                )
             if predicate != last_predicate:
                 found = known.get(predicate)
-                body += self.field(b"\x2a", found) if found else self.term(PREDICATE, predicate, quad, rows)
+                body += (
+                    self.field(b"\x2a", found)
+                    if found
+                    else self.term(PREDICATE, predicate, quad, rows)
+                )
             if object != last_object:
                 found = known.get(object)
-                body += self.field(b"\x4a", found) if found else self.term(OBJECT, object, quad, rows)
+                body += (
+                    self.field(b"\x4a", found) if found else self.term(OBJECT, object, quad, rows)
+                )
             if graph != last_graph:
                 body += self.graph(graph, quad, rows)
             last_subject, last_predicate, last_object, last_graph = quad
@@ -151,10 +165,16 @@ class FrameWriter:
         for name, quads in groupby(message, key=lambda quad: quad.graph):
             for number, quad in enumerate(quads):
                 if number == 0:
-                    started = STARTED_DEFAULT_GRAPH if name is None else self.term(STARTED_GRAPH, name, quad, rows)
+                    started = (
+                        STARTED_DEFAULT_GRAPH
+                        if name is None
+                        else self.term(STARTED_GRAPH, name, quad, rows)
+                    )
                     rows.append(row(GRAPH_START, started))
                 body = b""
-                for position, term, previous in zip(TRIPLE_POSITIONS, quad[:3], last[:3], strict=True):
+                for position, term, previous in zip(
+                    TRIPLE_POSITIONS, quad[:3], last[:3], strict=True
+                ):
                     if term != previous:
                         body += self.term(position, term, quad, rows)
                 last = quad
@@ -162,7 +182,9 @@ class FrameWriter:
             rows.append(row(GRAPH_END, b""))
         self.last = last
 
-    def term(self, position: Position, term: Term, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
+    def term(
+        self, position: Position, term: Term, quad: Statement | tuple[()], rows: list[bytes]
+    ) -> bytes:
         """Encodes a term as a field, and appends the table entries that it needs to `rows`.
 
         Args:
@@ -187,7 +209,8 @@ class FrameWriter:
             if name is None:
                 return b""
             raise UnsupportedByFormat(
-                f"a stream of triples has no named graphs: {_shown(quad)}", hint="write a stream of quads"
+                f"a stream of triples has no named graphs: {_shown(quad)}",
+                hint="write a stream of quads",
             )
         return DEFAULT_GRAPH if name is None else self.term(GRAPH, name, quad, rows)
 
@@ -198,18 +221,25 @@ class FrameWriter:
         self.prefix, self.name = prefix, name
         return tag + form
 
-    def _quoted(self, position: Position, term: Term, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
+    def _quoted(
+        self, position: Position, term: Term, quad: Statement | tuple[()], rows: list[bytes]
+    ) -> bytes:
         if not self.options.rdf_star:
             raise UnsupportedByFormat(
                 f"the stream's options allow no triple terms: {_shown(quad)}",
                 hint="allow them (Jelly's option rdf_star), or write N-Quads or TriG",
             )
-        if not position.triple or (position is PREDICATE and not self.options.generalized_statements):
+        if not position.triple or (
+            position is PREDICATE and not self.options.generalized_statements
+        ):
             raise _no_place("a triple term", quad)
         if _is_too_deep(term):
-            raise UnsupportedByFormat(f"triple terms of more than {DEEPEST} in each other, where no reader goes deeper")
+            raise UnsupportedByFormat(
+                f"triple terms of more than {DEEPEST} in each other, where no reader goes deeper"
+            )
         body = b"".join(
-            self.term(inner, part, quad, rows) for inner, part in zip(TRIPLE_POSITIONS, triple_parts(term), strict=True)
+            self.term(inner, part, quad, rows)
+            for inner, part in zip(TRIPLE_POSITIONS, triple_parts(term), strict=True)
         )
         return position.triple + delimited(body)
 
@@ -224,7 +254,9 @@ class FrameWriter:
         start, rest = self._split(term)
         prefix = self.prefixes.ids.get(start)
         if prefix is None:
-            prefix, old, entry = self.prefixes.enter(start, lambda old: self._needs_prefix(quad, old))
+            prefix, old, entry = self.prefixes.enter(
+                start, lambda old: self._needs_prefix(quad, old)
+            )
             rows.append(entry)
             if old is not None:
                 self._forget()
@@ -235,7 +267,9 @@ class FrameWriter:
             if old in self._named:
                 for stale in self._named.pop(old):
                     del self.iris[stale]
-            return iri_of(prefix, name)  # not worth remembering before it comes again, which most never do
+            return iri_of(
+                prefix, name
+            )  # not worth remembering before it comes again, which most never do
         if len(self.iris) >= _MOST_IRIS:
             self._forget()
         self.iris[term] = found = iri_of(prefix, name)
@@ -259,10 +293,14 @@ class FrameWriter:
         return term[1 : at + 1], term[at + 1 : -1]
 
     def _needs_prefix(self, quad: Statement | tuple[()], prefix: str) -> bool:
-        return _holds(quad, f"<{prefix}") and any(self._split(leaf)[0] == prefix for leaf in _iris(quad))
+        return _holds(quad, f"<{prefix}") and any(
+            self._split(leaf)[0] == prefix for leaf in _iris(quad)
+        )
 
     def _needs_name(self, quad: Statement | tuple[()], name: str) -> bool:
-        return _holds(quad, f"{name}>") and any(self._split(leaf)[1] == name for leaf in _iris(quad))
+        return _holds(quad, f"{name}>") and any(
+            self._split(leaf)[1] == name for leaf in _iris(quad)
+        )
 
     def literal(self, term: Term, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
         """Encodes a literal behind its length, without the tag."""
@@ -281,7 +319,9 @@ class FrameWriter:
         """Encodes what follows the closing quote: the fields of language or datatype in an RdfLiteral."""
         if suffix.startswith("@"):
             if "--" in suffix:
-                raise UnsupportedByFormat(f"Jelly has no base directions: {_shown(quad)}", hint="write N-Quads or TriG")
+                raise UnsupportedByFormat(
+                    f"Jelly has no base directions: {_shown(quad)}", hint="write N-Quads or TriG"
+                )
             kind = b"\x12" + delimited(suffix[1:].encode())
             if len(self.suffixes) >= _MOST:
                 self.suffixes = {"": b""}
@@ -297,7 +337,8 @@ class FrameWriter:
                 number, old, entry = self.datatypes.enter(
                     datatype,
                     lambda old: (
-                        _holds(quad, f"^^<{old}>") and any(leaf.endswith(f'"^^<{old}>') for leaf in _leaves(quad))
+                        _holds(quad, f"^^<{old}>")
+                        and any(leaf.endswith(f'"^^<{old}>') for leaf in _leaves(quad))
                     ),
                 )
                 rows.append(entry)

@@ -52,7 +52,11 @@ _NAMESPACES: Final = 2
 """The first version that has namespace declarations."""
 
 _TABLES: Final = ("names", "prefixes", "datatypes")
-_SIZES: Final = {9: "max_name_table_size", 10: "max_prefix_table_size", 11: "max_datatype_table_size"}
+_SIZES: Final = {
+    9: "max_name_table_size",
+    10: "max_prefix_table_size",
+    11: "max_datatype_table_size",
+}
 _NUMBERS: Final = {
     2: "physical_type",
     3: "generalized_statements",
@@ -61,7 +65,12 @@ _NUMBERS: Final = {
     14: "logical_type",
     15: "version",
 }
-_TYPES: Final = {"physical_type": PhysicalType, "logical_type": LogicalType, "rdf_star": bool, "version": int}
+_TYPES: Final = {
+    "physical_type": PhysicalType,
+    "logical_type": LogicalType,
+    "rdf_star": bool,
+    "version": int,
+}
 """Of the options that may be None."""
 _OF_NUMBERS: Final = {**_TYPES, "generalized_statements": bool}
 """What the numbers of a stream's options are, where it is not `int`."""
@@ -115,7 +124,8 @@ class JellyOptions:
             expected = _TYPES.get(field.name, type(field.default))
             if not (type(value) is expected or (value is None and field.default is None)):
                 raise UsageError(
-                    f"{field.name}={value!r} is no {expected.__name__}", hint="JellyOptions.of takes options as texts"
+                    f"{field.name}={value!r} is no {expected.__name__}",
+                    hint="JellyOptions.of takes options as texts",
                 )
         if self.max_name_table_size < SMALLEST_NAME_TABLE:
             raise UsageError(
@@ -186,7 +196,8 @@ class JellyOptions:
             )
         if self.namespace_declarations and (self.version or _NAMESPACES) < _NAMESPACES:
             raise UsageError(
-                f"version {self.version} of Jelly has no namespace declarations", hint="leave the version out"
+                f"version {self.version} of Jelly has no namespace declarations",
+                hint="leave the version out",
             )
         physical, logical = self.physical_type, self.logical_type
         if source is not None and physical is None and logical is None:
@@ -198,7 +209,9 @@ class JellyOptions:
             triples = logical % 10 in _OF_TRIPLES if logical else not graphs
             physical = PhysicalType.TRIPLES if triples else PhysicalType.QUADS
         if logical is None:
-            logical = LogicalType.GRAPHS if physical is PhysicalType.TRIPLES else LogicalType.DATASETS
+            logical = (
+                LogicalType.GRAPHS if physical is PhysicalType.TRIPLES else LogicalType.DATASETS
+            )
         rdf_star = self.rdf_star
         if rdf_star is None:
             rdf_star = triple_terms or bool(source and source.rdf_star)
@@ -278,7 +291,9 @@ rdf-star'
         """Returns the bytes of an RdfStreamOptions message; options with default values are left out."""
         name = b"\x0a" + delimited(self.stream_name.encode()) if self.stream_name else b""
         numbers = ((number, int(getattr(self, field) or 0)) for number, field in _NUMBERS.items())
-        return name + b"".join(varint(number << 3) + varint(value) for number, value in numbers if value)
+        return name + b"".join(
+            varint(number << 3) + varint(value) for number, value in numbers if value
+        )
 
     @classmethod
     def decode(cls, data: bytes) -> JellyOptions:
@@ -295,7 +310,9 @@ rdf-star'
             elif number in _NUMBERS:
                 numbers[_NUMBERS[number]] = integer(value, f"option {_NUMBERS[number]}")
         try:
-            values: dict[str, Any] = {name: _OF_NUMBERS.get(name, int)(value) for name, value in numbers.items()}
+            values: dict[str, Any] = {
+                name: _OF_NUMBERS.get(name, int)(value) for name, value in numbers.items()
+            }
             return cls(**values, stream_name=stream_name)
         except UsageError as error:
             raise Malformed(error.message) from None

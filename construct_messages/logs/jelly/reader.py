@@ -16,7 +16,16 @@ from construct_messages.errors import LimitExceeded, TermError
 from construct_messages.labels import Labels, MessageLabels
 from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.jelly.tables import Entries
-from construct_messages.logs.jelly.wire import DEEPEST, Malformed, delimited, fields, integer, read_varint, text, varint
+from construct_messages.logs.jelly.wire import (
+    DEEPEST,
+    Malformed,
+    delimited,
+    fields,
+    integer,
+    read_varint,
+    text,
+    varint,
+)
 from construct_messages.terms import (
     USUAL_IRI,
     Lenience,
@@ -88,7 +97,9 @@ class TermReader:
         self._suffixes: dict[bytes, str] = dict(_NO_SUFFIXES)
         read, node, value, quoted = self.iri, self.blank, self.literal, self.quoted
         no_node, no_value, no_quoted, no_name = (
-            (node, value, quoted, value) if generalized else tuple(map(_only_generalized, _OUT_OF_PLACE))
+            (node, value, quoted, value)
+            if generalized
+            else tuple(map(_only_generalized, _OUT_OF_PLACE))
         )
         terms = [(0, read), (0, node), (0, no_value), (0, no_quoted)]
         terms += [(1, read), (1, no_node), (1, no_value), (1, no_quoted)]
@@ -139,7 +150,9 @@ class TermReader:
             if isinstance(value, int):
                 raise Malformed(f"the {POSITIONS[position]} is a number, where bytes are due")
             before = found.get(position)
-            if before and before[0] == number and number % 4 != 2:  # all but labels of blank nodes are messages
+            if (
+                before and before[0] == number and number % 4 != 2
+            ):  # all but labels of blank nodes are messages
                 value = before[1] + value
             found[position] = (number, value)
         for position, (number, value) in sorted(found.items()):
@@ -153,7 +166,9 @@ class TermReader:
         terms: list[Term | None] = [UNSET] * 3
         self.fill(terms, data, self.of_triple)
         if UNSET in terms:
-            raise Malformed(f"a quoted triple without its {POSITIONS[terms.index(UNSET)]}, which cannot be repeated")
+            raise Malformed(
+                f"a quoted triple without its {POSITIONS[terms.index(UNSET)]}, which cannot be repeated"
+            )
         self._depth -= 1
         return triple(*terms, generalized=True)  # type: ignore[arg-type] # only a graph is None
 
@@ -223,7 +238,8 @@ class TermReader:
         self._made += len(value)
         if self._made > self._most_made:
             raise LimitExceeded(
-                f"more than {self._most_made} characters of IRIs that differ", hint="write less at once"
+                f"more than {self._most_made} characters of IRIs that differ",
+                hint="write less at once",
             )
         known = self._iris[name]
         if len(known) >= _MOST_PREFIXES:
@@ -282,13 +298,21 @@ class TermReader:
             elif number == 2:
                 value, language, datatype = part, text(part, "a language tag"), None
             elif number == 3:
-                value, language, datatype = part, None, self.datatypes.get(integer(part, "a datatype"))
-        term = _legal(lambda: literal(lexical, language=language, datatype=datatype, lenience=self._lenience))
+                value, language, datatype = (
+                    part,
+                    None,
+                    self.datatypes.get(integer(part, "a datatype")),
+                )
+        term = _legal(
+            lambda: literal(lexical, language=language, datatype=datatype, lenience=self._lenience)
+        )
         if value:
             if len(self._suffixes) >= _MOST:
                 self._suffixes = dict(_NO_SUFFIXES)
             # what producers write for it behind the lexical form
-            written = b"\x12" + delimited(value) if isinstance(value, bytes) else b"\x18" + varint(value)
+            written = (
+                b"\x12" + delimited(value) if isinstance(value, bytes) else b"\x18" + varint(value)
+            )
             self._suffixes[written] = term[term.rindex('"') :]
         return term
 

@@ -14,7 +14,14 @@ from construct_messages.labels import Labels
 from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
 from construct_messages.logs.jelly.reader import POSITIONS, UNSET, Fields, TermReader
 from construct_messages.logs.jelly.tables import JOINED
-from construct_messages.logs.jelly.wire import LENGTH_DELIMITED, Malformed, fields, read_field, read_varint, text
+from construct_messages.logs.jelly.wire import (
+    LENGTH_DELIMITED,
+    Malformed,
+    fields,
+    read_field,
+    read_varint,
+    text,
+)
 from construct_messages.message import Message, Quad
 from construct_messages.terms import Lenience, Term
 
@@ -102,7 +109,8 @@ class Rows:
                 self.place = self._field(frame, self.place)
             if len(self._quads) * _QUAD > self._most_made:
                 raise LimitExceeded(
-                    f"more than {self._most_made // _QUAD} statements in one frame", hint="allow larger messages"
+                    f"more than {self._most_made // _QUAD} statements in one frame",
+                    hint="allow larger messages",
                 )
         if not self._quads and _is_options_twice(frame):
             return None
@@ -189,7 +197,9 @@ class Rows:
         options = JellyOptions.decode(data)
         if self.options is not None:
             if options != self.options:
-                raise Malformed("options that differ from those that opened the stream", hint=JOINED)
+                raise Malformed(
+                    "options that differ from those that opened the stream", hint=JOINED
+                )
             return
         self.options = options
         self._reader = reader = TermReader(

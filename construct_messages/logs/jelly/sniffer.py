@@ -14,7 +14,9 @@ def begins_stream(head: bytes) -> bool | None:
     """
     empty = len(head) - len(head.lstrip(b"\0"))  # delimited frames without a row
     length = _varint(head, empty)
-    delimited = _is_options(head, length[1]) if length else None if len(head) < empty + 10 else False
+    delimited = (
+        _is_options(head, length[1]) if length else None if len(head) < empty + 10 else False
+    )
     answers = (_is_options(head, 0), delimited)
     return True if True in answers else None if None in answers else False
 
@@ -34,7 +36,9 @@ def _is_options(head: bytes, place: int) -> bool | None:
     size, start = options
     if start + size != place + length:
         return False
-    if b"\x10" in head[start : start + size]:  # field 2 of options: the physical type, which none can do without
+    if (
+        b"\x10" in head[start : start + size]
+    ):  # field 2 of options: the physical type, which none can do without
         return True
     return None if len(head) < start + size else False
 

@@ -14,7 +14,9 @@ from typing import Final
 from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs.jelly.wire import Malformed, delimited, fields, integer, text, varint
 
-JOINED: Final = "if streams were joined end to end, read them one by one, as construct-messages cat does"
+JOINED: Final = (
+    "if streams were joined end to end, read them one by one, as construct-messages cat does"
+)
 """What to do about a stream within a stream."""
 
 
@@ -132,8 +134,14 @@ class Entries:
             Malformed: no such entry, an id that the table's size excludes, or none where one is demanded.
         """
         number, string = 0, ""
-        if entry[:1] == b"\x12" and entry[1:2] == bytes((len(entry) - 2 & 0x7F,)) and len(entry) < 0x82:
-            string = text(entry[2:], f"an entry of {self._name}")  # most: the next id, and less than 128 bytes
+        if (
+            entry[:1] == b"\x12"
+            and entry[1:2] == bytes((len(entry) - 2 & 0x7F,))
+            and len(entry) < 0x82
+        ):
+            string = text(
+                entry[2:], f"an entry of {self._name}"
+            )  # most: the next id, and less than 128 bytes
         else:
             for field, value in fields(entry):
                 if field == 1:

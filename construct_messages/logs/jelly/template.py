@@ -64,7 +64,9 @@ class TemplateFrames:
         rows, steps = None, list[_Step]()
         out = []
         for number, solution in enumerate(solutions):
-            if not (writer.is_open and prepared.holds() and (are_whole or self._is_whole(solution))):
+            if not (
+                writer.is_open and prepared.holds() and (are_whole or self._is_whole(solution))
+            ):
                 out.append(self._encode_plainly(solution, first + number))
                 continue
             terms = layout.terms(solution, first + number)
@@ -73,7 +75,9 @@ class TemplateFrames:
                 continue
             if entered < 0:  # by now the writer knows what one message needs
                 entered = writer.datatypes.entered
-                literals = [batch.literals(index, writer.suffixes) for index in range(len(solution))]
+                literals = [
+                    batch.literals(index, writer.suffixes) for index in range(len(solution))
+                ]
             elif entered != writer.datatypes.entered:  # which may have cost a datatype its id
                 rows, literals = None, [None] * len(literals)
             if rows is not prepared.rows:
@@ -109,13 +113,19 @@ class _Layout:
             terms += [self._labels.of_template(number, index) for index in self._blanks]
         return terms
 
-    def steps(self, rows: Sequence[_IndexedRow], batch: Batch, literals: Sequence[Literals | None]) -> list[_Step]:
+    def steps(
+        self, rows: Sequence[_IndexedRow], batch: Batch, literals: Sequence[Literals | None]
+    ) -> list[_Step]:
         """Groups the rows of a batch's messages into steps; neighbouring rows of literals and constants are a run."""
         steps: list[_Step] = []
         for number, (indexes, prepared) in enumerate(rows):
             place = indexes[2]
             column = literals[place] if place < self._variables else None
-            is_run = prepared is not None and prepared.adds and (prepared.is_complete or column is not None)
+            is_run = (
+                prepared is not None
+                and prepared.adds
+                and (prepared.is_complete or column is not None)
+            )
             follows = is_run and steps and steps[-1].is_run
             if not follows or self._may_repeat(rows[number - 1][0][2], place, batch):
                 steps.append(_Step(len(batch), is_run))
@@ -219,11 +229,15 @@ class _Prepared:
 
     def __init__(self, writer: FrameWriter, patterns: Sequence[Pattern], layout: _Layout) -> None:
         self._writer, self._patterns, self._indexes = writer, patterns, layout.indexes
-        prepared = [slot for pattern in patterns if _can_be_prepared(pattern) for slot in pattern[1:3]]
+        prepared = [
+            slot for pattern in patterns if _can_be_prepared(pattern) for slot in pattern[1:3]
+        ]
         self._constants = {slot.term for slot in prepared if isinstance(slot, Constant)}
         # An entry is made at most once for each other term of a message, and then may have to pass the four that its
         # statement needs itself.
-        others = {slot for pattern in patterns for slot in pattern if slot is not None} - set(prepared)
+        others = {slot for pattern in patterns for slot in pattern if slot is not None} - set(
+            prepared
+        )
         variables = {slot for slot in prepared if not isinstance(slot, Constant)}
         self._reserve = 5 * len(others | variables)
         self.rows: list[_IndexedRow] = []
@@ -245,13 +259,17 @@ class _Prepared:
         if None in iris or not suffixes <= writer.suffixes.keys():
             return False
         found = [each for each in iris if each is not None]
-        datatypes = [writer.datatypes.ids[suffix[3:-1]] for suffix in suffixes if suffix.startswith("^^")]
+        datatypes = [
+            writer.datatypes.ids[suffix[3:-1]] for suffix in suffixes if suffix.startswith("^^")
+        ]
         needed = [(writer.names, [each.name for each in found])]
         if writer.options.max_prefix_table_size:
             needed.append((writer.prefixes, [each.prefix for each in found]))
         if datatypes:
             needed.append((writer.datatypes, datatypes))
-        limits = [(table, table.entered + table.spares(ids) - self._reserve) for table, ids in needed]
+        limits = [
+            (table, table.entered + table.spares(ids) - self._reserve) for table, ids in needed
+        ]
         if any(table.entered > limit for table, limit in limits):
             return False
         self._limits = limits
@@ -278,13 +296,18 @@ class _Prepared:
             else:
                 found = writer.found(term)
                 assert found is not None
-                object = OBJECT.iri + found.forms[(found.prefix == end[0]) + 2 * (found.name == end[1] + 1)]
+                object = (
+                    OBJECT.iri
+                    + found.forms[(found.prefix == end[0]) + 2 * (found.name == end[1] + 1)]
+                )
                 end = found[:2]
         bodies = [PREDICATE.iri + form + object for form in predicate.forms]
         if is_complete and adds:
             bodies = [row(writer.kind, body) for body in bodies]
         full, same_prefix, next_name, neither = bodies
-        return _Row(*predicate[:2], (full, same_prefix, next_name, neither), end, is_complete, adds, {})
+        return _Row(
+            *predicate[:2], (full, same_prefix, next_name, neither), end, is_complete, adds, {}
+        )
 
     def frame(self, terms: Sequence[Term], steps: Sequence[_Step], number: int) -> bytes:
         """The frame of a message that has a statement for each pattern.
@@ -327,7 +350,9 @@ class _Prepared:
                     if start is None or prepared is None:
                         continue
                     own_prefix, own_name, variants, end, is_complete, adds, _ = prepared
-                    body = variants[(own_prefix == writer.prefix) + 2 * (own_name == writer.name + 1)]
+                    body = variants[
+                        (own_prefix == writer.prefix) + 2 * (own_name == writer.name + 1)
+                    ]
                     writer.prefix, writer.name = end
                     if is_complete:
                         if adds:

@@ -130,7 +130,9 @@ def text(data: int | bytes, what: str) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise Malformed(f"{what} is not UTF-8: byte {error.start} is 0x{data[error.start]:02X}") from None
+        raise Malformed(
+            f"{what} is not UTF-8: byte {error.start} is 0x{data[error.start]:02X}"
+        ) from None
 
 
 def integer(data: int | bytes, what: str) -> int:

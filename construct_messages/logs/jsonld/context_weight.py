@@ -88,7 +88,9 @@ class Weight:
             if isinstance(context, list):
                 contexts += context
             elif isinstance(context, str):
-                counted = context in self._loaded or (self._active is not None and context in self._active._loaded)
+                counted = context in self._loaded or (
+                    self._active is not None and context in self._active._loaded
+                )
                 if context in given and not counted:
                     self._loaded.add(context)
                     contexts.append(given[context].get("@context"))

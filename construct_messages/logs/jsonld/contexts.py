@@ -44,14 +44,18 @@ class Contexts:
 
     def __init__(self, given: Mapping[str, Any] | None, base: str | None) -> None:
         self._given = {
-            iri: context if isinstance(context, Mapping) and "@context" in context else {"@context": context}
+            iri: context
+            if isinstance(context, Mapping) and "@context" in context
+            else {"@context": context}
             for iri, context in (given or {}).items()
         }
         self._base = base or _NO_BASE
         self._processed: dict[str, Any] = {}
         self._active = _Active(None)
 
-    def expand(self, document: Any, active: Any = None, *, number: int = 1, most: float = inf) -> list[Any]:
+    def expand(
+        self, document: Any, active: Any = None, *, number: int = 1, most: float = inf
+    ) -> list[Any]:
         """The document in expanded form.
 
         Args:
@@ -139,7 +143,11 @@ class _Resolver(ContextResolver):  # type: ignore[misc] # PyLD has no type infor
             return super().resolve(active_ctx, context, base, cycles)
         before = active_ctx["_uuid"]
         if before not in self._active.processed:
-            options = {"base": base, "documentLoader": self.document_loader, "processingMode": "json-ld-1.1"}
+            options = {
+                "base": base,
+                "documentLoader": self.document_loader,
+                "processingMode": "json-ld-1.1",
+            }
             options["contextResolver"] = ContextResolver(self.shared_cache, self.document_loader)
             made = _Processor().process_context(active_ctx, context, options)
             self._active.processed[before] = ResolvedContext({})

@@ -18,7 +18,9 @@ from construct_messages.logs.jsonld.json_text import JsonReader
 from construct_messages.logs.line_buffer import WholeLines, decode_utf8
 from construct_messages.message import Message
 
-_ONE_A_LINE: Final = "write each message as one JSON-LD document on one line, as `jq --compact-output .` does"
+_ONE_A_LINE: Final = (
+    "write each message as one JSON-LD document on one line, as `jq --compact-output .` does"
+)
 
 
 class JsonLdDecoder:
@@ -42,7 +44,11 @@ class JsonLdDecoder:
     def __init__(self, _format: Format, syntax: Syntax | None, options: DecoderOptions) -> None:
         self.syntax, self._message_bytes = syntax, options.message_bytes
         self._documents = Documents(
-            options.base, options.contexts, options.labels or Labels(), options.lenience, options.context
+            options.base,
+            options.contexts,
+            options.labels or Labels(),
+            options.lenience,
+            options.context,
         )
         self._json, self._lines = JsonReader(), WholeLines(options.message_bytes)
 
@@ -78,9 +84,13 @@ class JsonLdDecoder:
                 f"the line is no JSON object: {text[:40]}",
                 number=number,
                 position=position,
-                hint=_ONE_A_LINE if text.strip() == "[" else 'write several nodes as {"@included": […]}',
+                hint=_ONE_A_LINE
+                if text.strip() == "["
+                else 'write several nodes as {"@included": […]}',
             )
-        message = self._documents.read(document, number, position, most_characters(len(line), self._message_bytes))
+        message = self._documents.read(
+            document, number, position, most_characters(len(line), self._message_bytes)
+        )
         if message is not None:
             self._lines.number += 1
             yield message

@@ -66,10 +66,14 @@ class Documents:
         self._plain_base = base is None or _PLAIN_BASE.fullmatch(base) is not None
         self._active: Any = _UNSET
         self._before = None if context is None else [context]
-        self._only_prefixes = context is None  # in the active context, so that pyoxigraph understands it as PyLD does
+        self._only_prefixes = (
+            context is None
+        )  # in the active context, so that pyoxigraph understands it as PyLD does
         self.prefixes: dict[str, str] = {}
 
-    def read(self, document: Any, number: int, position: Position, most: float = inf) -> Message | None:
+    def read(
+        self, document: Any, number: int, position: Position, most: float = inf
+    ) -> Message | None:
         """The message that a document is; None: it sets the active context.
 
         Args:
@@ -88,15 +92,21 @@ class Documents:
                 return None
             if document == {}:
                 return Message()
-            quads, rename = self._quads(document, number, most), self._labels.in_message(number).__getitem__
+            quads, rename = (
+                self._quads(document, number, most),
+                self._labels.in_message(number).__getitem__,
+            )
             if self._lenience is not None:
                 quads = filter(_passable, quads)
             return to_message(quads, rename, self._lenience, number=number, most=most)
         except UsageError as error:
-            raise LogError(error.message, number=number, position=position, hint=error.hint) from error
+            raise LogError(
+                error.message, number=number, position=position, hint=error.hint
+            ) from error
         except MemoryError as error:
             raise LimitExceeded(
-                f"message {number}: a string is longer than the parser takes: {error}", position=position
+                f"message {number}: a string is longer than the parser takes: {error}",
+                position=position,
             ) from error
 
     @cached_property
@@ -119,10 +129,14 @@ class Documents:
         plain = self._only_prefixes and self._plain_base and _is_node(document)
         if plain:
             if self._active is not _UNSET:
-                context = {name: self._active[name] for name in _names(document) if name in self._active}
+                context = {
+                    name: self._active[name] for name in _names(document) if name in self._active
+                }
                 document = {"@context": context, "@graph": document}
         elif self._active is not _UNSET:
-            document = self._contexts.expand({"@graph": document}, self._active, number=number, most=most)
+            document = self._contexts.expand(
+                {"@graph": document}, self._active, number=number, most=most
+            )
         else:
             document = self._contexts.expand(document, self._before, number=number, most=most)
         written = msgspec.json.encode(document)
@@ -172,7 +186,9 @@ def _is_node(node: Any) -> bool:
         elif key == "@graph":
             plain = all(map(_is_node, value)) if isinstance(value, list) else _is_node(value)
         elif key == "@included":
-            plain = isinstance(value, list) and all(_is_node(node) and node.keys() - {"@id"} for node in value)
+            plain = isinstance(value, list) and all(
+                _is_node(node) and node.keys() - {"@id"} for node in value
+            )
         else:
             plain = _ABSOLUTE.match(key) is not None and (
                 all(map(_is_value, value)) if isinstance(value, list) else _is_value(value)
@@ -196,7 +212,10 @@ def _names(document: Any) -> set[str]:
             for key, value in part.items():
                 names.add(key.partition(":")[0])
                 if key in ("@id", "@type"):
-                    names.update(name.partition(":")[0] for name in (value if isinstance(value, list) else [value]))
+                    names.update(
+                        name.partition(":")[0]
+                        for name in (value if isinstance(value, list) else [value])
+                    )
                 else:
                     parts.append(value)
         elif isinstance(part, list):
@@ -213,7 +232,9 @@ def _is_value(value: Any) -> bool:
     if tags == {"@type"}:
         # how a number is written depends on its type, which may be a compact IRI
         return isinstance(value["@value"], str) and _is_name(value["@type"])
-    return tags <= {"@language"} | {"@direction"} and all(isinstance(part, str) for part in value.values())
+    return tags <= {"@language"} | {"@direction"} and all(
+        isinstance(part, str) for part in value.values()
+    )
 
 
 def _declared(context: Any) -> tuple[dict[str, str], bool]:
@@ -222,7 +243,11 @@ def _declared(context: Any) -> tuple[dict[str, str], bool]:
         return {}, False
     prefixes: dict[str, str] = {}
     for name, value in context.items():
-        if isinstance(value, dict) and value.keys() == {"@id", "@prefix"} and value["@prefix"] is True:
+        if (
+            isinstance(value, dict)
+            and value.keys() == {"@id", "@prefix"}
+            and value["@prefix"] is True
+        ):
             value = value["@id"]
         elif not isinstance(value, str) or not value.endswith(GEN_DELIMS):
             continue

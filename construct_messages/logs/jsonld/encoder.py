@@ -50,7 +50,11 @@ class JsonLdEncoder(NodesEncoder):
 
         def value(term: Term) -> str:
             value = notation.value(term)
-            return value if isinstance(value, str) else f"{{{','.join(f'{_json(key)}:{value[key]}' for key in value)}}}"
+            return (
+                value
+                if isinstance(value, str)
+                else f"{{{','.join(f'{_json(key)}:{value[key]}' for key in value)}}}"
+            )
 
         return {"name": notation.names, "value": Texts(value)}
 
@@ -63,7 +67,9 @@ class JsonLdEncoder(NodesEncoder):
         name, value = place("name"), place("value")
         top: list[str] = []
         for graph, subjects in nodes_of(message).items():
-            nodes = [_node(subject, properties, name, value) for subject, properties in subjects.items()]
+            nodes = [
+                _node(subject, properties, name, value) for subject, properties in subjects.items()
+            ]
             if graph is None:
                 top += nodes
             else:

@@ -23,7 +23,8 @@ DEPTH: Final = 128
 _BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|([\[{])|([\]}])', re.DOTALL)
 _MAYBE_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _ESCAPE: Final = re.compile(
-    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.",
+    re.DOTALL,
 )
 
 
@@ -69,7 +70,10 @@ class JsonReader:
     def __init__(self) -> None:
         self._number = self._line = 1
         self._decoder = json.JSONDecoder(
-            object_pairs_hook=self._object, parse_float=self._float, parse_int=self._int, parse_constant=self._constant
+            object_pairs_hook=self._object,
+            parse_float=self._float,
+            parse_int=self._int,
+            parse_constant=self._constant,
         )
 
     def read(self, text: str, number: int, line: int) -> Any:
@@ -93,7 +97,9 @@ class JsonReader:
             raise self._error(f"no JSON: {error.msg}", error.pos) from error
 
     def _error(self, message: str, offset: int = 0, hint: str | None = None) -> LogError:
-        return LogError(message, number=self._number, position=Position(self._line, offset + 1), hint=hint)
+        return LogError(
+            message, number=self._number, position=Position(self._line, offset + 1), hint=hint
+        )
 
     def _check_depth(self, text: str) -> None:
         if text.count("[") + text.count("{") <= DEPTH:
@@ -104,7 +110,9 @@ class JsonReader:
                 depth += 1
                 if depth > DEPTH:
                     raise self._error(
-                        f"nested more than {DEPTH} levels deep", match.start(), "give nodes an @id and write them apart"
+                        f"nested more than {DEPTH} levels deep",
+                        match.start(),
+                        "give nodes an @id and write them apart",
                     )
             elif match[2]:
                 depth -= 1
@@ -112,7 +120,11 @@ class JsonReader:
     def _check_surrogates(self, text: str) -> None:
         for match in _ESCAPE.finditer(text):
             if match[1]:
-                raise self._error(f"{match[1]} is half a character", match.start(), "write both halves, or neither")
+                raise self._error(
+                    f"{match[1]} is half a character",
+                    match.start(),
+                    "write both halves, or neither",
+                )
 
     def _object(self, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         pairs = list(pairs)
@@ -121,7 +133,8 @@ class JsonReader:
             times = Counter(key for key, _ in pairs)
             twice = next(key for key, count in times.items() if count > 1)
             raise self._error(
-                f'the key "{twice}" stands twice in one object', hint="write the values of one key as an array"
+                f'the key "{twice}" stands twice in one object',
+                hint="write the values of one key as an array",
             )
         return read
 
@@ -138,7 +151,11 @@ class JsonReader:
             raise self._too_large(text) from error
 
     def _too_large(self, text: str) -> LogError:
-        return self._error(f"the number {text[:40]} is past the range of xsd:double", hint="write it as a string")
+        return self._error(
+            f"the number {text[:40]} is past the range of xsd:double", hint="write it as a string"
+        )
 
     def _constant(self, text: str) -> Any:
-        raise self._error(f"{text} is no JSON number", hint='write it as {"@value": …, "@type": "xsd:double"}')
+        raise self._error(
+            f"{text} is no JSON number", hint='write it as {"@value": …, "@type": "xsd:double"}'
+        )

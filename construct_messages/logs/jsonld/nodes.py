@@ -18,7 +18,15 @@ from construct_messages.logs import EncoderOptions
 from construct_messages.logs.layout import NoLayout, Place, Texts, TextsByKind, plain
 from construct_messages.logs.text_encoder import TextEncoder
 from construct_messages.message import Message
-from construct_messages.terms import RDF, Term, is_blank, is_iri, is_language, is_literal, literal_parts
+from construct_messages.terms import (
+    RDF,
+    Term,
+    is_blank,
+    is_iri,
+    is_language,
+    is_literal,
+    literal_parts,
+)
 
 Properties: TypeAlias = Mapping[Term | None, list[Term]]
 """The objects of a node by predicate; None: the IRIs and blank nodes that are its types."""
@@ -44,7 +52,9 @@ def context_of(prefixes: Mapping[str, str]) -> dict[str, Any]:
     {'ex': 'http://example.org/', 'a': {'@id': 'http://example.org/a', '@prefix': True}}
     """
     named = {
-        prefix: namespace for prefix, namespace in prefixes.items() if _PREFIX.fullmatch(prefix) and is_iri(namespace)
+        prefix: namespace
+        for prefix, namespace in prefixes.items()
+        if _PREFIX.fullmatch(prefix) and is_iri(namespace)
     }
     # a namespace that begins like a prefix would be a compact IRI
     schemes = {namespace.partition(":")[0] for namespace in named.values()}
@@ -88,10 +98,14 @@ class Notation:
         self._prefixes = {namespace: prefix for prefix, namespace in namespaces.items()}
         # of two namespaces that both begin an IRI, the longer one shortens it more; a:// is no compact IRI
         longest_first = sorted(self._prefixes, key=len, reverse=True)
-        self._namespace = re.compile(f"({'|'.join(map(re.escape, longest_first))})(?!//)" if namespaces else "(?!)")
+        self._namespace = re.compile(
+            f"({'|'.join(map(re.escape, longest_first))})(?!//)" if namespaces else "(?!)"
+        )
         self._schemes = set(namespaces)
         self._quote = quote
-        self.names = Texts(lambda term: quote(term if is_blank(term) else self._compact(term[1:-1])))
+        self.names = Texts(
+            lambda term: quote(term if is_blank(term) else self._compact(term[1:-1]))
+        )
         self.used: set[str] = set()
 
     def value(self, term: Term) -> str | dict[str, str]:
@@ -115,7 +129,9 @@ class Notation:
         if datatype is None:
             return self._quote(text)
         if datatype in _UNTAGGED:
-            raise UnsupportedByFormat(f"{term} is of a datatype for literals with a language, and has none")
+            raise UnsupportedByFormat(
+                f"{term} is of a datatype for literals with a language, and has none"
+            )
         # a number is written as a string: a JSON number has no lexical form
         return {"@value": self._quote(text), "@type": self.names[Term(f"<{datatype}>")]}
 
@@ -196,5 +212,9 @@ class NodesEncoder(TextEncoder):
             self.document(message, plain(self.texts_of(notation)))
         except Ambiguous:
             return self.document(message, plain(self._full))
-        context = {prefix: value for prefix, value in self._context.items() if prefix in notation.used}
-        return self.document(message, plain(self.texts_of(notation)), self.head(context) if context else "")
+        context = {
+            prefix: value for prefix, value in self._context.items() if prefix in notation.used
+        }
+        return self.document(
+            message, plain(self.texts_of(notation)), self.head(context) if context else ""
+        )

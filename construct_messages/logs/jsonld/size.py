@@ -54,7 +54,10 @@ def characters(document: Any, context: Mapping[str, Any]) -> int:
             elif key == "@included":
                 nodes.append((values, graph))
             elif key == "@reverse":
-                nodes += (({"@id": node.get("@id"), predicate: each}, graph) for predicate, each in values.items())
+                nodes += (
+                    ({"@id": node.get("@id"), predicate: each}, graph)
+                    for predicate, each in values.items()
+                )
             elif key == "@type" or not key.startswith("@"):
                 statement = subject + graph + (_TYPE if key == "@type" else iri(key))
                 for value in _each(values):
@@ -64,7 +67,9 @@ def characters(document: Any, context: Mapping[str, Any]) -> int:
                     elif "@value" in value:
                         total += _LITERAL + sum(len(str(part)) for part in value.values())
                     elif "@list" in value:
-                        items = value["@list"] if isinstance(value["@list"], list) else [value["@list"]]
+                        items = (
+                            value["@list"] if isinstance(value["@list"], list) else [value["@list"]]
+                        )
                         total += len(items) * (_IN_A_LIST + 2 * graph)
                         nodes += (({key: item}, graph) for item in items)
                     else:

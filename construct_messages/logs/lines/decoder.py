@@ -49,9 +49,13 @@ _DELIMITS: Final = re.compile(r"\s*@message")
 _LIKE_A_DIRECTIVE: Final = re.compile(r"(?:message|version)\b", re.IGNORECASE)
 _OBJECT: Final = re.compile(r'"|<<\(')
 
-_ALONE: Final = "write MESSAGE and VERSION in upper case, each on a line of its own, a label in double quotes"
+_ALONE: Final = (
+    "write MESSAGE and VERSION in upper case, each on a line of its own, a label in double quotes"
+)
 _ONE_LINE: Final = "write a statement on one line, with a dot at its end"
-_ANNOUNCE: Final = 'begin the log with VERSION "1.2-messages", or say version=1.2-messages in its media type'
+_ANNOUNCE: Final = (
+    'begin the log with VERSION "1.2-messages", or say version=1.2-messages in its media type'
+)
 
 
 class LinesDecoder:
@@ -78,9 +82,18 @@ class LinesDecoder:
     options: Final = None
 
     def __init__(
-        self, format: Format, syntax: Syntax | None, options: DecoderOptions, *, continued: bool = False
+        self,
+        format: Format,
+        syntax: Syntax | None,
+        options: DecoderOptions,
+        *,
+        continued: bool = False,
     ) -> None:
-        self._format, self._message_bytes, self._continued = format, options.message_bytes, continued
+        self._format, self._message_bytes, self._continued = (
+            format,
+            options.message_bytes,
+            continued,
+        )
         self._labels = options.labels or Labels()
         self._shared_labels, self._comments = options.shared_labels is not False, options.comments
         self._statements = Statements(format, options.lenience)
@@ -268,7 +281,9 @@ class LinesDecoder:
         try:
             statement = self._statements.parse(text)
         except SyntaxError as error:
-            raise log_error(error, self._number, line, hint=_hint(text, error.offset or 1)) from error
+            raise log_error(
+                error, self._number, line, hint=_hint(text, error.offset or 1)
+            ) from error
         except TermError as error:
             raise self._error(error.message, line, hint=error.hint) from error
         except LimitExceeded as error:
@@ -278,7 +293,9 @@ class LinesDecoder:
             if self._syntax is not None and (feature := missing_feature(self._syntax, quad.object)):
                 place = _OBJECT.search(text)
                 assert place is not None
-                raise self._error(f"{self._syntax.version} has no {feature}", line, place.start() + 1)
+                raise self._error(
+                    f"{self._syntax.version} has no {feature}", line, place.start() + 1
+                )
             rename = self._scope()
             self._take_in([term and map_blanks(term, rename) for term in quad])
 
@@ -288,14 +305,21 @@ class LinesDecoder:
         syntax = next((syntax for syntax in LABELLED if syntax.label == label), None)
         if syntax is None:
             known = ", ".join(syntax.label for syntax in LABELLED)
-            raise self._error(f'VERSION "{label}" is not known', line, column, f"choose one of {known}")
+            raise self._error(
+                f'VERSION "{label}" is not known', line, column, f"choose one of {known}"
+            )
         if self._syntax is None:
             if self._terms:
-                raise self._error(f'VERSION "{label}" behind a statement', line, column, "begin the log with it")
+                raise self._error(
+                    f'VERSION "{label}" behind a statement', line, column, "begin the log with it"
+                )
             self._use(syntax)
         elif self._syntax.label != label:
             raise self._error(
-                f'VERSION "{label}" in a log of {self._syntax.label}', line, column, "give logs of their own to each"
+                f'VERSION "{label}" in a log of {self._syntax.label}',
+                line,
+                column,
+                "give logs of their own to each",
             )
 
     def _expect_delimiter(self, line: int, column: int) -> None:

@@ -88,7 +88,9 @@ class LinesEncoder:
         return TemplateLines(self, template)
 
 
-_STARTS: Final = {name: tuple(start.encode() for start in starts) for name, starts in FORBIDDEN.items()}
+_STARTS: Final = {
+    name: tuple(start.encode() for start in starts) for name, starts in FORBIDDEN.items()
+}
 
 _MOST_PATTERNS: Final = 100
 
@@ -114,15 +116,21 @@ class TemplateLines:
         self._encoder, self._plain = encoder, PlainTemplateEncoder(encoder.encode, template)
         self._patterns, self._labels = template.live, template.labels
         # each pattern is compared with each: of very many, message by message is quicker
-        self._by_column = len(self._patterns) <= _MOST_PATTERNS and encoder._capabilities.support_template(template)
+        self._by_column = len(
+            self._patterns
+        ) <= _MOST_PATTERNS and encoder._capabilities.support_template(template)
         # which earlier patterns can give the same quad: the only ones a line is compared with
         self._twins: list[list[int]] = [[] for _ in self._patterns]
         for earlier, later in coinciding(self._patterns) if self._by_column else ():
             self._twins[later].append(earlier)
         self._is_flat = all(
-            slot is None or isinstance(slot, Constant | Variable) for pattern in self._patterns for slot in pattern
+            slot is None or isinstance(slot, Constant | Variable)
+            for pattern in self._patterns
+            for slot in pattern
         )
-        self._compared = {i for twins in self._twins for i in twins} | {j for j, t in enumerate(self._twins) if t}
+        self._compared = {i for twins in self._twins for i in twins} | {
+            j for j, t in enumerate(self._twins) if t
+        }
 
     def encode(self, solutions: Solutions, first: int) -> EncodedBatch:
         """Encodes a batch, one message a solution; see `TemplateEncoder.encode`.
@@ -146,7 +154,9 @@ class TemplateLines:
         lines: dict[int, list[bytes]] = {}
         for index, pattern in enumerate(self._patterns):
             columns = [
-                batch.column(slot, name) for slot, name in zip(pattern, FORBIDDEN, strict=True) if slot is not None
+                batch.column(slot, name)
+                for slot, name in zip(pattern, FORBIDDEN, strict=True)
+                if slot is not None
             ]
             gaps = any(map(batch.has_gaps, columns))
             if index not in self._compared and not gaps:
@@ -169,7 +179,9 @@ class TemplateLines:
         columns.insert(shared.place, shared.own)
         batch = _Batch(columns, len(shared.rows), 0, self._labels)
         pieces: list[_Column] = []
-        between: list[_Column] = [self._encoder.before]  # what stands behind the last of these terms
+        between: list[_Column] = [
+            self._encoder.before
+        ]  # what stands behind the last of these terms
         for pattern in self._patterns:
             for slot, name in zip(pattern, FORBIDDEN, strict=True):
                 if slot is None:
@@ -227,25 +239,33 @@ class _EncodedColumns:
     def __bytes__(self) -> bytes:
         width = len(self._columns)
         # the constants are there from the start, and only what differs is put between them
-        out = [column if isinstance(column, bytes) else b"" for column in self._columns] * self._size
+        out = [
+            column if isinstance(column, bytes) else b"" for column in self._columns
+        ] * self._size
         for index, column in enumerate(self._columns):
             if not isinstance(column, bytes):
                 out[index::width] = column
         return b"".join(out)
 
     def __iter__(self) -> Iterator[bytes]:
-        columns = (repeat(each, self._size) if isinstance(each, bytes) else each for each in self._columns)
+        columns = (
+            repeat(each, self._size) if isinstance(each, bytes) else each for each in self._columns
+        )
         return map(b"".join, zip(*columns, strict=True))
 
 
 class _Batch:
     """The columns of one batch, each looked at once and made legal for each position it stands in."""
 
-    def __init__(self, columns: Sequence[list[bytes]], size: int, first: int, labels: Labels) -> None:
+    def __init__(
+        self, columns: Sequence[list[bytes]], size: int, first: int, labels: Labels
+    ) -> None:
         self._columns, self._size, self._first, self._labels = columns, size, first, labels
         self._fresh: dict[int, list[bytes]] = {}
         self._legal: dict[tuple[Slot, str], _Column] = {}
-        self._gaps: set[int] = set()  # ids of the columns that have a missing term; they live as long as _legal
+        self._gaps: set[int] = (
+            set()
+        )  # ids of the columns that have a missing term; they live as long as _legal
 
     def has_gaps(self, column: _Column) -> bool:
         return id(column) in self._gaps
@@ -265,7 +285,9 @@ class _Batch:
             case Variable(index):
                 return self._variable(index, position)
             case Nested():
-                parts = [self.column(part, name) for part, name in zip(slot, FORBIDDEN, strict=False)]
+                parts = [
+                    self.column(part, name) for part, name in zip(slot, FORBIDDEN, strict=False)
+                ]
                 gaps = any(map(self.has_gaps, parts))
                 triples = _format(b"<<( %b %b %b )>>", parts, self._size, gaps)
                 if gaps:
@@ -275,7 +297,9 @@ class _Batch:
     def _blanks(self, index: int) -> list[bytes]:
         if index not in self._fresh:
             form = self._labels.of_template("%d", index).encode()
-            self._fresh[index] = [form % number for number in range(self._first, self._first + self._size)]
+            self._fresh[index] = [
+                form % number for number in range(self._first, self._first + self._size)
+            ]
         return self._fresh[index]
 
     def _variable(self, index: int, position: str) -> _Column:

@@ -23,7 +23,13 @@ from construct_messages.formats import Format
 from construct_messages.logs.from_pyoxigraph import DEEPEST, to_message
 from construct_messages.message import Message, make_quads
 from construct_messages.terms import Lenience, Term, escape, nesting, unescape
-from construct_messages.terms.grammar import CANONICAL_BLANK, CANONICAL_IRI, CANONICAL_LITERAL, ECHAR, UCHAR
+from construct_messages.terms.grammar import (
+    CANONICAL_BLANK,
+    CANONICAL_IRI,
+    CANONICAL_LITERAL,
+    ECHAR,
+    UCHAR,
+)
 
 # --- canonical lines ------------------------------------------------------------------------------------------------
 
@@ -39,7 +45,9 @@ def _statement(graphs: bool) -> re.Pattern[str]:
     """
     subject = f"({CANONICAL_IRI}|{CANONICAL_BLANK}())"
     object = f"({CANONICAL_IRI}|{CANONICAL_LITERAL}|{CANONICAL_BLANK}())"
-    graph = rf"(?: \.| ({CANONICAL_IRI}|{CANONICAL_BLANK}()) \.)" if graphs else r" \.((?!))?((?!))?"
+    graph = (
+        rf"(?: \.| ({CANONICAL_IRI}|{CANONICAL_BLANK}()) \.)" if graphs else r" \.((?!))?((?!))?"
+    )
     return re.compile(rf"(?m:^){subject} ({_PREDICATE}) {object}{graph}\n")
 
 
@@ -111,7 +119,9 @@ class Statements:
         blanks: list[int] = []
         for place, column in marks:
             if column.count(None) < len(column):
-                blanks.extend([4 * index + place for index, mark in enumerate(column) if mark is not None])
+                blanks.extend(
+                    [4 * index + place for index, mark in enumerate(column) if mark is not None]
+                )
         blanks.sort()
         return Lines(found, blanks, others)
 
@@ -178,7 +188,10 @@ class Statements:
         except SyntaxError as error:
             raise SyntaxError(error.msg, (None, 1, 1, None)) from error
         return Message(
-            make_quads([None if term is None else _NUMBER.sub(string, term) for term in quad] for quad in statement)
+            make_quads(
+                [None if term is None else _NUMBER.sub(string, term) for term in quad]
+                for quad in statement
+            )
         )
 
 

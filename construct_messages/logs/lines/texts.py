@@ -34,7 +34,9 @@ def to_text(message: Message) -> str:
     return message.lines[:-1].decode()
 
 
-def to_messages(texts: Sequence[str], first: int = 1, lenience: Lenience | None = None) -> list[Message]:
+def to_messages(
+    texts: Sequence[str], first: int = 1, lenience: Lenience | None = None
+) -> list[Message]:
     r"""The messages of some texts; what is not canonical in them becomes so.
 
     Args:
@@ -65,12 +67,18 @@ def _only_message(text: str, number: int, lenience: Lenience | None) -> Message:
         position = error.position and error.position._replace(line=error.position.line - 1)
         raise LogError(error.message, number=number, position=position, hint=error.hint) from error
     if len(messages) > 1:
-        raise LogError("a delimiter within a message", number=number, hint="give each message a text of its own")
+        raise LogError(
+            "a delimiter within a message",
+            number=number,
+            hint="give each message a text of its own",
+        )
     return messages[0]
 
 
 def _decode(texts: Sequence[str], lenience: Lenience | None) -> list[Message]:
     """The messages of texts, each of which begins after a delimiter."""
-    decoder = LinesDecoder(N_QUADS, RDFM, DecoderOptions(message_bytes=_UNBOUNDED, labels=_LABELS, lenience=lenience))
+    decoder = LinesDecoder(
+        N_QUADS, RDFM, DecoderOptions(message_bytes=_UNBOUNDED, labels=_LABELS, lenience=lenience)
+    )
     log = "".join([f"{RDFM.delimiter}{text}\n" for text in texts])
     return [*decoder.feed(log.encode()), *decoder.close()]

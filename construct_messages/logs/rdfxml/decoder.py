@@ -28,7 +28,9 @@ _MOST: Final = 1024
 """Attributes of one element; elements open and prefixes in scope at one place."""
 _LONG: Final = 1 << 21
 """How many bytes of a document are read together: pyoxigraph's buffer holds 16 MiB, and a byte may become `\\u007F`."""
-_ONE_A_LINE: Final = "write each message as one RDF/XML document on one line, line ends in its literals as &#10;"
+_ONE_A_LINE: Final = (
+    "write each message as one RDF/XML document on one line, line ends in its literals as &#10;"
+)
 
 
 class RdfXmlDecoder:
@@ -70,7 +72,9 @@ class RdfXmlDecoder:
     def _message(self, line: bytes) -> Message:
         number = self._lines.number
         if not line.strip():
-            hint = f'leave out blank lines, and write an empty message as <rdf:RDF xmlns:rdf="{RDF}"/>'
+            hint = (
+                f'leave out blank lines, and write an empty message as <rdf:RDF xmlns:rdf="{RDF}"/>'
+            )
             raise _error("the line is blank", number, hint)
         message, prefixes = _read(line, number, self._options, self._labels, _ONE_A_LINE)
         self._prefixes |= prefixes
@@ -91,7 +95,9 @@ def read_document(document: bytes, *, base: str | None = None, message_bytes: in
         LimitExceeded: it is too long.
     """
     if len(document) > message_bytes:
-        raise LimitExceeded(f"the document has more than {message_bytes} bytes", hint="say less in one message")
+        raise LimitExceeded(
+            f"the document has more than {message_bytes} bytes", hint="say less in one message"
+        )
     return _read(document, 1, DecoderOptions(base=base, message_bytes=message_bytes), Labels())[0]
 
 
@@ -100,21 +106,34 @@ def _read(
 ) -> tuple[Message, dict[str, str]]:
     """A message, which begins on the line of its number, and the prefixes that it declares; `hint` if it ends early."""
     decode_utf8(document, number, number)
-    lenient, most = options.lenience is not None, most_characters(len(document), options.message_bytes)
+    lenient, most = (
+        options.lenience is not None,
+        most_characters(len(document), options.message_bytes),
+    )
     limits = Limits(f"message {number}", most, open=_MOST, base=MOST_BASE, doctype=False)
     statements = NTriplesFile(io.BytesIO(document), options.base, limits, lenient=lenient)
     try:
         rename = labels.in_message(number).__getitem__
         if len(document) > _LONG:
-            return _message_of_long_lines(statements.read(), rename, options.lenience), statements.prefixes
+            return _message_of_long_lines(
+                statements.read(), rename, options.lenience
+            ), statements.prefixes
         # pyoxigraph asks a file for no more than `read`
         quads = ox.parse(statements, format=ox.RdfFormat.N_TRIPLES, lenient=lenient)  # type: ignore[arg-type]
-        return to_message(quads, rename, options.lenience, number=number, most=most), statements.prefixes
+        return to_message(
+            quads, rename, options.lenience, number=number, most=most
+        ), statements.prefixes
     except SyntaxError as error:
         ends_early = isinstance(error, RdfXmlError) and error.ends_early
-        raise log_error(statements.located(error), number, number, hint if ends_early else None) from error
-    except MemoryError as error:  # of that buffer; namespaces that an XML literal repeats may make so much
-        raise LimitExceeded(f"message {number}: a term is too long for the parser: {error}") from error
+        raise log_error(
+            statements.located(error), number, number, hint if ends_early else None
+        ) from error
+    except (
+        MemoryError
+    ) as error:  # of that buffer; namespaces that an XML literal repeats may make so much
+        raise LimitExceeded(
+            f"message {number}: a term is too long for the parser: {error}"
+        ) from error
     except TermError as error:
         raise _error(error.message, number, error.hint) from error
 

@@ -34,7 +34,10 @@ _NO_PROPERTIES: Final = frozenset(
     )
 )
 # Namespaces in XML 1.0, section 3: these two have one prefix each, which no element name may have
-_RESERVED: Final = {"xml": "http://www.w3.org/XML/1998/namespace", "xmlns": "http://www.w3.org/2000/xmlns/"}
+_RESERVED: Final = {
+    "xml": "http://www.w3.org/XML/1998/namespace",
+    "xmlns": "http://www.w3.org/2000/xmlns/",
+}
 # RFC 3986, sections 3 and 5.2.4: what stands before a dot segment of the path, and the segment
 _DOT_SEGMENT: Final = re.compile(r"[^:/?#]++:(?://[^/?#]*+)?+(?:[^?#]*/)?\.{1,2}(?![^/?#])")
 _HINT: Final = "write N-Triples or Turtle, or Jelly"
@@ -62,7 +65,9 @@ class RdfXmlEncoder(TextEncoder):
     """
 
     literals = True
-    predicates = None  # each is the name of an element, and the namespaces of all are declared before
+    predicates = (
+        None  # each is the name of an element, and the namespaces of all are declared before
+    )
 
     def __init__(self, format: Format, syntax: Syntax, options: EncoderOptions) -> None:
         super().__init__(
@@ -104,9 +109,14 @@ class RdfXmlEncoder(TextEncoder):
                     nodes.append(f"<{name} {place('resource')(object)}/>")
             nodes.append("</rdf:Description>")
         namespaces = "".join(
-            f' xmlns{":" if prefix else ""}{prefix}="{_escape(namespace)}"' for namespace, prefix in declared.items()
+            f' xmlns{":" if prefix else ""}{prefix}="{_escape(namespace)}"'
+            for namespace, prefix in declared.items()
         )
-        return f"<rdf:RDF{namespaces}>{''.join(nodes)}</rdf:RDF>" if nodes else f"<rdf:RDF{namespaces}/>"
+        return (
+            f"<rdf:RDF{namespaces}>{''.join(nodes)}</rdf:RDF>"
+            if nodes
+            else f"<rdf:RDF{namespaces}/>"
+        )
 
 
 class _Names:
@@ -115,7 +125,11 @@ class _Names:
     def __init__(self, prefixes: Mapping[str, str]) -> None:
         self._prefixes = {RDF: "rdf"}
         for prefix, namespace in prefixes.items():
-            if prefix not in ("rdf", *_RESERVED) and namespace not in _RESERVED.values() and _is_name(prefix or "_"):
+            if (
+                prefix not in ("rdf", *_RESERVED)
+                and namespace not in _RESERVED.values()
+                and _is_name(prefix or "_")
+            ):
                 self._prefixes.setdefault(namespace, prefix)
         # of two namespaces that both begin an IRI, the longer one shortens it more
         self._namespaces = sorted(self._prefixes, key=len, reverse=True)
@@ -129,7 +143,9 @@ class _Names:
         namespace, local = self._split(predicate)
         prefix = declared.get(namespace)
         if prefix is None:
-            prefix = declared[namespace] = self._prefixes.get(namespace, f"{self._made_up}{len(declared)}")
+            prefix = declared[namespace] = self._prefixes.get(
+                namespace, f"{self._made_up}{len(declared)}"
+            )
         return f"{prefix}:{local}" if prefix else local
 
     def _split_anew(self, predicate: Term) -> tuple[str, str]:
@@ -143,10 +159,14 @@ class _Names:
         while start and _in_name(value[start - 1]):
             start -= 1
         # an IRI has a colon, which no local name has: some of it always remains for the namespace
-        while start < end and not (_begins_name(value[start]) and value[:start] not in _RESERVED.values()):
+        while start < end and not (
+            _begins_name(value[start]) and value[:start] not in _RESERVED.values()
+        ):
             start += 1
         if start == end:
-            raise UnsupportedByFormat(f"no name of an XML element can stand for the predicate {predicate}", hint=_HINT)
+            raise UnsupportedByFormat(
+                f"no name of an XML element can stand for the predicate {predicate}", hint=_HINT
+            )
         return value[:start], value[start:]
 
 
@@ -198,7 +218,8 @@ def _reference(iri: str) -> str:
     """
     if _DOT_SEGMENT.match(iri):
         raise UnsupportedByFormat(
-            f"readers of RDF/XML resolve the dot segments of <{iri}>, so that it becomes another IRI", hint=_HINT
+            f"readers of RDF/XML resolve the dot segments of <{iri}>, so that it becomes another IRI",
+            hint=_HINT,
         )
     return _escape(iri)
 

@@ -59,7 +59,9 @@ class TurtleDecoder:
         self._labels = options.labels or Labels()
         self._shared_labels = options.shared_labels is not False
         self._scanner = TurtleScanner()
-        self._statements = TurtleStatements(format, options.base, options.message_bytes, options.lenience)
+        self._statements = TurtleStatements(
+            format, options.base, options.message_bytes, options.lenience
+        )
         self._beginning: bytes | None = b""  # until it is known whether it is a byte order mark
         self._number = 1  # of the message that is open
         # what ends a message; under rdfm, once the first delimiter is met, which may stand before all of them
@@ -138,8 +140,13 @@ class TurtleDecoder:
         if self._syntax is None:
             # on success, what stands before the announcement is done with
             if self._quads(mark.start, _SHOWN[mark.kind]):
-                place, hint = self._scanner.place_of(mark.start), "announce it at the beginning of the log"
-                raise LogError(f"{shown} behind statements", number=self._number, position=place, hint=hint)
+                place, hint = (
+                    self._scanner.place_of(mark.start),
+                    "announce it at the beginning of the log",
+                )
+                raise LogError(
+                    f"{shown} behind statements", number=self._number, position=place, hint=hint
+                )
             self._scanner.cut(mark.start)
             self._syntax = announced
             self._scoped()
@@ -153,7 +160,9 @@ class TurtleDecoder:
     def _error(self, mark: Mark, message: str, hint: str) -> LogError:
         """Returns the error at a mark, unless there is an earlier error in the same message."""
         self._quads(mark.start, _SHOWN[mark.kind])
-        return LogError(message, number=self._number, position=self._scanner.place_of(mark.start), hint=hint)
+        return LogError(
+            message, number=self._number, position=self._scanner.place_of(mark.start), hint=hint
+        )
 
     def _bound(self, size: int) -> None:
         if size > self._message_bytes:
@@ -170,7 +179,9 @@ class TurtleDecoder:
 
     def _quads(self, end: int, behind: str) -> list[str]:
         """The quads that end there, as N-Quads has them but for the dot."""
-        return self._statements.read(bytes(self._scanner.text[:end]), self._scanner.place, self._number, behind)
+        return self._statements.read(
+            bytes(self._scanner.text[:end]), self._scanner.place, self._number, behind
+        )
 
     def _message(self, end: int, behind: str) -> Message:
         """The message that ends there; the next one is open then."""
@@ -180,7 +191,9 @@ class TurtleDecoder:
         restricted = not (syntax.triple_terms and syntax.directions)
         quads = []
         lines = self._quads(end, behind)
-        known: dict[Term, Term] | None = {} if len(lines) > _MANY else None  # one string for a term that they share
+        known: dict[Term, Term] | None = (
+            {} if len(lines) > _MANY else None
+        )  # one string for a term that they share
         for line in lines:
             subject, predicate, object = cast("list[Term]", line.split(" ", 2))
             graph = None
@@ -191,7 +204,10 @@ class TurtleDecoder:
                 graph = graph and map_blanks(graph, rename)
             if known is not None:
                 subject = known.setdefault(subject, subject)
-                predicate, object = known.setdefault(predicate, predicate), known.setdefault(object, object)
+                predicate, object = (
+                    known.setdefault(predicate, predicate),
+                    known.setdefault(object, object),
+                )
                 graph = graph and known.setdefault(graph, graph)
             quad = Quad(subject, predicate, object, graph)
             if restricted and (feature := missing_feature(syntax, object)):
@@ -223,6 +239,8 @@ class TurtleDecoder:
 
 def _object_and_graph(text: Term) -> tuple[Term, Term | None]:
     # no graph name holds what ends a literal's value or a triple term
-    closed = text.rindex('"') if text[0] == '"' else text.rindex(")>>") if text.startswith("<<(") else 0
+    closed = (
+        text.rindex('"') if text[0] == '"' else text.rindex(")>>") if text.startswith("<<(") else 0
+    )
     end = text.find(" ", closed)
     return (text, None) if end < 0 else (Term(text[:end]), Term(text[end + 1 :]))

@@ -15,7 +15,16 @@ from construct_messages.logs import EncoderOptions
 from construct_messages.logs.layout import Place, Texts, WriteTerm, plain
 from construct_messages.logs.text_encoder import TextEncoder
 from construct_messages.message import Message
-from construct_messages.terms import PN_BASE, PN_CHARS, RDF, XSD, Term, is_iri, is_triple, triple_parts
+from construct_messages.terms import (
+    PN_BASE,
+    PN_CHARS,
+    RDF,
+    XSD,
+    Term,
+    is_iri,
+    is_triple,
+    triple_parts,
+)
 
 _PREFIX: Final = re.compile(f"(?:[{PN_BASE}](?:[{PN_CHARS}.]*[{PN_CHARS}])?)?")
 # PN_LOCAL without backslash escapes, and the empty name; an IRI that needs an escape is written in full
@@ -96,7 +105,9 @@ class TurtleEncoder(TextEncoder):
         """The statements of one message with the prefixes that it uses; see `Encoder.encode_document`."""
         notation = _Notation(self._namespaces)
         statements = _statements(message, plain(notation.texts))
-        used = {prefix: value for prefix, value in self._namespaces.items() if prefix in notation.used}
+        used = {
+            prefix: value for prefix, value in self._namespaces.items() if prefix in notation.used
+        }
         return f"{_declarations(used)}{statements}"
 
 
@@ -108,7 +119,9 @@ def _declarations(namespaces: Mapping[str, str]) -> str:
 def _statements(message: Message, place: Place) -> str:
     graphs: dict[Term | None, dict[Term, dict[Term, list[Term]]]] = {}
     for subject, predicate, object, graph in message:
-        graphs.setdefault(graph, {}).setdefault(subject, {}).setdefault(predicate, []).append(object)
+        graphs.setdefault(graph, {}).setdefault(subject, {}).setdefault(predicate, []).append(
+            object
+        )
     term, verb = place(_TERM), place(_VERB)
     return "".join(
         _of_subjects(subjects, "", term, verb)
@@ -119,12 +132,18 @@ def _statements(message: Message, place: Place) -> str:
 
 
 def _of_subjects(
-    subjects: Mapping[Term, Mapping[Term, list[Term]]], indent: str, term: WriteTerm, verb: WriteTerm
+    subjects: Mapping[Term, Mapping[Term, list[Term]]],
+    indent: str,
+    term: WriteTerm,
+    verb: WriteTerm,
 ) -> str:
     separator = f" ;\n{indent}    "
     statements = []
     for subject, predicates in subjects.items():
-        pairs = [f"{verb(predicate)} {' , '.join(map(term, objects))}" for predicate, objects in predicates.items()]
+        pairs = [
+            f"{verb(predicate)} {' , '.join(map(term, objects))}"
+            for predicate, objects in predicates.items()
+        ]
         statements.append(f"{indent}{term(subject)} {separator.join(pairs)} .\n")
     return "".join(statements)
 
@@ -142,10 +161,15 @@ class _Notation:
 
     def __init__(self, namespaces: Mapping[str, str]) -> None:
         # of two namespaces that both begin an IRI, the longer one shortens it more
-        self._namespaces = sorted(((value, prefix) for prefix, value in namespaces.items()), key=lambda n: -len(n[0]))
+        self._namespaces = sorted(
+            ((value, prefix) for prefix, value in namespaces.items()), key=lambda n: -len(n[0])
+        )
         self.used: set[str] = set()
         terms = Texts(self._term)
-        self.texts = {_TERM: terms, _VERB: Texts(lambda term: "a" if term == _TYPE else terms[term])}
+        self.texts = {
+            _TERM: terms,
+            _VERB: Texts(lambda term: "a" if term == _TYPE else terms[term]),
+        }
 
     def _term(self, term: Term) -> str:
         if term.startswith('"'):
@@ -155,7 +179,9 @@ class _Notation:
             terms = self.texts[_TERM]
             return f"<<( {terms[subject]} {self.texts[_VERB][predicate]} {terms[object]} )>>"
         for namespace, prefix in self._namespaces:  # none of which begins a blank node
-            if term.startswith(namespace, 1) and _LOCAL.fullmatch(term, len(namespace) + 1, len(term) - 1):
+            if term.startswith(namespace, 1) and _LOCAL.fullmatch(
+                term, len(namespace) + 1, len(term) - 1
+            ):
                 self.used.add(prefix)
                 return f"{prefix}:{term[len(namespace) + 1 : -1]}"
         return term

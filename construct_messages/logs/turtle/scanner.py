@@ -206,7 +206,9 @@ class TurtleScanner:
                 case _Mode.IRI:
                     self._leave(_Last.OTHER, self._at + (byte == _CLOSES_IRI))
                 case _Mode.COMMENT:
-                    if self.comments and _DELIMITS.match(text[self._start : self._at].decode(errors="replace")):
+                    if self.comments and _DELIMITS.match(
+                        text[self._start : self._at].decode(errors="replace")
+                    ):
                         mark = Mark(Kind.COMMENT, self._start, self._at)
                     self._leave(self._last, self._at)
                 case _Mode.SHORT:
@@ -282,7 +284,9 @@ class TurtleScanner:
     def _tag(self) -> None:
         tag = self.text[self._start : self._at]
         directives = {b"@message": _Last.MESSAGE, b"@version": _Last.VERSION}
-        last = _Last.OTHER if self._last is _Last.STRING else directives.get(bytes(tag), _Last.OTHER)
+        last = (
+            _Last.OTHER if self._last is _Last.STRING else directives.get(bytes(tag), _Last.OTHER)
+        )
         self._leave(last, self._at)
         self._last_start = self._start
 

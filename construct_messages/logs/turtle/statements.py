@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import IO, Final
 from uuid import uuid4
 
 import pyoxigraph as ox
@@ -49,18 +49,26 @@ class TurtleStatements:
       hint: end the statement with a dot, the graph block with a brace
     """
 
-    def __init__(self, format: Format, base: str | None, message_bytes: int, lenience: Lenience | None = None) -> None:
+    def __init__(
+        self, format: Format, base: str | None, message_bytes: int, lenience: Lenience | None = None
+    ) -> None:
         self._message_bytes = message_bytes
         end = f"<urn:uuid:{uuid4()}>"
         # can stand nowhere but between statements
-        statement = f"GRAPH {end} {{ {end} {end} {end} }}" if format.graphs else f"{end} {end} {end} ."
-        self._end, self._end_read = f"\n{statement}\n".encode(), " ".join([end] * (4 if format.graphs else 3))
+        statement = (
+            f"GRAPH {end} {{ {end} {end} {end} }}" if format.graphs else f"{end} {end} {end} ."
+        )
+        self._end, self._end_read = (
+            f"\n{statement}\n".encode(),
+            " ".join([end] * (4 if format.graphs else 3)),
+        )
         self._pipe = _Pipe()
         self._lenience = lenience
         self._lines = 0  # that the parser was given
         turtle = ox.RdfFormat.TRIG if format.graphs else ox.RdfFormat.TURTLE
         # all that is asked of a file is to be read
-        self._parser = ox.parse(self._pipe, format=turtle, base_iri=base, lenient=lenience is not None)  # type: ignore[arg-type]
+        pipe: IO[bytes] = self._pipe  # type: ignore[assignment]
+        self._parser = ox.parse(pipe, format=turtle, base_iri=base, lenient=lenience is not None)
 
     @property
     def prefixes(self) -> Mapping[str, str]:
@@ -105,7 +113,9 @@ class TurtleStatements:
         except TermError as error:
             raise LogError(error.message, number=number, position=place, hint=error.hint) from error
         except MemoryError as error:
-            raise LimitExceeded(f"message {number}: a term is too long for the parser: {error}") from error
+            raise LimitExceeded(
+                f"message {number}: a term is too long for the parser: {error}"
+            ) from error
         raise LogError(
             f"{behind} within a statement or an open graph block",
             number=number,
@@ -120,7 +130,9 @@ def _checked(quad: ox.Quad, lenience: Lenience) -> str:
     return " ".join(from_pyoxigraph(term, lenience=lenience) for term in terms)
 
 
-def _in_text(error: SyntaxError, lines: int, text: bytes, place: Position, number: int) -> LogError | None:
+def _in_text(
+    error: SyntaxError, lines: int, text: bytes, place: Position, number: int
+) -> LogError | None:
     """The error as one of the log; None where it is in what stands behind the text. `lines` were given before it."""
     assert error.lineno is not None
     assert error.offset is not None
@@ -164,7 +176,9 @@ def check_utf8(text: bytes, place: Position, number: int) -> None:
         text.decode()
     except UnicodeDecodeError as error:
         position = place_behind(place, text[: error.start])
-        raise LogError("not UTF-8", number=number, position=position, hint="logs are UTF-8") from error
+        raise LogError(
+            "not UTF-8", number=number, position=position, hint="logs are UTF-8"
+        ) from error
 
 
 def _check_depth(text: str, place: Position, number: int) -> None:

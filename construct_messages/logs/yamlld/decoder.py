@@ -46,7 +46,11 @@ class YamlLdDecoder:
     def __init__(self, _format: Format, syntax: Syntax | None, options: DecoderOptions) -> None:
         self.syntax, self._message_bytes = syntax, options.message_bytes
         self._documents = Documents(
-            options.base, options.contexts, options.labels or Labels(), options.lenience, options.context
+            options.base,
+            options.contexts,
+            options.labels or Labels(),
+            options.lenience,
+            options.context,
         )
         self._yaml = YamlReader(options.message_bytes)
         self._messages = 0
@@ -101,7 +105,9 @@ class YamlLdDecoder:
             if line.startswith(b"%") and not self._begun:
                 self._directives += 1
                 if self._directives > _MOST_DIRECTIVES:
-                    message = f"message {self._messages + 1} has more than {_MOST_DIRECTIVES} directives"
+                    message = (
+                        f"message {self._messages + 1} has more than {_MOST_DIRECTIVES} directives"
+                    )
                     raise LimitExceeded(message, position=Position(self._line_number, 1))
             self._document += line
             self._begun = self._begun or not (nothing or line.startswith(b"%"))

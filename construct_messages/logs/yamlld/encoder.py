@@ -19,7 +19,9 @@ from construct_messages.message import Message
 from construct_messages.terms import Term
 
 # strings that YAML quotes as JSON does; others hold what is not printable to readers of YAML 1.1, or escaped by libyaml
-_AS_IN_JSON: Final = re.compile(r"[\b\t\n\f\r -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]*")
+_AS_IN_JSON: Final = re.compile(
+    r"[\b\t\n\f\r -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]*"
+)
 _EMPTY: Final = "{}\n"
 _LONGEST_KEY: Final = 128
 """A longer key gets a `?` before it, as from libyaml; from 1024 characters on it needs one (YAML 1.2.2, 7.4.2)."""
@@ -61,7 +63,11 @@ class YamlLdEncoder(NodesEncoder):
     @staticmethod
     def quote(text: str) -> str:
         """A YAML string in double quotes."""
-        return msgspec.json.encode(text).decode() if _AS_IN_JSON.fullmatch(text) else _dump(text).rstrip("\n")
+        return (
+            msgspec.json.encode(text).decode()
+            if _AS_IN_JSON.fullmatch(text)
+            else _dump(text).rstrip("\n")
+        )
 
     def texts_of(self, notation: Notation) -> TextsByKind:
         """Returns the texts of terms: as names, as keys, after keys, and in arrays of some indentation."""
@@ -74,15 +80,23 @@ class YamlLdEncoder(NodesEncoder):
     def document(self, message: Message, place: Place, head: str = "") -> str:
         """A message as one object, without markers."""
         graphs = nodes_of(message)
-        alone = sum(len(subjects) if graph is None else 1 for graph, subjects in graphs.items()) == 1
+        alone = (
+            sum(len(subjects) if graph is None else 1 for graph, subjects in graphs.items()) == 1
+        )
         indent = "" if alone else "  "
         top: list[str] = []
         for graph, subjects in graphs.items():
             if graph is None:
-                top += [_node(subject, properties, indent, place) for subject, properties in subjects.items()]
+                top += [
+                    _node(subject, properties, indent, place)
+                    for subject, properties in subjects.items()
+                ]
             else:
                 deeper = f"{indent}  "
-                nodes = [_node(subject, properties, deeper, place) for subject, properties in subjects.items()]
+                nodes = [
+                    _node(subject, properties, deeper, place)
+                    for subject, properties in subjects.items()
+                ]
                 listed = "".join(f"\n{indent}- {node}" for node in nodes)
                 top.append(f'"@id": {place("name")(graph)}\n{indent}"@graph":{listed}')
         if alone:
@@ -96,12 +110,21 @@ class YamlLdEncoder(NodesEncoder):
 
 def _node(subject: Term, properties: Properties, indent: str, place: Place) -> str:
     """The entries of a node, of which the first is not indented."""
-    name, key, value, item = place("name"), place(("key", indent)), place(("value", indent)), place(("item", indent))
+    name, key, value, item = (
+        place("name"),
+        place(("key", indent)),
+        place(("value", indent)),
+        place(("item", indent)),
+    )
     lines = [f'"@id": {name(subject)}']
     for predicate, objects in properties.items():
         if predicate is None:
             types = list(map(name, objects))
-            lines += [f'"@type": {types[0]}'] if len(types) == 1 else ['"@type":', *(f"- {type}" for type in types)]
+            lines += (
+                [f'"@type": {types[0]}']
+                if len(types) == 1
+                else ['"@type":', *(f"- {type}" for type in types)]
+            )
         elif len(objects) == 1:
             lines.append(f"{key(predicate)}:{value(objects[0])}")
         else:
@@ -127,7 +150,11 @@ class _Texts(dict[Any, Texts]):
 
         def value(term: Term) -> str:
             found = value_of(term)
-            return f" {found}" if isinstance(found, str) else "".join(f'{deeper}"{key}": {found[key]}' for key in found)
+            return (
+                f" {found}"
+                if isinstance(found, str)
+                else "".join(f'{deeper}"{key}": {found[key]}' for key in found)
+            )
 
         def item(term: Term) -> str:
             return value(term).lstrip()
@@ -153,6 +180,11 @@ _Dumper.add_representer(str, _Dumper.represent_string)
 
 def _dump(value: object) -> str:
     written: str = yaml.dump(
-        value, Dumper=_Dumper, default_flow_style=False, sort_keys=False, allow_unicode=True, width=1 << 30
+        value,
+        Dumper=_Dumper,
+        default_flow_style=False,
+        sort_keys=False,
+        allow_unicode=True,
+        width=1 << 30,
     )
     return written

@@ -92,7 +92,9 @@ class YamlReader:
             ) from error
 
     def _error(self, message: str, mark: Any, hint: str | None = None) -> LogError:
-        position = Position(self._line + mark.line, mark.column + 1) if mark else Position(self._line, 1)
+        position = (
+            Position(self._line + mark.line, mark.column + 1) if mark else Position(self._line, 1)
+        )
         return LogError(message, number=self._number, position=position, hint=hint)
 
     def _value(self, text: str) -> Any:
@@ -121,7 +123,11 @@ class YamlReader:
                 aliased = anchors.get(str(event.anchor), _NO_KEY)
                 if not isinstance(aliased, _Node):
                     circle = aliased is None
-                    problem = "stands within what it is an alias of" if circle else "is an alias of nothing before it"
+                    problem = (
+                        "stands within what it is an alias of"
+                        if circle
+                        else "is an alias of nothing before it"
+                    )
                     raise self._error(f"*{event.anchor} {problem}", event.start_mark)
                 node = aliased
                 added += node.size
@@ -138,7 +144,9 @@ class YamlReader:
                 anchors[name] = node
             self._add(open_nodes[-1], node, event)
         if len(root.value) != 1:
-            raise self._error("the document is empty" if not root.value else "lines end with a bare CR", None)
+            raise self._error(
+                "the document is empty" if not root.value else "lines end with a bare CR", None
+            )
         return root.value[0]
 
     def _add(self, parent: _Node, node: _Node, event: yaml.Event) -> None:
@@ -149,7 +157,9 @@ class YamlReader:
         elif parent.key is not _NO_KEY:
             parent.value[parent.key], parent.key = node.value, _NO_KEY
         elif not isinstance(node.value, str):
-            raise self._error("the key of a mapping is no string", event.start_mark, "put it into quotes")
+            raise self._error(
+                "the key of a mapping is no string", event.start_mark, "put it into quotes"
+            )
         elif node.value in parent.value:
             raise self._error(
                 f'the key "{node.value}" stands twice in one mapping',
@@ -186,15 +196,25 @@ class YamlReader:
         if kind == "bool":
             return text.lower() == "true"
         if _NO_NUMBER.fullmatch(text):
-            raise self._error(f"{text} is no JSON number", event.start_mark, "write it as a string with its @type")
+            raise self._error(
+                f"{text} is no JSON number", event.start_mark, "write it as a string with its @type"
+            )
         try:
             if kind == "float":
                 return double(text)
-            digits, base = (text[2:], 8) if text[1:2] == "o" else (text[2:], 16) if text[1:2] == "x" else (text, 10)
+            digits, base = (
+                (text[2:], 8)
+                if text[1:2] == "o"
+                else (text[2:], 16)
+                if text[1:2] == "x"
+                else (text, 10)
+            )
             return integer(digits, base)
         except OverflowError as error:
             raise self._error(
-                f"the number {text[:40]} is past the range of xsd:double", event.start_mark, "put it into quotes"
+                f"the number {text[:40]} is past the range of xsd:double",
+                event.start_mark,
+                "put it into quotes",
             ) from error
 
     def _unknown_tag(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent) -> LogError:
@@ -206,7 +226,9 @@ class YamlReader:
 
     def _too_deep(self, event: yaml.Event) -> LogError:
         return self._error(
-            f"nested more than {DEPTH} levels deep", event.start_mark, "give nodes an @id and write them apart"
+            f"nested more than {DEPTH} levels deep",
+            event.start_mark,
+            "give nodes an @id and write them apart",
         )
 
 

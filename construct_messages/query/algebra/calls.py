@@ -14,17 +14,79 @@ from typing import Any, Final
 import rdflib
 from rdflib.plugins.sparql.parserutils import CompValue
 
-from construct_messages.query.algebra.nodes import Aggregation, Call, Constant, Exists, Expression, Node, Var
+from construct_messages.query.algebra.nodes import (
+    Aggregation,
+    Call,
+    Constant,
+    Exists,
+    Expression,
+    Node,
+    Var,
+)
 from construct_messages.query.algebra.parse_tree import ParseTree
 from construct_messages.terms import XSD, Term, literal
 
 FUNCTIONS: Final = frozenset(
     (
-        *("STR", "LANG", "LANGMATCHES", "DATATYPE", "BOUND", "IRI", "BNODE", "RAND", "ABS", "CEIL", "FLOOR"),
-        *("ROUND", "CONCAT", "SUBSTR", "STRLEN", "REPLACE", "UCASE", "LCASE", "ENCODE_FOR_URI", "CONTAINS"),
-        *("STRSTARTS", "STRENDS", "STRBEFORE", "STRAFTER", "YEAR", "MONTH", "DAY", "HOURS", "MINUTES"),
-        *("SECONDS", "TIMEZONE", "TZ", "NOW", "UUID", "STRUUID", "MD5", "SHA1", "SHA256", "SHA384", "SHA512"),
-        *("COALESCE", "IF", "STRLANG", "STRDT", "SAMETERM", "ISIRI", "ISBLANK", "ISLITERAL", "ISNUMERIC"),
+        *(
+            "STR",
+            "LANG",
+            "LANGMATCHES",
+            "DATATYPE",
+            "BOUND",
+            "IRI",
+            "BNODE",
+            "RAND",
+            "ABS",
+            "CEIL",
+            "FLOOR",
+        ),
+        *(
+            "ROUND",
+            "CONCAT",
+            "SUBSTR",
+            "STRLEN",
+            "REPLACE",
+            "UCASE",
+            "LCASE",
+            "ENCODE_FOR_URI",
+            "CONTAINS",
+        ),
+        *(
+            "STRSTARTS",
+            "STRENDS",
+            "STRBEFORE",
+            "STRAFTER",
+            "YEAR",
+            "MONTH",
+            "DAY",
+            "HOURS",
+            "MINUTES",
+        ),
+        *(
+            "SECONDS",
+            "TIMEZONE",
+            "TZ",
+            "NOW",
+            "UUID",
+            "STRUUID",
+            "MD5",
+            "SHA1",
+            "SHA256",
+            "SHA384",
+            "SHA512",
+        ),
+        *(
+            "COALESCE",
+            "IF",
+            "STRLANG",
+            "STRDT",
+            "SAMETERM",
+            "ISIRI",
+            "ISBLANK",
+            "ISLITERAL",
+            "ISNUMERIC",
+        ),
         "REGEX",
     )
 )
@@ -83,7 +145,9 @@ class ExpressionTranslator:
             case rdflib.URIRef() if part == rdflib.RDF.nil:
                 raise self.tree.error(part, "() is no expression")
             case rdflib.Literal() if self.tree.is_signed(part):
-                return Constant(self.tree.unsigned(part))  # the sign has been read as the operator before it
+                return Constant(
+                    self.tree.unsigned(part)
+                )  # the sign has been read as the operator before it
             case rdflib.URIRef() | rdflib.Literal() | CompValue(name="literal"):
                 return Constant(self.tree.term(part))
             case CompValue():
@@ -108,7 +172,9 @@ class ExpressionTranslator:
             case "UnaryPlus" | "UnaryMinus":
                 if self.tree.is_signed(of["expr"]):
                     return Constant(self.tree.term(of["expr"]))
-                return Call("u+" if part.name == "UnaryPlus" else "u-", (self.expression(of["expr"]),))
+                return Call(
+                    "u+" if part.name == "UnaryPlus" else "u-", (self.expression(of["expr"]),)
+                )
             case "Function":
                 return self._cast(part, of)
             case "Builtin_EXISTS":
@@ -118,7 +184,9 @@ class ExpressionTranslator:
             case name if name in _AGGREGATES:
                 if self.aggregate is None:
                     raise self.tree.error(
-                        part, f"{_AGGREGATES[name]} may not stand here", "aggregate in SELECT, HAVING or ORDER BY"
+                        part,
+                        f"{_AGGREGATES[name]} may not stand here",
+                        "aggregate in SELECT, HAVING or ORDER BY",
                     )
                 return self.aggregate(part)
             case name if name.startswith("Builtin_"):
@@ -165,7 +233,9 @@ class ExpressionTranslator:
                 self.numbered = True
                 if arguments:
                     return Call(name, (*arguments, self.number))
-                return Call("FRESH", (Constant(Term(f'"{self.site()}"^^<{XSD}integer>')), self.number))
+                return Call(
+                    "FRESH", (Constant(Term(f'"{self.site()}"^^<{XSD}integer>')), self.number)
+                )
             case "IRI" if self.tree.prologue.base is not None:
                 return Call(name, (*arguments, Constant(literal(self.tree.prologue.base))))
         return Call(name, arguments)
@@ -174,7 +244,10 @@ class ExpressionTranslator:
         name = self.tree.term(of["iri"])
         if name not in CASTS:
             raise self.tree.unsupported(
-                part, f"the function {name} is not supported", name, "use the functions and casts of SPARQL 1.1"
+                part,
+                f"the function {name} is not supported",
+                name,
+                "use the functions and casts of SPARQL 1.1",
             )
         arguments = of.get("expr", [])
         if len(arguments) != 1 or of.get("distinct"):
@@ -182,7 +255,9 @@ class ExpressionTranslator:
         return Call(name, (self.expression(arguments[0]),))
 
 
-def aggregation(tree: ParseTree, part: CompValue, argument: Callable[[Any], Expression]) -> Aggregation:
+def aggregation(
+    tree: ParseTree, part: CompValue, argument: Callable[[Any], Expression]
+) -> Aggregation:
     """An aggregate of the tree.
 
     Args:

@@ -21,7 +21,9 @@ def conjuncts(expression: Expression) -> tuple[Expression, ...]:
     True
     """
     if isinstance(expression, Call) and expression.name == "&&":
-        return tuple(conjunct for argument in expression.arguments for conjunct in conjuncts(argument))
+        return tuple(
+            conjunct for argument in expression.arguments for conjunct in conjuncts(argument)
+        )
     return (expression,)
 
 
@@ -41,7 +43,9 @@ def exists_in(expression: Expression) -> tuple[Exists, ...]:
         case Exists():
             return (expression,)
         case Call():
-            return tuple(exists for argument in expression.arguments for exists in exists_in(argument))
+            return tuple(
+                exists for argument in expression.arguments for exists in exists_in(argument)
+            )
         case other:
             assert_never(other)
 

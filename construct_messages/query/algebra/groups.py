@@ -63,7 +63,10 @@ class Groups:
     """
 
     def __init__(
-        self, tree: ParseTree, now: Term, subquery: Callable[[CompValue, Position | None], tuple[Node, list[Var]]]
+        self,
+        tree: ParseTree,
+        now: Term,
+        subquery: Callable[[CompValue, Position | None], tuple[Node, list[Var]]],
     ) -> None:
         self._tree, self._now, self._subquery = tree, now, subquery
         self._sites = count()
@@ -93,19 +96,29 @@ class Groups:
         if part.name != "GroupGraphPatternSub":
             raise self._tree.unsupported(part, f"{part.name} is not supported", part.name)
         group = Collected(Unit(), {})
-        elements = [element for element in dict.get(part, "part", ()) if not self._tree.is_filler(element)]
-        group.filters = tuple(dict.__getitem__(one, "expr") for one in elements if one.name == "Filter")
+        elements = [
+            element for element in dict.get(part, "part", ()) if not self._tree.is_filler(element)
+        ]
+        group.filters = tuple(
+            dict.__getitem__(one, "expr") for one in elements if one.name == "Filter"
+        )
         patterns = [element for element in elements if element.name != "Filter"]
         for kind, same in groupby(patterns, key=lambda element: str(element.name)):
             if kind == "TriplesBlock":
-                self._triples([block for one in same for block in dict.__getitem__(one, "triples")], group, graph)
+                self._triples(
+                    [block for one in same for block in dict.__getitem__(one, "triples")],
+                    group,
+                    graph,
+                )
             else:
                 for element in same:
                     self._element(element, dict(dict.items(element)), group, graph)
         group.pattern = join_active_graph(group.pattern, graph)
         return group
 
-    def _element(self, part: CompValue, of: dict[str, Any], group: Collected, graph: Position | None) -> None:
+    def _element(
+        self, part: CompValue, of: dict[str, Any], group: Collected, graph: Position | None
+    ) -> None:
         """Adds an element other than triples and filters."""
         match part.name:
             case "GroupOrUnionGraphPattern":
@@ -121,7 +134,9 @@ class Groups:
             case "GraphGraphPattern":
                 self._graph(of["term"], of["graph"], group)
             case "Bind":
-                pattern, expression = self.expression(join_active_graph(group.pattern, graph), of["expr"], graph)
+                pattern, expression = self.expression(
+                    join_active_graph(group.pattern, graph), of["expr"], graph
+                )
                 variable = self.new_variable(of["var"], group.scope)
                 group.pattern = Extend(pattern, variable, expression)
                 group.scope[variable] = None
@@ -132,7 +147,9 @@ class Groups:
             case _:
                 raise self._tree.unsupported(part, f"{part.name} is not supported", part.name)
 
-    def _triples(self, blocks: Sequence[Sequence[Any]], group: Collected, graph: Position | None) -> None:
+    def _triples(
+        self, blocks: Sequence[Sequence[Any]], group: Collected, graph: Position | None
+    ) -> None:
         self._block += 1
         leaves = [leaf for block in blocks for leaf in block]
         for leaf in leaves:
@@ -141,11 +158,15 @@ class Groups:
                 assert isinstance(blank, Var)
                 if self._blocks.setdefault(blank, self._block) != self._block:
                     raise self._tree.error(
-                        leaf, "a blank node label stands in two basic graph patterns", "use a variable instead"
+                        leaf,
+                        "a blank node label stands in two basic graph patterns",
+                        "use a variable instead",
                     )
         node = triples(self._tree, leaves, graph, self.fresh)
         group.pattern = join(group.pattern, node)
-        appearing = (self._tree.variable(leaf) for leaf in leaves if isinstance(leaf, rdflib.Variable))
+        appearing = (
+            self._tree.variable(leaf) for leaf in leaves if isinstance(leaf, rdflib.Variable)
+        )
         group.scope |= dict.fromkeys(appearing)
 
     def _optional(self, part: CompValue, group: Collected, graph: Position | None) -> None:
@@ -156,7 +177,11 @@ class Groups:
         for condition in optional.filters:
             right, expression = self.expression(right, condition, graph)
             conditions.append(expression)
-        together = reduce(lambda left, right: Call("&&", (left, right)), conditions) if conditions else None
+        together = (
+            reduce(lambda left, right: Call("&&", (left, right)), conditions)
+            if conditions
+            else None
+        )
         group.pattern = LeftJoin(join_active_graph(group.pattern, graph), right, together)
         group.scope |= optional.scope
 
@@ -180,23 +205,38 @@ class Groups:
         solutions = []
         for given in of.get("value", ()):
             # one variable without brackets has bare values
-            row = [given] if isinstance(given, (rdflib.term.Identifier, CompValue, str)) else list(given)
+            row = (
+                [given]
+                if isinstance(given, (rdflib.term.Identifier, CompValue, str))
+                else list(given)
+            )
             if len(row) != len(variables):
-                raise self._tree.error(part, f"VALUES gives {len(row)} values to {len(variables)} variables")
-            solutions.append(tuple(None if _is_undef(value) else self._tree.term(value) for value in row))
+                raise self._tree.error(
+                    part, f"VALUES gives {len(row)} values to {len(variables)} variables"
+                )
+            solutions.append(
+                tuple(None if _is_undef(value) else self._tree.term(value) for value in row)
+            )
         return Values(variables, tuple(solutions))
 
     # --- expressions ------------------------------------------------------------------------------------------------
 
     def translator(
-        self, number: Var, graph: Position | None, aggregate: Callable[[CompValue], Var] | None = None
+        self,
+        number: Var,
+        graph: Position | None,
+        aggregate: Callable[[CompValue], Var] | None = None,
     ) -> ExpressionTranslator:
         def exists(part: CompValue) -> Node:
             return self.closed(part, graph).pattern
 
-        return ExpressionTranslator(self._tree, self._now, number, partial(next, self._sites), exists, aggregate)
+        return ExpressionTranslator(
+            self._tree, self._now, number, partial(next, self._sites), exists, aggregate
+        )
 
-    def expression(self, pattern: Node, part: Any, graph: Position | None) -> tuple[Node, Expression]:
+    def expression(
+        self, pattern: Node, part: Any, graph: Position | None
+    ) -> tuple[Node, Expression]:
         """An expression over the solutions of a pattern, and the pattern with the number that it may need."""
         number = numbered_by(pattern)
         translator = self.translator(number or self.fresh("n"), graph)
@@ -208,7 +248,9 @@ class Groups:
     def new_variable(self, leaf: rdflib.Variable, scope: Scope) -> Var:
         variable = self._tree.variable(leaf)
         if variable in scope:
-            raise self._tree.error(leaf, f"?{variable.name} is bound already", "name another variable behind AS")
+            raise self._tree.error(
+                leaf, f"?{variable.name} is bound already", "name another variable behind AS"
+            )
         return variable
 
 

@@ -47,11 +47,17 @@ def needs_bound_end(node: Node, bound: Vars) -> bool:
     """
     match node:
         case Path(subject, _, object):
-            return isinstance(subject, Var) and isinstance(object, Var) and not {subject, object} & bound
+            return (
+                isinstance(subject, Var)
+                and isinstance(object, Var)
+                and not {subject, object} & bound
+            )
         case Leaf():
             return False
         case Join(left, right):
-            return needs_bound_end(left, bound | right.certain) or needs_bound_end(right, bound | left.certain)
+            return needs_bound_end(left, bound | right.certain) or needs_bound_end(
+                right, bound | left.certain
+            )
         case Union(left, right):
             return needs_bound_end(left, bound) or needs_bound_end(right, bound)
         case LeftJoin(left) | Minus(left):
@@ -66,7 +72,9 @@ def needs_bound_end(node: Node, bound: Vars) -> bool:
             assert_never(other)
 
 
-def join_order(join: Join, bound: Vars = NOTHING, links: Iterable[tuple[Vars, Vars]] = ()) -> list[Node]:
+def join_order(
+    join: Join, bound: Vars = NOTHING, links: Iterable[tuple[Vars, Vars]] = ()
+) -> list[Node]:
     """The operands of a tree of joins in the order to join them, without units.
 
     Paths wait until an end of theirs is bound, and operands that would make a cross product wait, too.
@@ -92,7 +100,9 @@ def join_order(join: Join, bound: Vars = NOTHING, links: Iterable[tuple[Vars, Va
         certain = bound.union(*(operand.certain for operand in order))
 
         def rank(one: Node, certain: Vars = certain, there: Vars = there) -> tuple[bool, bool]:
-            return needs_bound_end(one, certain), bool(there) and not linked(there, one.possible, links)
+            return needs_bound_end(one, certain), bool(there) and not linked(
+                there, one.possible, links
+            )
 
         first = min(waiting, key=rank)
         waiting.remove(first)

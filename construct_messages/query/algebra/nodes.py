@@ -235,7 +235,9 @@ class Star(Leaf):
 
     @cached_property
     def possible(self) -> Vars:
-        return self.certain | variables(position for pattern in self.optional for position in pattern.positions)
+        return self.certain | variables(
+            position for pattern in self.optional for position in pattern.positions
+        )
 
 
 @dataclass(frozen=True)
@@ -394,7 +396,9 @@ class Group(Unary):
 
     @cached_property
     def certain(self) -> Vars:
-        counts = {variable for variable, aggregation in self.aggregates if aggregation.name == "COUNT"}
+        counts = {
+            variable for variable, aggregation in self.aggregates if aggregation.name == "COUNT"
+        }
         return (frozenset(self.keys) & self.pattern.certain) | counts
 
     def map_expressions(self, change: Callable[[Expression], Expression]) -> Self:
@@ -431,7 +435,9 @@ class OrderBy(Unary):
     conditions: tuple[tuple[Expression, bool], ...]
 
     def map_expressions(self, change: Callable[[Expression], Expression]) -> Self:
-        return replace(self, conditions=tuple((change(one), descending) for one, descending in self.conditions))
+        return replace(
+            self, conditions=tuple((change(one), descending) for one, descending in self.conditions)
+        )
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,9 @@ from construct_messages.query.refusals import refusal
 from construct_messages.query.tokens import Token, decoded, error, tokenize
 from construct_messages.terms import RDF, Term, boolean, iri, literal, number, unescape
 
-_LOCK: Final = Lock()  # pyparsing finds out how to call its actions by failing, unsafe between threads
+_LOCK: Final = (
+    Lock()
+)  # pyparsing finds out how to call its actions by failing, unsafe between threads
 _NEWER_MARKS: Final = ("<<", "<<(", ">>", ")>>", "{|", "|}", "~")
 _NEWER_FUNCTIONS: Final = (
     *("TRIPLE", "SUBJECT", "PREDICATE", "OBJECT", "ISTRIPLE", "ADJUST"),
@@ -42,8 +44,12 @@ _UNSUPPORTED: Final = {
     "DEFINE": "DEFINE is a pragma of Virtuoso",
 }
 _HINT_1_1: Final = "write the query in SPARQL 1.1"
-_MOST_NESTED: Final = 64  # brackets in each other; parsers recur, and one of them crashes on a hundred thousand
-_TRIPLES_IN_A_ROW: Final = 16  # triples in a row: rdflib's grammar recurs once a triple, and does not beyond a group
+_MOST_NESTED: Final = (
+    64  # brackets in each other; parsers recur, and one of them crashes on a hundred thousand
+)
+_TRIPLES_IN_A_ROW: Final = (
+    16  # triples in a row: rdflib's grammar recurs once a triple, and does not beyond a group
+)
 _FILLER: Final = "GRAPH <0> {}"  # what is put between them: no token has the number 0
 
 _INVERSE: Final = "inverse"  # of the IRI whose number follows
@@ -107,7 +113,11 @@ class ParseTree:
 
     def is_signed(self, leaf: Any) -> bool:
         """Whether the leaf is a number whose token has a sign."""
-        return isinstance(leaf, rdflib.Literal) and leaf.datatype == rdflib.XSD.integer and self._sign(leaf) != ""
+        return (
+            isinstance(leaf, rdflib.Literal)
+            and leaf.datatype == rdflib.XSD.integer
+            and self._sign(leaf) != ""
+        )
 
     def unsigned(self, leaf: rdflib.Literal) -> Term:
         """Returns the number of a leaf without the sign of its token, which rdflib took for an operator."""
@@ -140,7 +150,12 @@ class ParseTree:
         """
         token = self._token(leaf)
         if not token.text.isdecimal():
-            raise error(self.text, token.start, f"{token.text} is no number of solutions", "write an integer")
+            raise error(
+                self.text,
+                token.start,
+                f"{token.text} is no number of solutions",
+                "write an integer",
+            )
         return int(token.text)
 
     def start_of(self, part: Any) -> Position | None:
@@ -153,7 +168,9 @@ class ParseTree:
         """Returns the error that refuses the query because of a part of it."""
         return QueryError(message, position=self.start_of(part), hint=hint)
 
-    def unsupported(self, part: Any, message: str, fragment: str, hint: str | None = None) -> UnsupportedQuery:
+    def unsupported(
+        self, part: Any, message: str, fragment: str, hint: str | None = None
+    ) -> UnsupportedQuery:
         """Returns the error for a part that is valid but not supported."""
         return UnsupportedQuery(message, fragment=fragment, position=self.start_of(part), hint=hint)
 
@@ -214,11 +231,15 @@ def parse(text: str, *, base: str | None = None) -> ParseTree:
         with _LOCK:
             _, query = Query.parse_string(skeleton, parse_all=True)
     except ParseBaseException as problem:
-        found = max((index for offset, index in offsets if offset <= problem.loc), default=len(tokens))
+        found = max(
+            (index for offset, index in offsets if offset <= problem.loc), default=len(tokens)
+        )
         raise _refusal(text, base, tokens, found) from None
     except RecursionError:
         raise UnsupportedQuery(
-            "the query nests too deeply to be read", fragment="nesting", hint="use fewer brackets and longer names"
+            "the query nests too deeply to be read",
+            fragment="nesting",
+            hint="use fewer brackets and longer names",
         ) from None
     return ParseTree(text, tokens, prologue, query)
 
@@ -231,16 +252,27 @@ def _head(text: str, tokens: Sequence[Token]) -> int:
         match tokens[index].keyword, following:
             case "BASE", ["iri", *_]:
                 index += 2
-            case "PREFIX", ["pname", "iri"] if tokens[index + 1].text.find(":") == len(tokens[index + 1].text) - 1:
+            case "PREFIX", ["pname", "iri"] if (
+                tokens[index + 1].text.find(":") == len(tokens[index + 1].text) - 1
+            ):
                 index += 3
             case "SELECT" | "ASK", _:
                 return index
             case ("CONSTRUCT" | "DESCRIBE") as form, _:
-                raise error(text, tokens[index].start, f"{form} has no solutions", "give the SELECT that it rests on")
+                raise error(
+                    text,
+                    tokens[index].start,
+                    f"{form} has no solutions",
+                    "give the SELECT that it rests on",
+                )
             case ("VERSION" | "DEFINE") as word, _:
                 raise _unsupported(text, tokens[index], _UNSUPPORTED[word], word, _HINT_1_1)
             case _:
-                raise error(text, tokens[index].start, f"unexpected {tokens[index].text} before the form of the query")
+                raise error(
+                    text,
+                    tokens[index].start,
+                    f"unexpected {tokens[index].text} before the form of the query",
+                )
     raise error(text, len(text), "there is no SELECT and no ASK")
 
 
@@ -250,7 +282,9 @@ def _refuse(text: str, tokens: Sequence[Token]) -> None:
     for index, token in enumerate(tokens):
         called = index + 1 < len(tokens) and tokens[index + 1].text == "("
         if token.kind == "unclosed":
-            raise error(text, token.start, "this string is never closed", f"add {token.text[0]} at its end")
+            raise error(
+                text, token.start, "this string is never closed", f"add {token.text[0]} at its end"
+            )
         if (
             token.is_mark(*_NEWER_MARKS)
             or (token.kind == "language" and "--" in token.text)
@@ -262,11 +296,17 @@ def _refuse(text: str, tokens: Sequence[Token]) -> None:
             raise _unsupported(text, token, _UNSUPPORTED[token.keyword], token.keyword, _HINT_1_1)
         depth += token.is_mark("(", "{", "[") - token.is_mark(")", "}", "]")
         if depth > _MOST_NESTED:
-            raise _unsupported(text, token, f"more than {_MOST_NESTED} brackets in each other", "nesting")
+            raise _unsupported(
+                text, token, f"more than {_MOST_NESTED} brackets in each other", "nesting"
+            )
 
 
-def _unsupported(text: str, token: Token, message: str, fragment: str, hint: str | None = None) -> UnsupportedQuery:
-    return UnsupportedQuery(message, fragment=fragment, position=Position.at(text, token.start), hint=hint)
+def _unsupported(
+    text: str, token: Token, message: str, fragment: str, hint: str | None = None
+) -> UnsupportedQuery:
+    return UnsupportedQuery(
+        message, fragment=fragment, position=Position.at(text, token.start), hint=hint
+    )
 
 
 def _refusal(text: str, base: str | None, tokens: Sequence[Token], found: int) -> QueryError:
@@ -328,7 +368,9 @@ def _skeleton(tokens: Sequence[Token], head: int) -> tuple[str, list[tuple[int, 
 def _touches_previous(tokens: Sequence[Token], index: int) -> bool:
     """Whether rdflib must see the token next to the one before it: a part of `||`, or a path's `*`."""
     before, token = tokens[index - 1], tokens[index]
-    if token.text in ("*", "+", "?") and (before.kind in ("iri", "pname") or before.text in ("a", ")")):
+    if token.text in ("*", "+", "?") and (
+        before.kind in ("iri", "pname") or before.text in ("a", ")")
+    ):
         return True
     return before.kind == token.kind == "other" and before.end == token.start
 
@@ -343,7 +385,9 @@ def _tag_length(tokens: Sequence[Token], index: int) -> int:
     following = [*tokens[index + 1 : index + 3]]
     if following and following[0].kind == "language":
         return 1
-    datatype = len(following) == 2 and following[0].text == "^^" and following[1].kind in ("iri", "pname")
+    datatype = (
+        len(following) == 2 and following[0].text == "^^" and following[1].kind in ("iri", "pname")
+    )
     return 2 if datatype else 0
 
 
@@ -354,7 +398,11 @@ def _negated_inverses(tokens: Sequence[Token]) -> Iterator[int]:
     [3, 8]
     """
     shape = "".join(
-        "n" if token.kind in ("iri", "pname") or token.text == "a" else token.text[0] if token.text in "!^|()" else "."
+        "n"
+        if token.kind in ("iri", "pname") or token.text == "a"
+        else token.text[0]
+        if token.text in "!^|()"
+        else "."
         for token in tokens
     )
     for negated in _NEGATED.finditer(shape):
@@ -366,7 +414,11 @@ def _negated_inverses(tokens: Sequence[Token]) -> Iterator[int]:
 
 def _number(leaf: Any) -> int:
     """The number of a leaf's token; 0 for what has none, as a blank node without label."""
-    digits = str(leaf).removeprefix(_INVERSE) if isinstance(leaf, rdflib.URIRef) else str(leaf).lstrip("+-")
+    digits = (
+        str(leaf).removeprefix(_INVERSE)
+        if isinstance(leaf, rdflib.URIRef)
+        else str(leaf).lstrip("+-")
+    )
     return int(digits) if digits.isdecimal() else 0
 
 

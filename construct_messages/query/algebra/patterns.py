@@ -13,9 +13,26 @@ from typing import Any, Literal, TypeAlias, cast
 import rdflib
 from rdflib.plugins.sparql.parserutils import CompValue
 
-from construct_messages.query.algebra.nodes import Bgp, Join, Node, Path, Position, Triple, Union, Unit, Var
+from construct_messages.query.algebra.nodes import (
+    Bgp,
+    Join,
+    Node,
+    Path,
+    Position,
+    Triple,
+    Union,
+    Unit,
+    Var,
+)
 from construct_messages.query.algebra.parse_tree import ParseTree
-from construct_messages.query.algebra.property_paths import Alternative, Closure, Inverse, Link, Negated, PathExpression
+from construct_messages.query.algebra.property_paths import (
+    Alternative,
+    Closure,
+    Inverse,
+    Link,
+    Negated,
+    PathExpression,
+)
 from construct_messages.query.algebra.property_paths import Sequence as Steps
 
 Fresh: TypeAlias = Callable[[str], Var]
@@ -123,5 +140,7 @@ def _path(tree: ParseTree, part: Any) -> PathExpression:
         case rdflib.URIRef():
             return Link(tree.term(part))
     raise tree.unsupported(
-        part, "the path is of a kind that SPARQL 1.1 does not have", str(getattr(part, "name", part))
+        part,
+        "the path is of a kind that SPARQL 1.1 does not have",
+        str(getattr(part, "name", part)),
     )

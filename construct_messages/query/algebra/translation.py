@@ -110,7 +110,9 @@ class _Query:
         graph: the active graph.
     """
 
-    def __init__(self, groups: Groups, tree: ParseTree, part: CompValue, graph: Position | None) -> None:
+    def __init__(
+        self, groups: Groups, tree: ParseTree, part: CompValue, graph: Position | None
+    ) -> None:
         self._groups, self._tree, self._graph = groups, tree, graph
         self._part, self._of = part, dict(dict.items(part))
         where = groups.closed(self._of["where"], graph)
@@ -129,7 +131,9 @@ class _Query:
         # all expressions are read before the group is made, which has their aggregates
         filters = self._translator()
         having = self._having(filters)
-        values = self._groups.values(self._of["valuesClause"]) if "valuesClause" in self._of else None
+        values = (
+            self._groups.values(self._of["valuesClause"]) if "valuesClause" in self._of else None
+        )
         if values is not None:
             self._scope = self._scope | dict.fromkeys(values.variables)
         translator = self._translator()
@@ -145,7 +149,11 @@ class _Query:
             pattern = join(pattern, values)
         if translator.numbered:
             known = numbered_by(pattern)
-            pattern = Number(pattern, translator.number) if known is None else Extend(pattern, translator.number, known)
+            pattern = (
+                Number(pattern, translator.number)
+                if known is None
+                else Extend(pattern, translator.number, known)
+            )
         for variable, expression in extensions:
             pattern = Extend(pattern, variable, expression)
         return self._modified(pattern, order, projection), projection
@@ -165,7 +173,11 @@ class _Query:
             if name is None and isinstance(expression, Var):
                 self._keys.append(expression)
                 continue
-            key = self._groups.fresh("k") if name is None else self._groups.new_variable(name, self._inside)
+            key = (
+                self._groups.fresh("k")
+                if name is None
+                else self._groups.new_variable(name, self._inside)
+            )
             self._below = Extend(self._below, key, expression)
             self._keys.append(key)
 
@@ -190,12 +202,19 @@ class _Query:
         if not graph or "groupby" in self._of:
             return grouped
         without = Minus(Graphs(graph[0]), Project(below, graph))
-        return union([grouped, Join(without, Group(Values(tuple(sorted(below.possible)), ()), (), aggregates))])
+        return union(
+            [
+                grouped,
+                Join(without, Group(Values(tuple(sorted(below.possible)), ()), (), aggregates)),
+            ]
+        )
 
     # --- expressions ------------------------------------------------------------------------------------------------
 
     def _conditions(self, clause: str) -> Iterable[Any]:
-        conditions: Iterable[Any] = dict.__getitem__(self._of[clause], "condition") if clause in self._of else ()
+        conditions: Iterable[Any] = (
+            dict.__getitem__(self._of[clause], "condition") if clause in self._of else ()
+        )
         return conditions
 
     def _having(self, translator: ExpressionTranslator) -> list[Expression]:
@@ -233,7 +252,9 @@ class _Query:
                     found[self._tree.variable(of["evar"])] = expression
         return found
 
-    def _projection(self, translator: ExpressionTranslator) -> tuple[list[Var], list[tuple[Var, Expression]]]:
+    def _projection(
+        self, translator: ExpressionTranslator
+    ) -> tuple[list[Var], list[tuple[Var, Expression]]]:
         """The variables that are projected, each once, and what some of them are bound to."""
         projection: dict[Var, None] = {}
         extensions: dict[Var, Expression] = {}
@@ -241,7 +262,9 @@ class _Query:
             return [], []
         if "projection" not in self._of:
             if self._grouped:
-                raise self._tree.error(self._part, "SELECT * has no meaning with GROUP BY", "name the variables")
+                raise self._tree.error(
+                    self._part, "SELECT * has no meaning with GROUP BY", "name the variables"
+                )
             return [variable for variable in self._scope if not variable.hidden], []
         for item in self._of["projection"]:
             of = dict(dict.items(item))
@@ -261,7 +284,9 @@ class _Query:
             projection[variable] = None
         return list(projection), list(extensions.items())
 
-    def _order(self, translator: ExpressionTranslator, extended: Sequence[Var]) -> list[tuple[Expression, bool]]:
+    def _order(
+        self, translator: ExpressionTranslator, extended: Sequence[Var]
+    ) -> list[tuple[Expression, bool]]:
         order = []
         for condition in self._conditions("orderby"):
             of = dict(dict.items(condition))
@@ -286,7 +311,9 @@ class _Query:
 
     # --- what is left -----------------------------------------------------------------------------------------------
 
-    def _modified(self, pattern: Node, order: list[tuple[Expression, bool]], projection: list[Var]) -> Node:
+    def _modified(
+        self, pattern: Node, order: list[tuple[Expression, bool]], projection: list[Var]
+    ) -> Node:
         kept = (self._graph,) if isinstance(self._graph, Var) else ()
         slice: CompValue | None = self._of.get("limitoffset")
         # the order of a sub-query is lost where it is joined

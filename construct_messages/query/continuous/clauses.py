@@ -27,7 +27,9 @@ from construct_messages.terms import iri
 OPERATORS: Final = tuple(operator.value for operator in Operator)
 _COUNTS: Final = ("TRIPLES", "TRIPLE", "ROWS", "ELEMENTS", "MESSAGES")
 _STEP: Final = ("STEP", "SLIDE")
-_REPORTS: Final = {report.value: report for report in Report} | {report.name: report for report in Report}
+_REPORTS: Final = {report.value: report for report in Report} | {
+    report.name: report for report in Report
+}
 _REGISTER_HINT: Final = "write REGISTER RSTREAM <output> AS CONSTRUCT ..."
 _BRACKET_HINT: Final = "write it as in [RANGE PT15S STEP PT5S]"
 _WINDOW_HINT: Final = "write FROM NAMED WINDOW <window> ON <stream> [RANGE PT15S STEP PT5S]"
@@ -59,7 +61,12 @@ def read_registration(cursor: Cursor) -> Registration:
     if not found and cursor.token.kind not in ("iri", "pname"):
         raise cursor.expected(f"{', '.join(OPERATORS)}, STREAM or QUERY behind REGISTER")
     output = cursor.name(
-        "a name for the output", "write REGISTER RSTREAM <output> AS CONSTRUCT ...", "AS", "COMPUTED", "FROM", "UNDER"
+        "a name for the output",
+        "write REGISTER RSTREAM <output> AS CONSTRUCT ...",
+        "AS",
+        "COMPUTED",
+        "FROM",
+        "UNDER",
     )
     if cursor.token.keyword == "UNDER":
         message = "UNDER ENTAILMENT REGIME is not supported: patterns are matched as they are"
@@ -122,7 +129,10 @@ def read_specification(cursor: Cursor) -> Specification:
     elif cursor.token.keyword in ("START", "OFFSET"):
         message = f"a window with {cursor.token.text} looks into the past of a stream, which is not supported"
         raise error(
-            cursor.text, cursor.token.start, message, "say beside the query where the stream is to be read from"
+            cursor.text,
+            cursor.token.start,
+            message,
+            "say beside the query where the stream is to be read from",
         )
     else:
         raise cursor.expected("RANGE, NOW, ALL or TRIPLES", _BRACKET_HINT)
@@ -158,8 +168,17 @@ def _since_now(cursor: Cursor) -> Specification:
     if cursor.take("TO"):
         ends = cursor.token
         cursor.require("NOW")
-        if not cursor.token.is_mark("]") and cursor.token.keyword not in _STEP and _ago(cursor, zero=True):
-            raise error(cursor.text, ends.start, "a window that ends before now is not supported", _BRACKET_HINT)
+        if (
+            not cursor.token.is_mark("]")
+            and cursor.token.keyword not in _STEP
+            and _ago(cursor, zero=True)
+        ):
+            raise error(
+                cursor.text,
+                ends.start,
+                "a window that ends before now is not supported",
+                _BRACKET_HINT,
+            )
     return Specification(width, _step(cursor))
 
 
@@ -184,7 +203,12 @@ def _count(cursor: Cursor) -> Specification:
 
 def _number(cursor: Cursor) -> int:
     token = cursor.token
-    if token.kind != "number" or not token.text.isdigit() or len(token.text) > _MOST or not int(token.text):
+    if (
+        token.kind != "number"
+        or not token.text.isdigit()
+        or len(token.text) > _MOST
+        or not int(token.text)
+    ):
         raise cursor.expected("a number of messages, from 1")
     cursor.next()
     return int(token.text)

@@ -33,7 +33,11 @@ class Cursor:
     @property
     def token(self) -> Token:
         """The token that is next; at the end an empty one."""
-        return self.tokens[self.index] if self.index < len(self.tokens) else Token("mark", "", len(self.text))
+        return (
+            self.tokens[self.index]
+            if self.index < len(self.tokens)
+            else Token("mark", "", len(self.text))
+        )
 
     def next(self) -> Token:
         """Takes a token."""
@@ -96,7 +100,9 @@ class Cursor:
         if token.kind != "word" or token.keyword in reserved:
             return self.iri(what, hint)
         end = self.next().end
-        while self.token.start == end and (self.token.kind == "word" or self.token.text in ("-", ".")):
+        while self.token.start == end and (
+            self.token.kind == "word" or self.token.text in ("-", ".")
+        ):
             end = self.next().end
         name, base = self.text[token.start : end], self.prologue.base
         return name if base is None else resolve(name, base)[1:-1]

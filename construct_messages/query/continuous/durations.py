@@ -28,7 +28,8 @@ _UNITS: Final = {
 }
 _MILLISECOND: Final = Decimal(1_000)
 _LEXICAL: Final = re.compile(
-    r"P(?=.)(?:(?P<D>\d+)D)?(?:T(?=.)(?:(?P<H>\d+)H)?(?:(?P<M>\d+)M)?(?:(?P<S>\d+(?:\.\d+)?)S)?)?", re.IGNORECASE
+    r"P(?=.)(?:(?P<D>\d+)D)?(?:T(?=.)(?:(?P<H>\d+)H)?(?:(?P<M>\d+)M)?(?:(?P<S>\d+(?:\.\d+)?)S)?)?",
+    re.IGNORECASE,
 )
 _DIGITS: Final = 20
 _HINT: Final = "write it as in PT15S, 15s, 5m, 1h or 100ms"
@@ -53,13 +54,19 @@ def read_duration(cursor: Cursor, *, zero: bool = False) -> int:
         cursor.next()
         if cursor.take_mark("^^"):
             cursor.iri("a datatype")
-        return _checked(cursor, token, _lexical(cursor, token, token.text.strip(token.text[0])), zero=zero)
+        return _checked(
+            cursor, token, _lexical(cursor, token, token.text.strip(token.text[0])), zero=zero
+        )
     if token.keyword.startswith("P"):
         end = cursor.next().end
         # PT0.5S is read as several tokens
-        while cursor.token.start == end and (cursor.token.is_mark(".") or cursor.token.kind in ("word", "number")):
+        while cursor.token.start == end and (
+            cursor.token.is_mark(".") or cursor.token.kind in ("word", "number")
+        ):
             end = cursor.next().end
-        return _checked(cursor, token, _lexical(cursor, token, cursor.text[token.start : end]), zero=zero)
+        return _checked(
+            cursor, token, _lexical(cursor, token, cursor.text[token.start : end]), zero=zero
+        )
     raise cursor.expected("a duration", _HINT)
 
 
@@ -100,11 +107,21 @@ def _decimal(cursor: Cursor, token: Token) -> Decimal:
 def _lexical(cursor: Cursor, token: Token, written: str) -> Decimal:
     match = _LEXICAL.fullmatch(written)
     if not match or any(len(part or "") > _DIGITS for part in match.groups()):
-        hint = "months and years have no fixed length: write days" if re.match(r"P\d+[YM]", written, re.I) else _HINT
-        raise error(
-            cursor.text, token.start, f"{written[:80]} is no duration of days, hours, minutes and seconds", hint
+        hint = (
+            "months and years have no fixed length: write days"
+            if re.match(r"P\d+[YM]", written, re.I)
+            else _HINT
         )
-    return sum((Decimal(count) * _UNITS[unit] for unit, count in match.groupdict().items() if count), Decimal(0))
+        raise error(
+            cursor.text,
+            token.start,
+            f"{written[:80]} is no duration of days, hours, minutes and seconds",
+            hint,
+        )
+    return sum(
+        (Decimal(count) * _UNITS[unit] for unit, count in match.groupdict().items() if count),
+        Decimal(0),
+    )
 
 
 def _checked(cursor: Cursor, token: Token, microseconds: Decimal, *, zero: bool) -> int:

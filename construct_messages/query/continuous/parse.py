@@ -20,7 +20,13 @@ from construct_messages.query.continuous.clauses import (
     read_registration,
 )
 from construct_messages.query.continuous.cursor import Cursor, name_of
-from construct_messages.query.continuous.patterns import Splice, check_number, read_needs, read_patterns, unused_name
+from construct_messages.query.continuous.patterns import (
+    Splice,
+    check_number,
+    read_needs,
+    read_patterns,
+    unused_name,
+)
 from construct_messages.query.continuous.values import (
     TIMESTAMP,
     ContinuousQuery,
@@ -80,12 +86,21 @@ def parse_continuous(text: str | QueryText, *, base: str | None = None) -> Conti
         for graph in (clause.says for clause in clauses if isinstance(clause.says, Graph)):
             graphs[graph.named].append(name_of(source, graph.name, cursor.prologue))
         splices += patterns.splices
-        splices += (_blank(source, tokens[clause.start].start, tokens[clause.end - 1].end) for clause in clauses)
-    if base is not None and any(token.kind == "iri" and is_relative(token.text[1:-1]) for token in tokens):
+        splices += (
+            _blank(source, tokens[clause.start].start, tokens[clause.end - 1].end)
+            for clause in clauses
+        )
+    if base is not None and any(
+        token.kind == "iri" and is_relative(token.text[1:-1]) for token in tokens
+    ):
         place, declaration = insert(tokens[:head], base, {})
         splices.append(Splice(place, place, declaration))
     of_dialect = Operator.ISTREAM if patterns.streams or not patterns.windows else Operator.RSTREAM
-    reports = (clause.says.specification.report for clause in clauses if isinstance(clause.says, Declaration))
+    reports = (
+        clause.says.specification.report
+        for clause in clauses
+        if isinstance(clause.says, Declaration)
+    )
     return ContinuousQuery(
         output=registration.output,
         operator=registration.operator or of_dialect,
@@ -135,7 +150,12 @@ def _head(read: QueryText) -> int:
             raise error(read.text, tokens[index].start, message, hint)
         if keyword in ("ASK", "DESCRIBE"):
             message = f"expected CONSTRUCT or SELECT, found {tokens[index].text}"
-            raise error(read.text, tokens[index].start, message, "write it as SELECT: each row becomes a message")
+            raise error(
+                read.text,
+                tokens[index].start,
+                message,
+                "write it as SELECT: each row becomes a message",
+            )
     raise error(read.text, len(read.text), "there is no CONSTRUCT and no SELECT")
 
 
@@ -170,7 +190,9 @@ def _clauses(cursor: Cursor) -> list[_Clause]:
             name = says.name or unused_name(windows)
             if name in windows:
                 message = f"the window {written(name)} is declared twice"
-                raise error(cursor.text, tokens[index].start, message, "give the windows different names")
+                raise error(
+                    cursor.text, tokens[index].start, message, "give the windows different names"
+                )
             check_number(cursor.text, tokens[index], windows)
             windows.add(name)
         found.append(_Clause(index, cursor.index, name, says))
@@ -181,7 +203,9 @@ def _names_timestamp(cursor: Cursor) -> bool:
     """Whether the query calls C-SPARQL's function `timestamp`."""
     text, names = cursor.text, (token for token in cursor.tokens if token.kind in ("iri", "pname"))
     namespace = TIMESTAMP.removesuffix("timestamp")
-    return namespace in text and any(name_of(text, name, cursor.prologue) == TIMESTAMP for name in names)
+    return namespace in text and any(
+        name_of(text, name, cursor.prologue) == TIMESTAMP for name in names
+    )
 
 
 def _behind_template(tokens: Sequence[Token], head: int) -> int:

@@ -28,7 +28,9 @@ from construct_messages.query.prologue import Prologue
 from construct_messages.query.tokens import Token, closing, error
 from construct_messages.terms import iri
 
-CONTEXT: Final = frozenset({"http://www.w3.org/ns/prov#generatedAtTime", f"{CM}sequence", f"{CM}stream", f"{CM}graph"})
+CONTEXT: Final = frozenset(
+    {"http://www.w3.org/ns/prov#generatedAtTime", f"{CM}sequence", f"{CM}stream", f"{CM}graph"}
+)
 """The predicates of message context triples, without brackets."""
 
 _DECLARE: Final = "add FROM NAMED WINDOW {} ON <stream> [RANGE PT15S STEP PT5S]"
@@ -75,7 +77,11 @@ class Patterns:
 
 
 def read_patterns(
-    text: str, tokens: Sequence[Token], start: int, prologue: Prologue, windows: Mapping[str, Window]
+    text: str,
+    tokens: Sequence[Token],
+    start: int,
+    prologue: Prologue,
+    windows: Mapping[str, Window],
 ) -> Patterns:
     """Reads the patterns of a WHERE group and of what is behind it.
 
@@ -90,7 +96,9 @@ def read_patterns(
         QueryError: a window that is not declared, a pattern of a window within another or within SERVICE, what is no
             such pattern, and a sub-select that the engine would not evaluate within its graph.
     """
-    reading = _Reading(text, tokens, prologue, Patterns(dict(windows), needs=dict.fromkeys(windows, Needs.NOTHING)))
+    reading = _Reading(
+        text, tokens, prologue, Patterns(dict(windows), needs=dict.fromkeys(windows, Needs.NOTHING))
+    )
     reading.read(start)
     patterns = reading.patterns
     if patterns.windows and patterns.misread is not None:
@@ -121,11 +129,18 @@ def check_number(text: str, token: Token, windows: Collection[str]) -> None:
         QueryError: there are very many.
     """
     if len(windows) >= _MOST:
-        raise error(text, token.start, f"more than {_MOST} windows", "use the same window in several patterns")
+        raise error(
+            text,
+            token.start,
+            f"more than {_MOST} windows",
+            "use the same window in several patterns",
+        )
 
 
 class _Reading:
-    def __init__(self, text: str, tokens: Sequence[Token], prologue: Prologue, patterns: Patterns) -> None:
+    def __init__(
+        self, text: str, tokens: Sequence[Token], prologue: Prologue, patterns: Patterns
+    ) -> None:
         self.text = text
         self.tokens = tokens
         self.prologue = prologue
@@ -133,7 +148,9 @@ class _Reading:
         self.declared = frozenset(patterns.windows)
         self.ends = _closings(tokens)
         self.window_of: list[_Group] = []
-        self.active: list[tuple[int, str]] = []  # the ends of the groups of GRAPH around, and what it names
+        self.active: list[
+            tuple[int, str]
+        ] = []  # the ends of the groups of GRAPH around, and what it names
 
     def read(self, start: int) -> None:
         index = start
@@ -171,7 +188,10 @@ class _Reading:
         if name.kind == "variable":
             if not self.declared:
                 raise error(
-                    self.text, name.start, f"{name.text} has no window to stand for", _DECLARE.format("<window>")
+                    self.text,
+                    name.start,
+                    f"{name.text} has no window to stand for",
+                    _DECLARE.format("<window>"),
                 )
             names = " ".join(iri(known) for known in self.declared)
             self.replace(keyword.start, keyword.start, f"VALUES {name.text} {{ {names} }} ")
@@ -204,7 +224,9 @@ class _Reading:
         if cursor.token.is_mark("["):
             found = read_specification(cursor)
             windows = self.patterns.windows
-            same = (name for name, window in windows.items() if window == found.window(name, stream))
+            same = (
+                name for name, window in windows.items() if window == found.window(name, stream)
+            )
             name = next(same, "") or unused_name(windows)
             check_number(self.text, keyword, windows.keys() - {name})
             windows[name] = found.window(name, stream)
@@ -233,7 +255,9 @@ class _Reading:
         elif name.kind == "variable":
             self.replace(start, start, f"{_membership(iri(STATIC), name.text)} ")
             self.patterns.graphs = True
-        elif self.declared and (window := self.window_name(name)) in self.declared:  # C-SPARQL's FROM NAMED STREAM
+        elif (
+            self.declared and (window := self.window_name(name)) in self.declared
+        ):  # C-SPARQL's FROM NAMED STREAM
             self.enter_named(brace, name, window)
         else:
             self.patterns.graphs = True
@@ -248,10 +272,16 @@ class _Reading:
             if self.tokens[index].kind == "variable":
                 projected.add(self.tokens[index].text[1:])
             index += 1
-        if variable[:1] in ("?", "$") and variable[1:] not in projected and self.patterns.misread is None:
+        if (
+            variable[:1] in ("?", "$")
+            and variable[1:] not in projected
+            and self.patterns.misread is None
+        ):
             # Oxigraph 0.5: the variable is not in scope of the sub-select
             message = f"the engine would evaluate this sub-select over all graphs, and not over {variable}"
-            self.patterns.misread = error(self.text, token.start, message, f"project {variable} in it")
+            self.patterns.misread = error(
+                self.text, token.start, message, f"project {variable} in it"
+            )
         return index
 
     def service(self, index: int) -> int:
@@ -263,7 +293,9 @@ class _Reading:
         end = self.ends[brace]
         for token in self.tokens[brace:end]:
             if token.keyword in ("WINDOW", "STREAM"):
-                message = f"{token.text} cannot be used within SERVICE: another engine has no such window"
+                message = (
+                    f"{token.text} cannot be used within SERVICE: another engine has no such window"
+                )
                 raise error(self.text, token.start, message, "put it beside the SERVICE")
         return end + 1
 
@@ -280,12 +312,16 @@ class _Reading:
         if around is not None:
             name = around.name if len(around.windows) > 1 else written(around.windows[0])
             message = f"{token.text} cannot be used within the window {name}"
-            raise error(self.text, token.start, message, "put the patterns of windows beside each other")
+            raise error(
+                self.text, token.start, message, "put the patterns of windows beside each other"
+            )
 
     def undeclared(self, name: Token) -> QueryError:
         hint = _DECLARE.format(name.text)
         if self.declared:
-            hint += f", or use one of {', '.join(written(known) for known in sorted(self.declared))}"
+            hint += (
+                f", or use one of {', '.join(written(known) for known in sorted(self.declared))}"
+            )
         return error(self.text, name.start, f"the window {name.text} is not declared", hint)
 
     def replace(self, start: int, end: int, text: str) -> None:
@@ -319,7 +355,9 @@ def _membership(window: str, member: str) -> str:
     return f"GRAPH {iri(WINDOWS_GRAPH)} {{ {window} {iri(MEMBER)} {member} }}"
 
 
-def read_needs(text: str, tokens: Sequence[Token], start: int, end: int, prologue: Prologue) -> Needs:
+def read_needs(
+    text: str, tokens: Sequence[Token], start: int, end: int, prologue: Prologue
+) -> Needs:
     """Returns what a window's group may read, estimated from tokens: never too little, perhaps too much.
 
     Args:
@@ -343,7 +381,9 @@ def _only_graphs(tokens: Sequence[Token], start: int, end: int) -> bool:
     while index < end:
         if tokens[index].is_mark("."):
             index += 1
-        elif tokens[index].keyword == "GRAPH" and index + 2 < end and tokens[index + 2].is_mark("{"):
+        elif (
+            tokens[index].keyword == "GRAPH" and index + 2 < end and tokens[index + 2].is_mark("{")
+        ):
             index = closing(tokens, index + 2) + 1
         else:
             return False
@@ -364,6 +404,10 @@ def _may_read_context(text: str, tokens: Sequence[Token], index: int, prologue: 
         return False
     if before.is_mark(*_BEFORE_PREDICATE):
         return True
-    ended = before.kind in (*_TERMS, "language") or before.is_mark(*_END) or before.keyword in ("TRUE", "FALSE")
+    ended = (
+        before.kind in (*_TERMS, "language")
+        or before.is_mark(*_END)
+        or before.keyword in ("TRUE", "FALSE")
+    )
     begins = behind.kind in _TERMS or behind.is_mark(*_BEGIN) or behind.keyword in ("TRUE", "FALSE")
     return ended and begins

@@ -38,7 +38,11 @@ def is_relative(name: str) -> bool:
     (True, False)
     """
     scheme, colon, _ = name.partition(":")
-    return not (colon and scheme[:1].isalpha() and scheme.replace("+", "").replace("-", "").replace(".", "").isalnum())
+    return not (
+        colon
+        and scheme[:1].isalpha()
+        and scheme.replace("+", "").replace("-", "").replace(".", "").isalnum()
+    )
 
 
 def absolute(name: str, below: str) -> str:

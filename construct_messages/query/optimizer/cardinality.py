@@ -57,7 +57,11 @@ class Estimates:
         if isinstance(predicate, Var):
             return _guessed(rows, subjects=5, objects=4)
         # as in DBpedia or Wikidata: a handful of types for most subjects, and other predicates a twentieth of the rows
-        return _guessed(rows // 5, subjects=1, objects=1000) if predicate == _TYPE else _guessed(rows // 20, 2, 4)
+        return (
+            _guessed(rows // 5, subjects=1, objects=1000)
+            if predicate == _TYPE
+            else _guessed(rows // 20, 2, 4)
+        )
 
     def matches(self, pattern: Triple, bound: Vars = frozenset()) -> float:
         """The matches of a pattern for one solution that binds `bound`.

@@ -43,16 +43,26 @@ def distribute_joins(node: Node, estimates: Estimates, outside: Vars = NOTHING) 
         outside: in the body of an EXISTS, variables that may be bound from outside.
     """
     inside = outside & frozenset(node.variables) if isinstance(node, Project) else outside
-    node = node.with_children(tuple(distribute_joins(part, estimates, inside) for part in node.children))
+    node = node.with_children(
+        tuple(distribute_joins(part, estimates, inside) for part in node.children)
+    )
     around = outside.union(*(part.possible for part in node.children))
-    node = node.map_expressions(lambda one: map_bodies(one, lambda body: distribute_joins(body, estimates, around)))
+    node = node.map_expressions(
+        lambda one: map_bodies(one, lambda body: distribute_joins(body, estimates, around))
+    )
     if not isinstance(node, Join):
         return node
     joined = list(join_operands(node))
     for patterns in (one for one in joined if isinstance(one, Bgp)):
         for union in (one for one in joined if isinstance(one, Union)):
             if (distributed := _distributed(patterns, union, estimates, outside)) is not None:
-                return reduce(Join, [distributed, *(one for one in joined if one is not patterns and one is not union)])
+                return reduce(
+                    Join,
+                    [
+                        distributed,
+                        *(one for one in joined if one is not patterns and one is not union),
+                    ],
+                )
     return node
 
 
@@ -62,7 +72,9 @@ def _distributed(patterns: Bgp, union: Union, estimates: Estimates, outside: Var
     known = [operand for operand in operands if operand is not None]
     if len(known) < len(operands):
         return None
-    apart = _cost(patterns.patterns, estimates) + sum(_cost(one.patterns, estimates) for one in known)
+    apart = _cost(patterns.patterns, estimates) + sum(
+        _cost(one.patterns, estimates) for one in known
+    )
     together = sum(_cost((*patterns.patterns, *one.patterns), estimates) for one in known)
     if together * _GAIN > apart:
         return None
@@ -92,7 +104,10 @@ class _Operand:
         while isinstance(node, Filter):
             conditions += conjuncts(node.condition)
             node = node.pattern
-        if any(is_volatile(one) or not mentions(one) & beside.possible <= node.certain for one in conditions):
+        if any(
+            is_volatile(one) or not mentions(one) & beside.possible <= node.certain
+            for one in conditions
+        ):
             return None
         joined = list(join_operands(node))
         patterns = tuple(one for part in joined if isinstance(part, Bgp) for one in part.patterns)

@@ -12,7 +12,12 @@ from collections.abc import Iterator
 from typing import Final, TypeAlias, assert_never
 
 from construct_messages.query.algebra.correlation import mentions
-from construct_messages.query.algebra.expressions import conjunction, conjuncts, exists_in, is_volatile
+from construct_messages.query.algebra.expressions import (
+    conjunction,
+    conjuncts,
+    exists_in,
+    is_volatile,
+)
 from construct_messages.query.algebra.nodes import (
     NOTHING,
     Bgp,
@@ -95,9 +100,9 @@ def _with_keys(condition: Expression, node: Node) -> Expression:
     conditions: list[Expression] = []
     for one in conjuncts(condition):
         match one:
-            case Call("=", (left, right)) if not (is_volatile(one) or exists_in(one)) and _links_operands(
-                (left, right), node.children
-            ):
+            case Call("=", (left, right)) if not (
+                is_volatile(one) or exists_in(one)
+            ) and _links_operands((left, right), node.children):
                 conditions.append(Call("SAMEKEY", (left, right)))
         conditions.append(one)
     return conjunction(conditions) or condition
@@ -111,18 +116,25 @@ def _with_keys_below(node: Node, conditions: tuple[Expression, ...], sure: Vars)
         sure: what is never bound to a literal.
     """
     match node:
-        case Extend(pattern, variable, expression) if not (is_volatile(expression) or exists_in(expression)):
+        case Extend(pattern, variable, expression) if not (
+            is_volatile(expression) or exists_in(expression)
+        ):
             keys = tuple(
                 Call("SAMEKEY", sides)
                 for one in conditions
                 if isinstance(one, Call) and variable in one.arguments
                 # one NaN is the same term as another, and has no key
-                if one.name == "SAMEKEY" or (one.name == "SAMETERM" and sure.intersection(one.arguments))
-                for sides in [tuple(expression if side == variable else side for side in one.arguments)]
+                if one.name == "SAMEKEY"
+                or (one.name == "SAMETERM" and sure.intersection(one.arguments))
+                for sides in [
+                    tuple(expression if side == variable else side for side in one.arguments)
+                ]
                 if _links_operands(sides, (pattern,))
             )
             if (condition := conjunction(keys)) is not None:
-                return Extend(Filter(_with_keys_below(pattern, keys, sure), condition), variable, expression)
+                return Extend(
+                    Filter(_with_keys_below(pattern, keys, sure), condition), variable, expression
+                )
     return node
 
 
@@ -130,7 +142,11 @@ def _links_operands(expressions: tuple[Expression, ...], nodes: tuple[Node, ...]
     """Whether no single operand of some nodes binds all variables of two expressions."""
     left, right = map(mentions, expressions)
     together = (group for node in nodes for group in _bound_together(node))
-    return bool(left and right) and not left & right and not any(left | right <= group for group in together)
+    return (
+        bool(left and right)
+        and not left & right
+        and not any(left | right <= group for group in together)
+    )
 
 
 def _bound_together(node: Node) -> Iterator[Vars]:
@@ -164,7 +180,9 @@ def resources(node: Node) -> Vars:
     """Variables that every solution binds, and none of them to a literal."""
     match node:
         case Bgp(patterns) | Star(_, patterns):
-            return variables(place for one in patterns for place in (one.subject, one.predicate, one.graph))
+            return variables(
+                place for one in patterns for place in (one.subject, one.predicate, one.graph)
+            )
         case Path(graph=graph) | Graphs(graph):
             return variables((graph,))
         case Unit():
@@ -173,7 +191,9 @@ def resources(node: Node) -> Vars:
             return frozenset(
                 name
                 for index, name in enumerate(names)
-                if all((term := one[index]) is not None and not is_literal(term) for one in solutions)
+                if all(
+                    (term := one[index]) is not None and not is_literal(term) for one in solutions
+                )
             )
         case Join(left, right):
             return resources(left) | resources(right)

@@ -67,12 +67,16 @@ def explanation(plan: Plan, statistics: Statistics) -> str:
     if plan.dataset != Dataset():
         lines.append(f"dataset: {_dataset(plan.dataset)}")
     if plan.shared_scan:
-        lines.append(f"quads: read once for {len(plan.shared_scan)} patterns, and shuffled by subject")
+        lines.append(
+            f"quads: read once for {len(plan.shared_scan)} patterns, and shuffled by subject"
+        )
     return "\n".join([*lines, *_lines(plan.pattern, estimates)])
 
 
 def _dataset(dataset: Dataset) -> str:
-    default, named = (" ".join(names or ()) or "nothing" for names in (dataset.default, dataset.named))
+    default, named = (
+        " ".join(names or ()) or "nothing" for names in (dataset.default, dataset.named)
+    )
     return f"default graph of {default}; named graphs {named}"
 
 
@@ -88,11 +92,15 @@ def _lines(node: Node, estimates: Estimates, known: Links = ()) -> Iterator[str]
             yield from _indented(_steps(patterns, estimates))
         case Star(_, patterns, optional):
             yield from _indented(_steps(patterns, estimates))
-            yield from _indented(f"-. {_written(pattern)}: where there is one" for pattern in optional)
+            yield from _indented(
+                f"-. {_written(pattern)}: where there is one" for pattern in optional
+            )
         case Filter(pattern, condition):
             yield from _indented(_lines(pattern, estimates, links(conjuncts(condition))))
             for exists in exists_in(condition):
-                yield from _indented(["the body of EXISTS", *_indented(_lines(exists.pattern, estimates))])
+                yield from _indented(
+                    ["the body of EXISTS", *_indented(_lines(exists.pattern, estimates))]
+                )
         case Join(left, right):
             for part in (left, right):
                 yield from _indented(_lines(part, estimates, known))
@@ -126,9 +134,17 @@ def _head(node: Node, known: Links) -> str:
             for link in known:
                 if linked(left.possible, right.possible, [link]):
                     shared |= link[0] | link[1]
-            return f"join on {_positions(sorted(shared))}" if shared else "cross product (no shared variable)"
+            return (
+                f"join on {_positions(sorted(shared))}"
+                if shared
+                else "cross product (no shared variable)"
+            )
         case LeftJoin(left, right, condition):
-            read = f", with a condition on {_positions(sorted(mentions(condition)))}" if condition else ""
+            read = (
+                f", with a condition on {_positions(sorted(mentions(condition)))}"
+                if condition
+                else ""
+            )
             return f"optional on {_positions(sorted(left.possible & right.possible))}{read}"
         case Union():
             return "union"

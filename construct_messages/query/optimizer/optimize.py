@@ -65,9 +65,13 @@ class Hints:
 
     def __post_init__(self) -> None:
         if self.join not in ("auto", "star", "joins"):
-            raise UsageError(f"join={self.join!r} is no hint", hint='join is "auto", "star" or "joins"')
+            raise UsageError(
+                f"join={self.join!r} is no hint", hint='join is "auto", "star" or "joins"'
+            )
         if self.order not in ("estimated", "as-written"):
-            raise UsageError(f"order={self.order!r} is no hint", hint='order is "estimated" or "as-written"')
+            raise UsageError(
+                f"order={self.order!r} is no hint", hint='order is "estimated" or "as-written"'
+            )
 
 
 def optimize(plan: Plan, statistics: Statistics, *, hints: Hints | None = None) -> Plan:
@@ -147,14 +151,24 @@ class _JoinOrder:
         ordered = [
             part
             for operand in operands
-            for part in (self.ordered(operand.patterns) if isinstance(operand, Bgp) else [self.node(operand)])
+            for part in (
+                self.ordered(operand.patterns) if isinstance(operand, Bgp) else [self.node(operand)]
+            )
         ]
         # inline data first: it is small, and it selects
-        return ordered if self.as_written else sorted(ordered, key=lambda part: not isinstance(part, Values))
+        return (
+            ordered
+            if self.as_written
+            else sorted(ordered, key=lambda part: not isinstance(part, Values))
+        )
 
     def ordered(self, patterns: tuple[Triple, ...]) -> list[Node]:
         """The patterns as nodes to join in this order: stars, and basic graph patterns of connected patterns."""
-        steps = self.estimates.as_written(patterns) if self.as_written else self.estimates.ordered(patterns)
+        steps = (
+            self.estimates.as_written(patterns)
+            if self.as_written
+            else self.estimates.ordered(patterns)
+        )
         stars = _stars(patterns) if self.stars else {}
         nodes: list[Node] = []
         for step in steps:
@@ -166,7 +180,12 @@ class _JoinOrder:
                 nodes.append(Star(pattern.subject, ordered))
             elif any(isinstance(node, Star) and pattern in node.patterns for node in nodes):
                 continue
-            elif nodes and isinstance(nodes[-1], Bgp) and step.connected and nodes[-1].possible & _variables(pattern):
+            elif (
+                nodes
+                and isinstance(nodes[-1], Bgp)
+                and step.connected
+                and nodes[-1].possible & _variables(pattern)
+            ):
                 nodes[-1] = Bgp((*nodes[-1].patterns, pattern))
             else:
                 nodes.append(Bgp((pattern,)))
@@ -208,7 +227,9 @@ def _with_optional(node: Node, optional: Triple) -> Node | None:
         case Star(_, (first, *_)) if _center(first) == _center(optional):
             return replace(node, optional=(*node.optional, optional))
         case Bgp(patterns):
-            own = tuple(one for one in patterns if _fits_star(one) and _center(one) == _center(optional))
+            own = tuple(
+                one for one in patterns if _fits_star(one) and _center(one) == _center(optional)
+            )
             if not own:
                 return None
             assert isinstance(optional.subject, Var), "the subject of a star is a variable"
@@ -216,7 +237,11 @@ def _with_optional(node: Node, optional: Triple) -> Node | None:
             rest = tuple(one for one in patterns if one not in own)
             return Join(star, Bgp(rest)) if rest else star
         case Join() | LeftJoin() | Minus() | Filter() | Extend():
-            for index, child in enumerate(node.children if isinstance(node, Join) else node.children[:1]):
+            for index, child in enumerate(
+                node.children if isinstance(node, Join) else node.children[:1]
+            ):
                 if (changed := _with_optional(child, optional)) is not None:
-                    return node.with_children((*node.children[:index], changed, *node.children[index + 1 :]))
+                    return node.with_children(
+                        (*node.children[:index], changed, *node.children[index + 1 :])
+                    )
     return None

@@ -13,7 +13,13 @@ from functools import reduce
 from typing import assert_never
 
 from construct_messages.query.algebra.correlation import correlated_variables, mentions
-from construct_messages.query.algebra.expressions import conjunction, conjuncts, exists_in, is_volatile, map_bodies
+from construct_messages.query.algebra.expressions import (
+    conjunction,
+    conjuncts,
+    exists_in,
+    is_volatile,
+    map_bodies,
+)
 from construct_messages.query.algebra.join_order import connected_patterns, join_operands
 from construct_messages.query.algebra.nodes import (
     NOTHING,
@@ -56,14 +62,20 @@ def push_down_filters(node: Node, outside: Vars = NOTHING) -> Node:
     node = node.with_children(tuple(push_down_filters(part, inside) for part in node.children))
     around = outside.union(*(part.possible for part in node.children))
     node = node.map_expressions(
-        lambda one: map_bodies(one, lambda body: _prune_optionals(push_down_filters(body, around), NOTHING))
+        lambda one: map_bodies(
+            one, lambda body: _prune_optionals(push_down_filters(body, around), NOTHING)
+        )
     )
     match node:
         case Filter(pattern, condition):
             return apply_filters(pattern, conjuncts(condition), outside)
         case LeftJoin(left, right, condition) if condition is not None:
             conditions = conjuncts(condition)
-            own = [one for one in conditions if mentions(one) & left.possible <= right.certain and not _must_stay(one)]
+            own = [
+                one
+                for one in conditions
+                if mentions(one) & left.possible <= right.certain and not _must_stay(one)
+            ]
             rest = conjunction(one for one in conditions if one not in own)
             return LeftJoin(left, apply_filters(right, own, outside), rest)
         case Join():
@@ -90,7 +102,9 @@ def apply_filters(node: Node, conditions: Iterable[Expression], outside: Vars = 
 def merge_bgps(join: Node) -> Node:
     """A join with the triple patterns among its operands in one `Bgp`."""
     joined = list(join_operands(join))
-    patterns = tuple(one for operand in joined if isinstance(operand, Bgp) for one in operand.patterns)
+    patterns = tuple(
+        one for operand in joined if isinstance(operand, Bgp) for one in operand.patterns
+    )
     nodes: list[Node] = [Bgp(patterns)] if patterns else []
     # a filter over one of the operands need not come before the join
     nodes += (operand for operand in joined if not isinstance(operand, Bgp | Unit))
@@ -111,13 +125,19 @@ def _pushed_down(node: Node, condition: Expression, outside: Vars) -> Node | Non
 
     match node:
         case Join(Bgp(patterns) as left, right) if read and read <= left.certain:
-            group = next(group for group in connected_patterns(patterns) if Bgp(tuple(group)).possible & read)
+            group = next(
+                group for group in connected_patterns(patterns) if Bgp(tuple(group)).possible & read
+            )
             concerned = Bgp(tuple(one for one in patterns if one in group))
             # over more it would be over a product, before what connects them is joined, such as a path
             if not read <= concerned.certain:
                 return Join(left, under(right)) if read <= right.certain else None
             apart = tuple(one for one in patterns if one not in concerned.patterns)
-            return Join(Join(Bgp(apart), right), under(concerned)) if apart else Join(under(left), right)
+            return (
+                Join(Join(Bgp(apart), right), under(concerned))
+                if apart
+                else Join(under(left), right)
+            )
         case Join(left, right):
             # where a side binds all that is read, for certain, its solutions and their merge agree on it
             if read <= left.certain:
@@ -130,7 +150,9 @@ def _pushed_down(node: Node, condition: Expression, outside: Vars) -> Node | Non
             if _required_for_truth(condition) & new:
                 conditions = (condition,) if own is None else (*conjuncts(own), condition)
                 return apply_filters(merge_bgps(Join(left, right)), conditions, outside)
-            if _required_unbound(condition) & new & right.certain and _is_anti_join(left, right, own):
+            if _required_unbound(condition) & new & right.certain and _is_anti_join(
+                left, right, own
+            ):
                 body = right if own is None else Filter(right, own)
                 return Filter(left, Call("!", (Exists(body),)))
             return None
@@ -141,7 +163,11 @@ def _pushed_down(node: Node, condition: Expression, outside: Vars) -> Node | Non
         case Project(pattern, variables):
             # a variable that is not projected is another one inside
             kept = frozenset(variables)
-            return Project(apply_filters(pattern, (condition,), outside & kept), variables) if read <= kept else None
+            return (
+                Project(apply_filters(pattern, (condition,), outside & kept), variables)
+                if read <= kept
+                else None
+            )
         case Union() | Extend() | Number() | Distinct() | OrderBy():
             return node.with_children(tuple(map(under, node.children)))
         case Filter(pattern, other):
@@ -170,9 +196,16 @@ def _prune_optionals(node: Node, read: Vars) -> Node:
         case LeftJoin(left, right) if not (right.possible - left.certain) & read:
             return _prune_optionals(left, read)
         case LeftJoin(left, right, condition):
-            return LeftJoin(_prune_optionals(left, read | right.possible | mentions(condition)), right, condition)
+            return LeftJoin(
+                _prune_optionals(left, read | right.possible | mentions(condition)),
+                right,
+                condition,
+            )
         case Join(left, right):
-            left, right = _prune_optionals(left, read | right.possible), _prune_optionals(right, read | left.possible)
+            left, right = (
+                _prune_optionals(left, read | right.possible),
+                _prune_optionals(right, read | left.possible),
+            )
             return merge_bgps(Join(left, right))
         case Union(left, right):
             return Union(_prune_optionals(left, read), _prune_optionals(right, read))
@@ -181,7 +214,11 @@ def _prune_optionals(node: Node, read: Vars) -> Node:
         case Filter(pattern, condition):
             return Filter(_prune_optionals(pattern, read | mentions(condition)), condition)
         case Extend(pattern, variable, expression):
-            return Extend(_prune_optionals(pattern, read | mentions(expression) | {variable}), variable, expression)
+            return Extend(
+                _prune_optionals(pattern, read | mentions(expression) | {variable}),
+                variable,
+                expression,
+            )
         case Distinct(pattern) | OrderBy(pattern):
             return _prune_optionals(pattern, read)
     return node
@@ -232,5 +269,7 @@ def _is_anti_join(left: Node, right: Node, condition: Expression | None) -> bool
     return (
         not correlated_variables(right) & left.possible
         and shared <= right.certain
-        and all(not _must_stay(one) and mentions(one) & shared <= left.certain for one in conditions)
+        and all(
+            not _must_stay(one) and mentions(one) & shared <= left.certain for one in conditions
+        )
     )

@@ -12,7 +12,12 @@ from collections.abc import Iterable
 from functools import reduce
 
 from construct_messages.query.algebra.correlation import mentions
-from construct_messages.query.algebra.expressions import conjunction, conjuncts, exists_in, is_volatile
+from construct_messages.query.algebra.expressions import (
+    conjunction,
+    conjuncts,
+    exists_in,
+    is_volatile,
+)
 from construct_messages.query.algebra.join_order import connected_patterns, join_operands
 from construct_messages.query.algebra.nodes import (
     NOTHING,
@@ -74,16 +79,22 @@ def _semi_joined(node: Node, conditions: tuple[Expression, ...], needed: Vars) -
     others = [operand for operand in operands if not isinstance(operand, Bgp)]
     # what any other operand binds is joined as it is, and so is what cannot be asked within EXISTS
     needed = needed.union(*(operand.possible for operand in others))
-    needed = needed.union(*(mentions(one) for one in conditions if is_volatile(one) or exists_in(one)))
+    needed = needed.union(
+        *(mentions(one) for one in conditions if is_volatile(one) or exists_in(one))
+    )
     kept, bodies = patterns, list[Expression]()
-    for group in sorted(connected_patterns(patterns, map(mentions, conditions), needed), key=len, reverse=True):
+    for group in sorted(
+        connected_patterns(patterns, map(mentions, conditions), needed), key=len, reverse=True
+    ):
         rest = [one for one in kept if one not in group]
         own = _variables(group) - needed
         about = tuple(one for one in conditions if mentions(one) & own)
         left = tuple(one for one in conditions if one not in about)
         outer = (_variables(group) & needed).union(*(mentions(one) - own for one in about))
         # what the group connects must be connected without it
-        connected = any(outer <= _variables(one) for one in connected_patterns(rest, map(mentions, left)))
+        connected = any(
+            outer <= _variables(one) for one in connected_patterns(rest, map(mentions, left))
+        )
         if own and outer and connected and not _is_of_star(group, needed):
             kept, conditions = rest, left
             bodies.append(Exists(apply_filters(Bgp(tuple(group)), about)))

@@ -10,7 +10,16 @@ from collections.abc import Iterator
 
 from construct_messages.query.algebra.correlation import mentions
 from construct_messages.query.algebra.expressions import conjuncts, exists_in, is_volatile
-from construct_messages.query.algebra.nodes import Bgp, Expression, Filter, LeftJoin, Node, Triple, Var, variables
+from construct_messages.query.algebra.nodes import (
+    Bgp,
+    Expression,
+    Filter,
+    LeftJoin,
+    Node,
+    Triple,
+    Var,
+    variables,
+)
 from construct_messages.query.algebra.plan import Scan
 
 _Conditions = tuple[Expression, ...]
@@ -32,7 +41,11 @@ def shared_scans(node: Node) -> tuple[Scan, ...]:
     for pattern, filters in _filtered_patterns(node, ()):
         known = found.get(pattern, filters)
         found[pattern] = tuple(one for one in known if one in filters)
-    return tuple(Scan(pattern, filters) for pattern, filters in found.items() if not isinstance(pattern.predicate, Var))
+    return tuple(
+        Scan(pattern, filters)
+        for pattern, filters in found.items()
+        if not isinstance(pattern.predicate, Var)
+    )
 
 
 def _filtered_patterns(node: Node, conditions: _Conditions) -> Iterator[tuple[Triple, _Conditions]]:
@@ -50,7 +63,9 @@ def _filtered_patterns(node: Node, conditions: _Conditions) -> Iterator[tuple[Tr
             operands = [(pattern, (*conditions, *conjuncts(condition)))]
         case LeftJoin(left, right, condition) if condition is not None:
             operands = [(left, ()), (right, conjuncts(condition))]
-    operands += ((exists.pattern, ()) for expression in node.expressions for exists in exists_in(expression))
+    operands += (
+        (exists.pattern, ()) for expression in node.expressions for exists in exists_in(expression)
+    )
     for operand, below in operands:
         yield from _filtered_patterns(operand, below)
 

@@ -31,8 +31,14 @@ class Admission:
       hint: try again in 1 s
     """
 
-    def __init__(self, concurrency: int, *, queue_seconds: float = 10.0, queue_length: int = 100) -> None:
-        self._concurrency, self._queue_seconds, self._queue_length = concurrency, queue_seconds, queue_length
+    def __init__(
+        self, concurrency: int, *, queue_seconds: float = 10.0, queue_length: int = 100
+    ) -> None:
+        self._concurrency, self._queue_seconds, self._queue_length = (
+            concurrency,
+            queue_seconds,
+            queue_length,
+        )
         self._places = asyncio.Semaphore(concurrency)
         self.waiting = 0
         """Requests that wait for their turn now."""

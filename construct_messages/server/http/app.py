@@ -22,7 +22,13 @@ from construct_messages.server.http.endpoint import Endpoint, Handler, Route, fo
 from construct_messages.server.http.health import Health
 from construct_messages.server.http.metrics import Metrics
 from construct_messages.server.http.problems import problem, router_problem
-from construct_messages.server.http.record import RECORD, Record, client_address, reason_of, request_id
+from construct_messages.server.http.record import (
+    RECORD,
+    Record,
+    client_address,
+    reason_of,
+    request_id,
+)
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.http.sending import Aborted, ClientLeft
 
@@ -99,7 +105,12 @@ class _Server:
         metrics: Metrics,
         problem_page: ProblemPage | None,
     ) -> None:
-        self._config, self._endpoints, self._request_log, self._metrics = config, endpoints, request_log, metrics
+        self._config, self._endpoints, self._request_log, self._metrics = (
+            config,
+            endpoints,
+            request_log,
+            metrics,
+        )
         self._problem_page = problem_page
         self._stopping = False
         self._by_route: dict[str, Endpoint] = {}
@@ -162,7 +173,9 @@ class _Server:
         path = None if resource is None else resource.canonical
         return path, self._by_route.get(path or "")
 
-    async def _answer(self, request: web.Request, handler: Handler, record: Record) -> web.StreamResponse:
+    async def _answer(
+        self, request: web.Request, handler: Handler, record: Record
+    ) -> web.StreamResponse:
         try:
             self._check_origin(request)
             response = await handler(request)
@@ -181,7 +194,9 @@ class _Server:
         except Aborted as error:
             record.aborted(reason_of(error.__cause__))
             # an engine's own words may hold the query
-            cause = str(error.__cause__) if self._config.log_queries else type(error.__cause__).__name__
+            cause = (
+                str(error.__cause__) if self._config.log_queries else type(error.__cause__).__name__
+            )
             self._request_log.log("warning", "reset", cause=cause)
             return web.Response()
         except asyncio.CancelledError as error:
@@ -198,14 +213,24 @@ class _Server:
                 return web.Response()
             response = problem(ConstructMessagesError("the server failed"), record.id)
             record.refused(response.status)
-        if self._problem_page is not None and response.content_type == PROBLEM and isinstance(response, web.Response):
+        if (
+            self._problem_page is not None
+            and response.content_type == PROBLEM
+            and isinstance(response, web.Response)
+        ):
             return self._problem_page(request, response)
         return response
 
     def _check_origin(self, request: web.Request) -> None:
         """Refuses a WebSocket to pages of other origins: browsers ask nobody before they connect (RFC 6455, 10.2)."""
-        if _is_websocket(request) and (origin := foreign_origin(request, self._config.trusted_origins)) is not None:
-            raise Forbidden(f"pages of {origin} may not connect", hint="allow their origin in the settings: cors")
+        if (
+            _is_websocket(request)
+            and (origin := foreign_origin(request, self._config.trusted_origins)) is not None
+        ):
+            raise Forbidden(
+                f"pages of {origin} may not connect",
+                hint="allow their origin in the settings: cors",
+            )
 
     async def _add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
         headers = response.headers
@@ -256,7 +281,9 @@ def _with_options(route: Route) -> Handler:
                 "Access-Control-Max-Age": str(_PREFLIGHT_SECONDS),
             }
             requested = request.headers.get("Access-Control-Request-Headers")
-            if requested and requested.isascii():  # other bytes are no header's name, and may not be sent
+            if (
+                requested and requested.isascii()
+            ):  # other bytes are no header's name, and may not be sent
                 headers["Access-Control-Allow-Headers"] = requested
         return web.Response(status=204, headers=headers)
 

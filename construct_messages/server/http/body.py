@@ -29,10 +29,16 @@ async def read_body(
     """
     coding = request.headers.get("Content-Encoding", "identity")
     if coding.lower() != "identity":
-        raise ProtocolError(f"Content-Encoding: {coding} is not read here", status=415, hint="send the body as it is")
+        raise ProtocolError(
+            f"Content-Encoding: {coding} is not read here",
+            status=415,
+            hint="send the body as it is",
+        )
     transfer = request.headers.get("Transfer-Encoding", "chunked")
     if transfer.strip().lower() != "chunked":
-        raise ProtocolError(f"Transfer-Encoding: {transfer} is not read here", status=501, hint="send it chunked")
+        raise ProtocolError(
+            f"Transfer-Encoding: {transfer} is not read here", status=501, hint="send it chunked"
+        )
     if (request.content_length or 0) > most:
         raise _too_long(most)
     body = bytearray()
@@ -47,7 +53,9 @@ async def read_body(
     except TimeoutError as error:
         raise UsageError("the request did not arrive in time", status=408) from error
     except web.RequestPayloadError as error:
-        raise ProtocolError("the body is damaged: its framing is not that of Transfer-Encoding: chunked") from error
+        raise ProtocolError(
+            "the body is damaged: its framing is not that of Transfer-Encoding: chunked"
+        ) from error
     return bytes(body)
 
 

@@ -77,5 +77,7 @@ def coder_for(coding: str | None) -> Coder:
         case "zstd":
             # who keeps the body as it came can tell then whether it was damaged, as with gzip
             zstd = zstandard.ZstdCompressor(level=_ZSTD_LEVEL, write_checksum=True).compressobj()
-            return Coder(zstd, zstandard.COMPRESSOBJ_FLUSH_BLOCK, zstandard.COMPRESSOBJ_FLUSH_FINISH)
+            return Coder(
+                zstd, zstandard.COMPRESSOBJ_FLUSH_BLOCK, zstandard.COMPRESSOBJ_FLUSH_FINISH
+            )
     return Coder()

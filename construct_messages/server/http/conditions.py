@@ -36,7 +36,9 @@ def check_conditions(request: web.Request, tags: Collection[str], what: str) -> 
         named = {tag.strip() for tag in request.headers[header].split(",")}
         if (("*" in named and bool(tags)) or not named.isdisjoint(tags)) != wanted:
             if not tags:
-                raise ProtocolError(f"{what} does not exist", status=412, hint="leave out If-Match to create it")
+                raise ProtocolError(
+                    f"{what} does not exist", status=412, hint="leave out If-Match to create it"
+                )
             if not wanted:
                 raise ProtocolError(
                     f"{what} exists already",
@@ -44,7 +46,9 @@ def check_conditions(request: web.Request, tags: Collection[str], what: str) -> 
                     hint="choose another name, or leave out If-None-Match to change the one that is there",
                 )
             raise ProtocolError(
-                f"{what} is not the one that If-Match names", status=412, hint="get it again, and send its ETag"
+                f"{what} is not the one that If-Match names",
+                status=412,
+                hint="get it again, and send its ETag",
             )
 
 
@@ -57,7 +61,12 @@ def is_known(request: web.Request, etag: str) -> bool:
     wanted = request.headers.get("If-Match")
     if wanted is not None and not {"*", etag} & {tag.strip() for tag in wanted.split(",")}:
         raise ProtocolError(
-            f"If-Match does not hold: the entity tag is {etag}", status=412, hint="ask again without If-Match"
+            f"If-Match does not hold: the entity tag is {etag}",
+            status=412,
+            hint="ask again without If-Match",
         )
-    known = (tag.strip().removeprefix("W/") for tag in request.headers.get("If-None-Match", "").split(","))
+    known = (
+        tag.strip().removeprefix("W/")
+        for tag in request.headers.get("If-None-Match", "").split(",")
+    )
     return any(tag in (etag, "*") for tag in known)

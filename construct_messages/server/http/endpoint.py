@@ -43,7 +43,12 @@ def foreign_origin(request: web.Request, allowed: Collection[str]) -> str | None
         allowed: origins, or `*` for all.
     """
     origin = request.headers.get("Origin")
-    if origin is None or "*" in allowed or origin in allowed or origin.partition("://")[2] == request.host:
+    if (
+        origin is None
+        or "*" in allowed
+        or origin in allowed
+        or origin.partition("://")[2] == request.host
+    ):
         return None
     return origin
 

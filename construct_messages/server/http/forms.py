@@ -37,7 +37,9 @@ def read_query_string(query_string: str) -> Iterator[tuple[str, str]]:
         encoded = query_string.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
         found = query_string[error.start]
-        raise ProtocolError(f"the URL holds {found!a}, which is no character", hint="send UTF-8") from None
+        raise ProtocolError(
+            f"the URL holds {found!a}, which is no character", hint="send UTF-8"
+        ) from None
     return _pairs(encoded, "the URL")
 
 
@@ -66,10 +68,14 @@ def read_parts(content_type: str, body: bytes) -> Iterator[tuple[str, str]]:
     """
     boundary = parse_options_header(content_type)[1].get("boundary")
     if not boundary:
-        raise ProtocolError(f"Content-Type: {MULTIPART_FORM} has no boundary", status=400, hint="name it there")
+        raise ProtocolError(
+            f"Content-Type: {MULTIPART_FORM} has no boundary", status=400, hint="name it there"
+        )
     name, value = "", bytearray()
     try:
-        with PushMultipartParser(boundary, content_length=len(body), max_segment_count=_PARTS, strict=True) as parser:
+        with PushMultipartParser(
+            boundary, content_length=len(body), max_segment_count=_PARTS, strict=True
+        ) as parser:
             for event in parser.parse(body):
                 if isinstance(event, MultipartSegment):
                     name = _name_of(event)
@@ -79,7 +85,9 @@ def read_parts(content_type: str, body: bytes) -> Iterator[tuple[str, str]]:
                 else:
                     value += event
     except MultipartError as error:
-        raise ProtocolError(f"the form is no {MULTIPART_FORM}: {error}", hint="end it with --boundary--") from error
+        raise ProtocolError(
+            f"the form is no {MULTIPART_FORM}: {error}", hint="end it with --boundary--"
+        ) from error
 
 
 def decoded(text: bytes, what: str) -> str:
@@ -96,15 +104,20 @@ def decoded(text: bytes, what: str) -> str:
         return text.decode()
     except UnicodeDecodeError as error:
         raise ProtocolError(
-            f"{what}: byte 0x{text[error.start]:02X} at offset {error.start} is not UTF-8", hint="send UTF-8"
+            f"{what}: byte 0x{text[error.start]:02X} at offset {error.start} is not UTF-8",
+            hint="send UTF-8",
         ) from None
 
 
 def _name_of(part: MultipartSegment) -> str:
     if not part.name:
-        raise ProtocolError("a part of the form has no name", hint='name it: form-data; name="query"')
+        raise ProtocolError(
+            "a part of the form has no name", hint='name it: form-data; name="query"'
+        )
     if (charset := (part.charset or "").lower()) not in _UTF_8:
-        raise ProtocolError(f"{part.name[:40]!r} in the form has charset={charset}", status=415, hint="send UTF-8")
+        raise ProtocolError(
+            f"{part.name[:40]!r} in the form has charset={charset}", status=415, hint="send UTF-8"
+        )
     return str(part.name)
 
 

@@ -54,13 +54,19 @@ class Health:
 
     async def ready(self, _: web.Request) -> web.Response:
         """200 if a source answers, else 503; which ones do is in the body."""
-        names, answers = list(self._checks), await asyncio.gather(*(check.passes() for check in self._checks.values()))
+        names, answers = (
+            list(self._checks),
+            await asyncio.gather(*(check.passes() for check in self._checks.values())),
+        )
         ready = any(answers)
         return _report(
             200 if ready else 503,
             {
                 "status": "ready" if ready else "not ready",
-                "endpoints": {name: "answers" if ok else "fails" for name, ok in zip(names, answers, strict=True)},
+                "endpoints": {
+                    name: "answers" if ok else "fails"
+                    for name, ok in zip(names, answers, strict=True)
+                },
             },
         )
 
@@ -69,7 +75,11 @@ class _Check:
     """The last result of one check, which is repeated when it is old; concurrent probes wait for the same one."""
 
     def __init__(self, backend: Checked, *, kept_seconds: float, check_seconds: float) -> None:
-        self._backend, self._kept_seconds, self._check_seconds = backend, kept_seconds, check_seconds
+        self._backend, self._kept_seconds, self._check_seconds = (
+            backend,
+            kept_seconds,
+            check_seconds,
+        )
         self._asking = asyncio.Lock()
         self._asked: float | None = None
         self._passed = False

@@ -27,7 +27,23 @@ _PREFIX: Final = "construct_messages_"
 # which prometheus_client fails at, or gives back in its Content-Type
 _NO_VERSION: Final = re.compile(r"version=(?![0-9]{1,3}(?:\.[0-9]{1,3}){0,2}[ \t]*+(?:[;,]|\Z))")
 # an embedded answer comes within milliseconds, a public endpoint's may take its whole time limit
-_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
+_BUCKETS: Final = (
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+    30.0,
+    60.0,
+    120.0,
+    300.0,
+)
 
 
 class Metrics:
@@ -49,12 +65,22 @@ class Metrics:
         kinds: set[type[Record]] = {Record, *endpoints.values()}
         self._labels = {name: values for kind in kinds for name, values in kind.LABELS.items()}
         labels = ("endpoint", *self._labels, "answer", "status")
-        self._requests = self._counter("requests", "Requests that ended, by kind of answer and HTTP status.", *labels)
+        self._requests = self._counter(
+            "requests", "Requests that ended, by kind of answer and HTTP status.", *labels
+        )
         counters = {name: help for kind in kinds for name, help in kind.COUNTERS.items()}
-        self._counters = {name: self._counter(name, help, "endpoint") for name, help in counters.items()}
+        self._counters = {
+            name: self._counter(name, help, "endpoint") for name, help in counters.items()
+        }
         durations = {name: help for kind in kinds for name, help in kind.DURATIONS.items()}
         self._durations = {
-            name: Histogram(f"{_PREFIX}{name}_seconds", help, ("endpoint",), buckets=_BUCKETS, registry=self._registry)
+            name: Histogram(
+                f"{_PREFIX}{name}_seconds",
+                help,
+                ("endpoint",),
+                buckets=_BUCKETS,
+                registry=self._registry,
+            )
             for name, help in durations.items()
         }
         aborts = "Answers that were reset after their first byte, by reason."
@@ -107,7 +133,10 @@ class Metrics:
 
     def _end(self, record: Record, endpoint: str) -> None:
         given = record.labels()
-        labels = [value if (value := given.get(name, "")) in values else "" for name, values in self._labels.items()]
+        labels = [
+            value if (value := given.get(name, "")) in values else ""
+            for name, values in self._labels.items()
+        ]
         status = "" if record.status is None else str(record.status)
         self._requests.labels(endpoint, *labels, record.answer, status).inc()
         outcome, _, reason = record.outcome.partition(":")

@@ -59,7 +59,9 @@ def router_problem(
     """
     if isinstance(error, web.HTTPMethodNotAllowed):
         allow = ", ".join(sorted(error.allowed_methods))
-        refused = ConstructMessagesError(f"{error.method} is no method of this path", status=405, hint=f"use {allow}")
+        refused = ConstructMessagesError(
+            f"{error.method} is no method of this path", status=405, hint=f"use {allow}"
+        )
         response = problem(refused, request_id)
         response.headers["Allow"] = allow
         return response

@@ -79,7 +79,9 @@ class Record:
         "sent_bytes": "Bytes of bodies sent to clients.",
     }
     """The names and descriptions of what `counts` gives."""
-    DURATIONS: ClassVar[Mapping[str, str]] = {"first_message": "From a request to the first bytes of its messages."}
+    DURATIONS: ClassVar[Mapping[str, str]] = {
+        "first_message": "From a request to the first bytes of its messages."
+    }
     """The names and descriptions of what `durations` gives."""
 
     id: str
@@ -135,7 +137,10 @@ class Record:
 
     def counts(self) -> Mapping[str, int]:
         """The counts so far, by the names of `COUNTERS`."""
-        return {"messages": self.messages.message_count if self.messages else 0, "sent_bytes": self.bytes}
+        return {
+            "messages": self.messages.message_count if self.messages else 0,
+            "sent_bytes": self.bytes,
+        }
 
     def durations(self) -> Mapping[str, float | None]:
         """Seconds, by the names of `DURATIONS`; None where there is nothing to observe."""
@@ -172,7 +177,9 @@ def request_id(incoming: str | None) -> str:
     >>> request_id("7b3c-1"), len(request_id("two words")), len(request_id(None))
     ('7b3c-1', 36, 36)
     """
-    return incoming if incoming is not None and _REQUEST_ID.fullmatch(incoming) else str(uuid.uuid4())
+    return (
+        incoming if incoming is not None and _REQUEST_ID.fullmatch(incoming) else str(uuid.uuid4())
+    )
 
 
 def client_address(peer: str | None, forwarded: str | None, *, trust_forwarded: bool) -> str | None:

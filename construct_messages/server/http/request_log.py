@@ -41,7 +41,9 @@ class RequestLog:
             if config.log_format == "json"
             else [
                 _printable,
-                structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"], drop_missing=True),
+                structlog.processors.LogfmtRenderer(
+                    key_order=["timestamp", "level", "event"], drop_missing=True
+                ),
             ]
         )
         self._logger: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
@@ -84,7 +86,10 @@ class RequestLog:
         handler.setFormatter(
             structlog.stdlib.ProcessorFormatter(
                 foreign_pre_chain=[*self._processors, structlog.stdlib.add_logger_name],
-                processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *self._renderers],
+                processors=[
+                    structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                    *self._renderers,
+                ],
             )
         )
         return handler
@@ -96,10 +101,14 @@ def _rounded(value: object) -> object:
 
 def _printable(_logger: object, _method: str, event: EventDict) -> EventDict:
     """Escapes what could move a terminal's cursor; quotes, backslashes and line feeds are escaped by logfmt itself."""
-    return {name: _escaped(value) if isinstance(value, str) else value for name, value in event.items()}
+    return {
+        name: _escaped(value) if isinstance(value, str) else value for name, value in event.items()
+    }
 
 
 def _escaped(text: str) -> str:
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+    return "".join(
+        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
+    )

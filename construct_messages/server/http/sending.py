@@ -142,10 +142,15 @@ def _takes(request: web.Request, size: int) -> bool:
     transport = request.transport
     if transport is None or request.protocol.writing_paused:
         return False
-    return transport.get_write_buffer_size() + size + _FRAMING <= transport.get_write_buffer_limits()[1]
+    return (
+        transport.get_write_buffer_size() + size + _FRAMING
+        <= transport.get_write_buffer_limits()[1]
+    )
 
 
-async def _sending(request: web.Request, writing: Awaitable[object], idle_seconds: float | None) -> None:
+async def _sending(
+    request: web.Request, writing: Awaitable[object], idle_seconds: float | None
+) -> None:
     try:
         async with nullcontext() if idle_seconds is None else asyncio.timeout(idle_seconds):
             await writing

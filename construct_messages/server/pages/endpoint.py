@@ -18,7 +18,13 @@ from construct_messages.formats.media_types import JSON
 from construct_messages.formats.results import SOLUTIONS
 from construct_messages.server.http.endpoint import Measure, Route
 from construct_messages.server.http.record import Record
-from construct_messages.server.pages.files import STATIC, file_of, send_file, send_page, static_files
+from construct_messages.server.pages.files import (
+    STATIC,
+    file_of,
+    send_file,
+    send_page,
+    static_files,
+)
 
 SERVER: Final = "/-/server.json"
 """The path of the description of the server that the page reads."""
@@ -54,7 +60,9 @@ class PagesEndpoint:
 
     def __init__(self, endpoints: Sequence[Listed], *, streams: str | None = None) -> None:
         self._pages = ["/", *(f"/{endpoint.name}/" for endpoint in endpoints if endpoint.name)]
-        self._server = file_of(JSON, json.dumps(_described(endpoints, streams), ensure_ascii=False).encode())
+        self._server = file_of(
+            JSON, json.dumps(_described(endpoints, streams), ensure_ascii=False).encode()
+        )
 
     def routes(self) -> Iterable[Route]:
         """See `Endpoint.routes`."""
@@ -108,6 +116,12 @@ def _described(endpoints: Sequence[Listed], streams: str | None) -> Mapping[str,
             }
             for type in LOGS
         ],
-        "graphs": [{"name": each.name, "type": each.media_type, "extension": each.names[0]} for each in TRIPLES],
-        "solutions": [{"name": each.name, "type": each.media_type, "extension": each.names[0]} for each in SOLUTIONS],
+        "graphs": [
+            {"name": each.name, "type": each.media_type, "extension": each.names[0]}
+            for each in TRIPLES
+        ],
+        "solutions": [
+            {"name": each.name, "type": each.media_type, "extension": each.names[0]}
+            for each in SOLUTIONS
+        ],
     }

@@ -106,7 +106,11 @@ def send_page(request: web.Request) -> web.Response:
 
 def send_file(request: web.Request, file: File) -> web.Response:
     """Answers with a file, or with 304 where the client has it."""
-    headers = {"Cache-Control": "no-cache", "Content-Security-Policy": POLICY, "ETag": f'"{file.tag}"'}
+    headers = {
+        "Cache-Control": "no-cache",
+        "Content-Security-Policy": POLICY,
+        "ETag": f'"{file.tag}"',
+    }
     if is_known(request, headers["ETag"]):
         return web.Response(status=304, headers=headers)
     return web.Response(body=file.body, headers={**headers, "Content-Type": file.content_type})

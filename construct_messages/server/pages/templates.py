@@ -34,7 +34,11 @@ def _environment() -> Environment:
 
 def wants_html(request: web.Request) -> bool:
     """Whether a page is what answers a request: its client would rather have one, and its URL names no format."""
-    if request.method not in ("GET", "HEAD") or "format" in request.query or "messages" in request.query:
+    if (
+        request.method not in ("GET", "HEAD")
+        or "format" in request.query
+        or "messages" in request.query
+    ):
         return False
     return prefers_html(accept_header(request))
 
@@ -52,7 +56,11 @@ def render(template: str, path: str, values: dict[str, object]) -> bytes:
     (False, True)
     """
     root = root_from(path)
-    text = _environment().get_template(f"{template}.html").render(root=root, static=root + STATIC[1:], **values)
+    text = (
+        _environment()
+        .get_template(f"{template}.html")
+        .render(root=root, static=root + STATIC[1:], **values)
+    )
     # what a client has sent may hold bytes that are no characters
     return text.encode(errors="replace")
 
@@ -66,7 +74,9 @@ def problem_page(request: web.Request, problem: web.Response) -> web.Response:
     headers = problem.headers.copy()
     headers.popall("Content-Length", None)
     headers["Content-Type"], headers["Content-Security-Policy"] = _TYPE, POLICY
-    return web.Response(status=problem.status, body=render("problem", request.path, shown), headers=headers)
+    return web.Response(
+        status=problem.status, body=render("problem", request.path, shown), headers=headers
+    )
 
 
 def send_rendered(request: web.Request, body: bytes) -> web.Response:

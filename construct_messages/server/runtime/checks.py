@@ -32,12 +32,31 @@ Where = Callable[..., str]
 
 # as they are: a name is a segment of a path
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]*")
-_ORIGIN: Final = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
+_ORIGIN: Final = re.compile(
+    r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?"
+)
 
 # of the connection or of the message itself (RFC 9110, sections 7.6.1 and 8.6), or set by whoever asks the endpoint
 _NEVER_FORWARDED: Final = {
-    *("accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "expect"),
-    *("host", "keep-alive", "proxy-authorization", "proxy-connection", "range", "te", "trailer", "transfer-encoding"),
+    *(
+        "accept",
+        "accept-encoding",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "expect",
+    ),
+    *(
+        "host",
+        "keep-alive",
+        "proxy-authorization",
+        "proxy-connection",
+        "range",
+        "te",
+        "trailer",
+        "transfer-encoding",
+    ),
     *("upgrade", "user-agent"),
 }
 
@@ -82,7 +101,10 @@ def check_config(config: Config, environ: Mapping[str, str], origins: Mapping[Ke
         for setting in OF_FILES if endpoint.is_remote else OF_URLS:
             if ("endpoints", name, setting) in origins:
                 kind = "URLs" if setting in OF_URLS else "files"
-                raise UsageError(f"{of(setting)} is for {kind} only, and the source is not one", hint="leave it out")
+                raise UsageError(
+                    f"{of(setting)} is for {kind} only, and the source is not one",
+                    hint="leave it out",
+                )
         for setting in ("concurrency", *(() if endpoint.is_remote else ("evaluators",))):
             if (value := getattr(endpoint, setting)) < config.workers:
                 raise UsageError(
@@ -91,13 +113,19 @@ def check_config(config: Config, environ: Mapping[str, str], origins: Mapping[Ke
                 )
 
 
-def _check_streams(config: Config, streams: StreamsSettings, environ: Mapping[str, str], where: Where) -> None:
+def _check_streams(
+    config: Config, streams: StreamsSettings, environ: Mapping[str, str], where: Where
+) -> None:
     if config.workers > 1:
         raise UsageError(
-            f"{where('workers')} is {config.workers}, and one process can write streams", hint="set workers = 1"
+            f"{where('workers')} is {config.workers}, and one process can write streams",
+            hint="set workers = 1",
         )
     if not Path(streams.file).absolute().parent.is_dir():
-        raise UsageError(f"{where('streams', 'file')}: {streams.file}: no such folder", hint="make the folder first")
+        raise UsageError(
+            f"{where('streams', 'file')}: {streams.file}: no such folder",
+            hint="make the folder first",
+        )
     for setting, policy in (("publish", streams.publish), ("register", streams.register)):
         if policy not in (None, "deny", "allow") and not environ.get(policy):
             raise UsageError(
@@ -113,15 +141,21 @@ def _check_streams(config: Config, streams: StreamsSettings, environ: Mapping[st
 
 def _check_endpoint(endpoint: EndpointSettings, environ: Mapping[str, str], where: Where) -> None:
     if not endpoint.source:
-        raise UsageError(f"{where('source')} is empty", hint="name a URL, RDF files or a store directory")
+        raise UsageError(
+            f"{where('source')} is empty", hint="name a URL, RDF files or a store directory"
+        )
     if endpoint.is_remote:
         if len(endpoint.source) > 1:
-            raise UsageError(f"{where('source')} has more than a URL", hint="name one URL, or RDF files")
+            raise UsageError(
+                f"{where('source')} has more than a URL", hint="name one URL, or RDF files"
+            )
         _check_at(where("source"), lambda: check_url(endpoint.source[0]))
         if endpoint.update_source is not None:
             _check_at(where("update_source"), lambda: check_url(endpoint.update_source or ""))
             if not endpoint.update:
-                raise UsageError(f"{where('update_source')} is set, but not update", hint="set update = true")
+                raise UsageError(
+                    f"{where('update_source')} is set, but not update", hint="set update = true"
+                )
     else:
         _check_files(endpoint.source, where("source"))
     _check_at(where("profile"), lambda: Profile.named(endpoint.profile))
@@ -132,11 +166,15 @@ def _check_endpoint(endpoint: EndpointSettings, environ: Mapping[str, str], wher
     for header in endpoint.forward_headers:
         if not HEADER_NAME.fullmatch(header) or header.lower() in _NEVER_FORWARDED:
             raise UsageError(
-                f"{where('forward_headers')}: {header!r} cannot be sent on", hint="leave it out; see docs/server.md"
+                f"{where('forward_headers')}: {header!r} cannot be sent on",
+                hint="leave it out; see docs/server.md",
             )
-    if endpoint.contact is not None and not (endpoint.contact.isascii() and endpoint.contact.isprintable()):
+    if endpoint.contact is not None and not (
+        endpoint.contact.isascii() and endpoint.contact.isprintable()
+    ):
         raise UsageError(
-            f"{where('contact')}: {endpoint.contact!r} cannot stand in a header", hint="write it in plain ASCII"
+            f"{where('contact')}: {endpoint.contact!r} cannot stand in a header",
+            hint="write it in plain ASCII",
         )
     _check_credentials(endpoint, environ, where)
 
@@ -151,10 +189,13 @@ def _check_files(source: tuple[str, ...], where: str) -> None:
             )
         if not path.exists():
             raise UsageError(
-                f"{where}: {name}: no such file", hint="check the path; in a file it is relative to the file"
+                f"{where}: {name}: no such file",
+                hint="check the path; in a file it is relative to the file",
             )
         if path.is_dir() and len(source) > 1:
-            raise UsageError(f"{where}: {name} is a directory", hint="name one store directory, or RDF files")
+            raise UsageError(
+                f"{where}: {name} is a directory", hint="name one store directory, or RDF files"
+            )
         if path.is_dir() and not (path / "CURRENT").is_file():
             raise UsageError(
                 f"{where}: {name} is not an Oxigraph store directory",
@@ -162,7 +203,9 @@ def _check_files(source: tuple[str, ...], where: str) -> None:
             )
 
 
-def _check_credentials(endpoint: EndpointSettings, environ: Mapping[str, str], where: Where) -> None:
+def _check_credentials(
+    endpoint: EndpointSettings, environ: Mapping[str, str], where: Where
+) -> None:
     settings = ("user_variable", "password_variable", "token_variable")
     user, password, token = names = tuple(getattr(endpoint, setting) for setting in settings)
     for setting, variable in zip(settings, names, strict=True):
@@ -170,15 +213,19 @@ def _check_credentials(endpoint: EndpointSettings, environ: Mapping[str, str], w
             continue
         if not environ.get(variable):
             raise UsageError(
-                f"{where(setting)} names {variable}, which is not set", hint=f"set the environment variable {variable}"
+                f"{where(setting)} names {variable}, which is not set",
+                hint=f"set the environment variable {variable}",
             )
         if not environ[variable].isprintable():
             raise UsageError(
-                f"{where(setting)}: {variable} holds a line break or a control character", hint="remove it"
+                f"{where(setting)}: {variable} holds a line break or a control character",
+                hint="remove it",
             )
     if (user is None) != (password is None):
         given, missing = settings[:2] if password is None else settings[1::-1]
-        raise UsageError(f"{where(given)} is set, but not {missing}", hint="set both, or token_variable")
+        raise UsageError(
+            f"{where(given)} is set, but not {missing}", hint="set both, or token_variable"
+        )
     if user is not None and token is not None:
         raise UsageError(
             f"{where('token_variable')} and user_variable are both set",

@@ -73,6 +73,9 @@ def open_endpoints(
             )
         )
     if config.page:
-        listed = [Listed(name, path_of(name), settings.prefixes) for name, settings in config.endpoints.items()]
+        listed = [
+            Listed(name, path_of(name), settings.prefixes)
+            for name, settings in config.endpoints.items()
+        ]
         endpoints.append(PagesEndpoint(listed, streams=ROOT if config.streams else None))
     return endpoints

@@ -73,12 +73,16 @@ def bounded(config: Config) -> Config:
     >>> bounded(Config(endpoints={"": EndpointSettings(source=("a.ttl",))})).endpoints[""].evaluator_bytes >= LEAST
     True
     """
-    open_ended = [e for e in config.endpoints.values() if not e.is_remote and e.evaluator_bytes == "auto"]
+    open_ended = [
+        e for e in config.endpoints.values() if not e.is_remote and e.evaluator_bytes == "auto"
+    ]
     if not open_ended:
         return config
     share = evaluator_bytes(sum(e.evaluators for e in open_ended), available_bytes())
     endpoints = {
-        name: msgspec.structs.replace(endpoint, evaluator_bytes=share) if endpoint in open_ended else endpoint
+        name: msgspec.structs.replace(endpoint, evaluator_bytes=share)
+        if endpoint in open_ended
+        else endpoint
         for name, endpoint in config.endpoints.items()
     }
     return msgspec.structs.replace(config, endpoints=endpoints)

@@ -114,7 +114,9 @@ async def serve(
             await site.stop()
             assert runner.server is not None
             runner.server.pre_shutdown()
-            await app.shutdown()  # what would go on without end is ended first, as nothing else waits for it
+            await (
+                app.shutdown()
+            )  # what would go on without end is ended first, as nothing else waits for it
             await running.end(stop.forced, config.shutdown_seconds)
             await running.cancel()
         finally:

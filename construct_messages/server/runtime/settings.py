@@ -42,7 +42,9 @@ _NESTED: Final[Mapping[tuple[type[msgspec.Struct], str], type[msgspec.Struct]]] 
     (Config, "streams"): StreamsSettings,
 }
 _NONE: Final = "none"  # TOML has no null
-_TOML_PLACE: Final = re.compile(r" \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)$")
+_TOML_PLACE: Final = re.compile(
+    r" \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)$"
+)
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,9 @@ class Given:
     origin: str
 
 
-def load_config(path: Path | None, environ: Mapping[str, str], flags: Mapping[str, str | list[str] | bool]) -> Config:
+def load_config(
+    path: Path | None, environ: Mapping[str, str], flags: Mapping[str, str | list[str] | bool]
+) -> Config:
     """Reads the settings of a server.
 
     Args:
@@ -117,13 +121,17 @@ def _from_file(path: Path) -> Iterator[tuple[Key, Given]]:
     except OSError as error:
         raise UsageError(f"cannot read the settings {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8 at byte {error.start}", hint="convert it to UTF-8") from error
+        raise UsageError(
+            f"{path} is not UTF-8 at byte {error.start}", hint="convert it to UTF-8"
+        ) from error
     except tomllib.TOMLDecodeError as error:
         raise _toml_error(path, error) from error
     if UNNAMED in document:
         endpoints = document.setdefault("endpoints", {})
         if not isinstance(endpoints, dict) or "" in endpoints:
-            raise UsageError(f"{path}: there are both {UNNAMED} and endpoints", hint=f"write [{UNNAMED}] only")
+            raise UsageError(
+                f"{path}: there are both {UNNAMED} and endpoints", hint=f"write [{UNNAMED}] only"
+            )
         endpoints[""] = document.pop(UNNAMED)
     for key, value in _leaves(document, Config, (), str(path)):
         given = _typed(key, value, f"{path}: {dotted_name(key)}")
@@ -144,26 +152,36 @@ def _toml_error(path: Path, error: tomllib.TOMLDecodeError) -> UsageError:
             position = Position(int(place["line"]), int(place["column"]))
         else:
             message += " at its end"
-    return UsageError(f"{path} is not TOML: {message}", position=position, hint="see https://toml.io/en/v1.0.0")
+    return UsageError(
+        f"{path} is not TOML: {message}", position=position, hint="see https://toml.io/en/v1.0.0"
+    )
 
 
 def _beside(path: Path, source: str) -> str:
     return source if "://" in source else str(path.parent / source)
 
 
-def _leaves(table: object, struct: type[msgspec.Struct], above: Key, origin: str) -> Iterator[tuple[Key, object]]:
+def _leaves(
+    table: object, struct: type[msgspec.Struct], above: Key, origin: str
+) -> Iterator[tuple[Key, object]]:
     """The settings of a table, each with its whole key."""
     if not isinstance(table, dict):
         place = dotted_name(above)
-        raise UsageError(f"{origin}: {place} must be a table, not {_quoted(table)}", hint=f"write [{place}]")
+        raise UsageError(
+            f"{origin}: {place} must be a table, not {_quoted(table)}", hint=f"write [{place}]"
+        )
     fields = _fields(struct)
     for name, value in table.items():
         key = (*above, name)
         if name not in fields:
-            raise _unknown(f"{origin}: {dotted_name(key)}", name, [*fields, *([UNNAMED] if not above else [])])
+            raise _unknown(
+                f"{origin}: {dotted_name(key)}", name, [*fields, *([UNNAMED] if not above else [])]
+            )
         if name == "endpoints":
             if not isinstance(value, dict):
-                raise UsageError(f"{origin}: endpoints must be a table", hint="write [endpoints.NAME]")
+                raise UsageError(
+                    f"{origin}: endpoints must be a table", hint="write [endpoints.NAME]"
+                )
             for endpoint, inner in value.items():
                 yield from _leaves(inner, EndpointSettings, (*key, endpoint), origin)
         elif (inner_struct := _NESTED.get((struct, name))) is not None:
@@ -188,16 +206,25 @@ def _key_of(variable: str, endpoints: list[str]) -> Key:
     elif parts[0] == "endpoints" and len(parts) > 1:
         known = [name for name in endpoints if re.sub(r"[^a-z0-9]", "_", name.lower()) == parts[1]]
         if len(known) > 1:
-            raise UsageError(f"{variable} could mean the endpoints {' and '.join(known)}", hint="rename one of them")
+            raise UsageError(
+                f"{variable} could mean the endpoints {' and '.join(known)}",
+                hint="rename one of them",
+            )
         parts[1:2] = known or [parts[1]]
     key = tuple(parts)
     struct: type[msgspec.Struct] = Config
     rest = key
     if key[0] == "endpoints" and len(key) > 2:
-        struct, rest = (Limits, key[3:]) if key[2] == "limits" and len(key) > 3 else (EndpointSettings, key[2:])
+        struct, rest = (
+            (Limits, key[3:])
+            if key[2] == "limits" and len(key) > 3
+            else (EndpointSettings, key[2:])
+        )
     elif key[0] == "streams" and len(key) > 1:
         struct, rest = StreamsSettings, key[1:]
-    names = [name for name in _fields(struct) if name != "endpoints" and (struct, name) not in _NESTED]
+    names = [
+        name for name in _fields(struct) if name != "endpoints" and (struct, name) not in _NESTED
+    ]
     if len(rest) != 1 or rest[0] not in names:
         raise _unknown(variable, rest[-1], names)
     return key
@@ -208,7 +235,10 @@ def _from_flags(flags: Mapping[str, str | list[str] | bool]) -> Iterator[tuple[K
         parts = name.split(".")
         key: Key = ("endpoints", "", *parts[1:]) if parts[0] == UNNAMED else tuple(parts)
         flag = "--streams" if parts[0] == "streams" else f"--{parts[-1].replace('_', '-')}"
-        yield key, _typed(key, _from_text(key, value, flag) if isinstance(value, str) else value, flag)
+        yield (
+            key,
+            _typed(key, _from_text(key, value, flag) if isinstance(value, str) else value, flag),
+        )
 
 
 # --- values ---
@@ -236,19 +266,23 @@ def _typed(key: Key, value: object, origin: str) -> Given:
         return Given(msgspec.convert(value, wanted), origin)
     except msgspec.ValidationError as error:
         raise UsageError(
-            f"{origin} must be {described(wanted)}, not {_quoted(value)}", hint=_example(key, wanted)
+            f"{origin} must be {described(wanted)}, not {_quoted(value)}",
+            hint=_example(key, wanted),
         ) from error
 
 
 def _from_text(key: Key, text: str, origin: str) -> object:
     """A value of the environment or of a flag: lists and tables as in TOML, all else without quotes."""
     wanted = _field(key).type
-    if text.startswith(("[", "{")) and {tuple, dict} & {get_origin(option) for option in _alternatives(wanted)}:
+    if text.startswith(("[", "{")) and {tuple, dict} & {
+        get_origin(option) for option in _alternatives(wanted)
+    }:
         try:
             return tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError as error:
             raise UsageError(
-                f"{origin} is no list or table of TOML: {_TOML_PLACE.sub('', str(error))}", hint=_example(key, wanted)
+                f"{origin} is no list or table of TOML: {_TOML_PLACE.sub('', str(error))}",
+                hint=_example(key, wanted),
             ) from error
     for scalar in (bool, int, float):
         if scalar in _alternatives(wanted):
@@ -262,7 +296,9 @@ def _from_text(key: Key, text: str, origin: str) -> object:
 def _alternatives(wanted: Any) -> list[Any]:
     """The types that a setting may have, without their bounds."""
     options = get_args(wanted) if get_origin(wanted) in (Union, UnionType) else (wanted,)
-    return [get_args(option)[0] if hasattr(option, "__metadata__") else option for option in options]
+    return [
+        get_args(option)[0] if hasattr(option, "__metadata__") else option for option in options
+    ]
 
 
 def described(wanted: Any) -> str:
@@ -301,7 +337,14 @@ def _example(key: Key, wanted: Any) -> str:
     default = _field(key).default
     if isinstance(default, int | float) and not isinstance(default, bool):
         return f"write it like {key[-1]} = {default}"
-    examples = {bool: "true", int: "1000", float: "2.5", str: '"…"', tuple: '["…", "…"]', dict: '{ name = "…" }'}
+    examples = {
+        bool: "true",
+        int: "1000",
+        float: "2.5",
+        str: '"…"',
+        tuple: '["…", "…"]',
+        dict: '{ name = "…" }',
+    }
     options = [get_origin(option) or option for option in _alternatives(wanted)]
     if Literal in options:
         value = f'"{get_args(_alternatives(wanted)[options.index(Literal)])[0]}"'
@@ -312,7 +355,9 @@ def _example(key: Key, wanted: Any) -> str:
 
 def _quoted(value: object) -> str:
     text = repr(value)
-    kind = {"str": "the string", "bool": "", "int": "the number", "float": "the number"}.get(type(value).__name__)
+    kind = {"str": "the string", "bool": "", "int": "the number", "float": "the number"}.get(
+        type(value).__name__
+    )
     words = f"the {type(value).__name__}" if kind is None else kind
     return f"{words} {text if len(text) <= 60 else text[:60] + '…'}".strip()
 
@@ -333,12 +378,19 @@ def _names(settings: Mapping[Key, Given]) -> list[str]:
 def _build(settings: Mapping[Key, Given]) -> Config:
     endpoints = {}
     for name in _names(settings):
-        own = {key[2:]: given.value for key, given in settings.items() if key[:2] == ("endpoints", name)}
+        own = {
+            key[2:]: given.value
+            for key, given in settings.items()
+            if key[:2] == ("endpoints", name)
+        }
         if ("source",) not in own:
-            origin = next(given.origin for key, given in settings.items() if key[:2] == ("endpoints", name))
+            origin = next(
+                given.origin for key, given in settings.items() if key[:2] == ("endpoints", name)
+            )
             missing = dotted_name(("endpoints", name, "source"))
             raise UsageError(
-                f"{origin} is set, but not {missing}", hint=f"set {missing}{' or --source' if not name else ''}"
+                f"{origin} is set, but not {missing}",
+                hint=f"set {missing}{' or --source' if not name else ''}",
             )
         limits = Limits(**{key[1]: value for key, value in own.items() if key[0] == "limits"})  # type: ignore[arg-type] # each has been converted
         rest = {key[0]: value for key, value in own.items() if key[0] != "limits"}
@@ -346,7 +398,9 @@ def _build(settings: Mapping[Key, Given]) -> Config:
     streams = {key[1]: given.value for key, given in settings.items() if key[0] == "streams"}
     if streams and "file" not in streams:
         origin = next(given.origin for key, given in settings.items() if key[0] == "streams")
-        raise UsageError(f"{origin} is set, but not streams.file", hint="set streams.file or --streams")
+        raise UsageError(
+            f"{origin} is set, but not streams.file", hint="set streams.file or --streams"
+        )
     if not endpoints and not streams:
         raise UsageError(
             "no endpoint is named",

@@ -44,7 +44,9 @@ Progress = Callable[[str, int, int], None]
 """Called with the path of an endpoint, the bytes of its files read so far, and those of all its files."""
 
 
-def run(config: Config, loading: Callable[[], AbstractContextManager[Progress | None]] = nullcontext) -> int:
+def run(
+    config: Config, loading: Callable[[], AbstractContextManager[Progress | None]] = nullcontext
+) -> int:
     """Runs a server until SIGTERM or SIGINT, and returns the exit status: 0, or 1 where its processes keep failing.
 
     Args:
@@ -67,7 +69,12 @@ def run(config: Config, loading: Callable[[], AbstractContextManager[Progress | 
             directories = load_stores(config, place, progress)
         if directories:
             loaded = [path_of(name) for name in directories]
-            request_log.log("info", "loaded", endpoints=" ".join(loaded), seconds=round(time.monotonic() - began, 3))
+            request_log.log(
+                "info",
+                "loaded",
+                endpoints=" ".join(loaded),
+                seconds=round(time.monotonic() - began, 3),
+            )
         listening.listen()
         url = url_of(listening)
         if "*" in config.cors:
@@ -77,7 +84,9 @@ def run(config: Config, loading: Callable[[], AbstractContextManager[Progress | 
             return 0
         metrics = place / "metrics"
         metrics.mkdir()
-        return asyncio.run(Supervisor(config, directories, listening, request_log, metrics).run(url))
+        return asyncio.run(
+            Supervisor(config, directories, listening, request_log, metrics).run(url)
+        )
 
 
 def bound(config: Config) -> socket.socket:
@@ -162,12 +171,21 @@ def share(config: Config, worker: int) -> Config:
 
 
 async def _alone(
-    config: Config, directories: Mapping[str, Path], listening: socket.socket, request_log: RequestLog, url: str
+    config: Config,
+    directories: Mapping[str, Path],
+    listening: socket.socket,
+    request_log: RequestLog,
+    url: str,
 ) -> None:
     stop = Stop()
     stop.on(signal.SIGTERM, signal.SIGINT)
     await serve(
-        config, directories, listening, request_log, stop, lambda: request_log.log("info", f"listening on {url}")
+        config,
+        directories,
+        listening,
+        request_log,
+        stop,
+        lambda: request_log.log("info", f"listening on {url}"),
     )
     request_log.log("info", "stopped")
 
@@ -208,7 +226,9 @@ class Supervisor:
         stop = Stop()
         stop.on(signal.SIGTERM, signal.SIGINT)
         requested = asyncio.create_task(stop.requested.wait())
-        keepers = [asyncio.create_task(self._keep(worker, url)) for worker in range(self._config.workers)]
+        keepers = [
+            asyncio.create_task(self._keep(worker, url)) for worker in range(self._config.workers)
+        ]
         await asyncio.wait([requested, *keepers], return_when=asyncio.FIRST_COMPLETED)
         gave_up = [keeper for keeper in keepers if keeper.done()]
         for task in (requested, *keepers):
@@ -229,14 +249,18 @@ class Supervisor:
             try:
                 process = await self._start(worker)
             except OSError as error:
-                self._request_log.log("error", "a worker cannot be started", worker=worker, reason=str(error))
+                self._request_log.log(
+                    "error", "a worker cannot be started", worker=worker, reason=str(error)
+                )
                 was_ready = False
             else:
                 was_ready = await self._live(process, worker, url)
             failures = 1 if time.monotonic() - began > _STABLE_SECONDS else failures + 1
             failed_starts = 0 if was_ready else failed_starts + 1
             await asyncio.sleep(min(_FIRST_PAUSE * 2 ** (failures - 1), _LONGEST_PAUSE))
-        self._request_log.log("error", "giving up: a worker ends before it can serve", worker=worker)
+        self._request_log.log(
+            "error", "giving up: a worker ends before it can serve", worker=worker
+        )
 
     async def _live(self, process: asyncio.subprocess.Process, worker: int, url: str) -> bool:
         """Waits for the end of a process; returns whether it was ready before."""
@@ -277,7 +301,9 @@ class Supervisor:
     async def _end(self, forced: asyncio.Event) -> None:
         """Stops the processes: gracefully, at once when `forced` is set, and kills those that hang."""
         self._signal(signal.SIGTERM)
-        ended: asyncio.Future[Any] = asyncio.gather(*(process.wait() for process in self._processes))
+        ended: asyncio.Future[Any] = asyncio.gather(
+            *(process.wait() for process in self._processes)
+        )
         now: asyncio.Future[Any] = asyncio.create_task(forced.wait())
         grace_seconds = self._config.shutdown_seconds + _KILL_AFTER_SECONDS
         await asyncio.wait([ended, now], timeout=grace_seconds, return_when=asyncio.FIRST_COMPLETED)

@@ -14,7 +14,9 @@ from construct_messages.sources.http.upstream import Upstream
 from construct_messages.sources.operations import Backend
 
 
-def open_backend(settings: EndpointSettings, executor: Executor, directory: Path | None = None) -> Backend:
+def open_backend(
+    settings: EndpointSettings, executor: Executor, directory: Path | None = None
+) -> Backend:
     """Opens the backend of an endpoint.
 
     Args:
@@ -28,7 +30,9 @@ def open_backend(settings: EndpointSettings, executor: Executor, directory: Path
     if not settings.is_remote:
         if directory is None:
             if len(settings.source) != 1 or not Path(settings.source[0]).is_dir():
-                raise UsageError(f"{' '.join(settings.source)}: files must be loaded into a store before")
+                raise UsageError(
+                    f"{' '.join(settings.source)}: files must be loaded into a store before"
+                )
             directory = Path(settings.source[0])
         assert settings.evaluator_bytes != "auto"  # `bounded` knows how many share the memory
         pool = EvaluatorPool(
@@ -42,11 +46,17 @@ def open_backend(settings: EndpointSettings, executor: Executor, directory: Path
         if policy == "deny":
             return pool
         return ServiceProxy(pool, policy, contact=settings.contact, seconds=settings.limits.seconds)
-    updates = None if settings.update_source is None else _upstream(settings, settings.update_source, executor)
+    updates = (
+        None
+        if settings.update_source is None
+        else _upstream(settings, settings.update_source, executor)
+    )
     return _upstream(settings, settings.source[0], executor, updates)
 
 
-def _upstream(settings: EndpointSettings, url: str, executor: Executor, updates: Upstream | None = None) -> Upstream:
+def _upstream(
+    settings: EndpointSettings, url: str, executor: Executor, updates: Upstream | None = None
+) -> Upstream:
     return Upstream(
         url,
         profile=settings.profile,

@@ -36,7 +36,10 @@ def counted_codings(accept_encoding: str) -> str:
     ('gzip;q=0.8', 'identity')
     """
     parts = (part.strip() for part in accept_encoding.split(","))
-    return ", ".join(part for part in parts if part.partition(";")[0].strip().lower() in CODINGS) or "identity"
+    return (
+        ", ".join(part for part in parts if part.partition(";")[0].strip().lower() in CODINGS)
+        or "identity"
+    )
 
 
 async def watched(
@@ -117,7 +120,9 @@ class _Counter:
         """Returns the number of triples; None: it is not known, because the document is large or damaged."""
         if not self._is_known:
             return None
-        quads = ox.parse(bytes(self._kept), format=self._format.parsed_as, base_iri=_BASE, lenient=True)
+        quads = ox.parse(
+            bytes(self._kept), format=self._format.parsed_as, base_iri=_BASE, lenient=True
+        )
         try:
             return self._lines + sum(1 for _ in islice(quads, self._most))
         except SyntaxError:

@@ -38,7 +38,10 @@ _WRITTEN: Final = {format.media_type: format.parsed_as for format in TRIPLES}
 MEDIA_TYPES: Final = tuple(_WRITTEN)
 """What a description can be written in, best first."""
 
-_SPECIFICATIONS: Final = {True: "https://www.pieter.pm/rdf-messages", False: "https://w3c-cg.github.io/rsp/messages/"}
+_SPECIFICATIONS: Final = {
+    True: "https://www.pieter.pm/rdf-messages",
+    False: "https://w3c-cg.github.io/rsp/messages/",
+}
 """Of a syntax, by whether its delimiters are comments."""
 
 
@@ -95,25 +98,37 @@ def describe(
     return Description(media_type, body or b"", left_out)
 
 
-def _own(service: ox.NamedNode, languages: Sequence[str], results: Sequence[str]) -> Iterator[ox.Triple]:
+def _own(
+    service: ox.NamedNode, languages: Sequence[str], results: Sequence[str]
+) -> Iterator[ox.Triple]:
     yield ox.Triple(service, _TYPE, _SERVICE)
     yield ox.Triple(service, _ENDPOINT, service)
     for name in languages:
         yield ox.Triple(service, ox.NamedNode(_SD + "supportedLanguage"), ox.NamedNode(_SD + name))
     for media_type in results:
-        known = ox.QueryResultsFormat.from_media_type(media_type) or ox.RdfFormat.from_media_type(media_type)
+        known = ox.QueryResultsFormat.from_media_type(media_type) or ox.RdfFormat.from_media_type(
+            media_type
+        )
         if known is not None:
             yield ox.Triple(service, _RESULT_FORMAT, ox.NamedNode(known.iri))
         else:
             yield from _format(service, media_type, media_type)
     for type in LOGS:
-        log = yield from _format(service, content_type(*type), f"RDF Messages in {type.format.name}")
+        log = yield from _format(
+            service, content_type(*type), f"RDF Messages in {type.format.name}"
+        )
         specification = ox.NamedNode(_SPECIFICATIONS[type.syntax.delimiter_first])
         yield ox.Triple(log, ox.NamedNode(_DCT + "conformsTo"), specification)
-        yield ox.Triple(log, ox.NamedNode(_FORMATS + "preferred_suffix"), ox.Literal(f".{type.format.extension}"))
+        yield ox.Triple(
+            log,
+            ox.NamedNode(_FORMATS + "preferred_suffix"),
+            ox.Literal(f".{type.format.extension}"),
+        )
 
 
-def _format(service: ox.NamedNode, media_type: str, label: str) -> Generator[ox.Triple, None, ox.BlankNode]:
+def _format(
+    service: ox.NamedNode, media_type: str, label: str
+) -> Generator[ox.Triple, None, ox.BlankNode]:
     """Adds a format without IRI and returns its node."""
     node = ox.BlankNode()
     yield ox.Triple(service, _RESULT_FORMAT, node)
@@ -139,12 +154,16 @@ def _taken_over(
             document = NTriplesFile(io.BytesIO(body), service.value, Limits(doctype=False))
             format = ox.RdfFormat.N_TRIPLES
         # what is relative there is ours here; blank nodes are renamed, to stay apart from ours
-        quads = list(ox.parse(document, format=format, base_iri=service.value, rename_blank_nodes=True))
+        quads = list(
+            ox.parse(document, format=format, base_iri=service.value, rename_blank_nodes=True)
+        )
     except (SyntaxError, ValueError, LimitExceeded) as error:
         return [], f"its description is not read: {error}"
     if any(quad.graph_name != ox.DefaultGraph() for quad in quads):
         return [], "its description holds named graphs"
-    described = {quad.subject for quad in quads if quad.predicate == _TYPE and quad.object == _SERVICE}
+    described = {
+        quad.subject for quad in quads if quad.predicate == _TYPE and quad.object == _SERVICE
+    }
     if len(described) != 1:
         return [], f"its description is of {len(described)} services"
     theirs = described.pop()

@@ -32,7 +32,12 @@ from construct_messages.formats.documents import JSON_LD, N_TRIPLES, RDF_XML, TR
 from construct_messages.formats.negotiation import Plain, negotiate
 from construct_messages.formats.results import SOLUTIONS
 from construct_messages.query.rewrite import ConstructQuery, query_form
-from construct_messages.query.service import check_fetches, check_functions, check_loads, check_services
+from construct_messages.query.service import (
+    check_fetches,
+    check_functions,
+    check_loads,
+    check_services,
+)
 from construct_messages.query.tokens import QueryText
 from construct_messages.server.config import EndpointSettings
 from construct_messages.server.http.accept import accept_header
@@ -56,13 +61,22 @@ from construct_messages.sources.operations import Answer, Backend, Operation
 from construct_messages.terms import Lenience
 
 # what a client may say to a remote endpoint through us, beside what the endpoint's settings add
-_SENT_ON: Final = ("Accept-Language", "Cache-Control", "If-Match", "If-Modified-Since", "If-None-Match", "Pragma")
+_SENT_ON: Final = (
+    "Accept-Language",
+    "Cache-Control",
+    "If-Match",
+    "If-Modified-Since",
+    "If-None-Match",
+    "Pragma",
+)
 _RDF: Final = (
-    f"{TURTLE.media_type}, {RDF_XML.media_type};q=0.9, {N_TRIPLES.media_type};q=0.9, {JSON_LD.media_type};q=0.5"
+    f"{TURTLE.media_type}, {RDF_XML.media_type};q=0.9, "
+    f"{N_TRIPLES.media_type};q=0.9, {JSON_LD.media_type};q=0.5"
 )
 # a form may be sent to this server, and nothing be run or loaded
 _FORM_POLICY: Final = (
-    "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; sandbox allow-forms"
+    "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
+    "frame-ancestors 'none'; sandbox allow-forms"
 )
 _DESCRIPTION_SECONDS: Final = 10.0
 _DESCRIPTION_BYTES: Final = 1 << 20
@@ -113,10 +127,17 @@ class SparqlEndpoint:
         cors: tuple[str, ...] = (),
     ) -> None:
         self.path = path
-        self._settings, self._backend, self._request_log, self._url = settings, backend, request_log, public_url
+        self._settings, self._backend, self._request_log, self._url = (
+            settings,
+            backend,
+            request_log,
+            public_url,
+        )
         self._executor, self._has_page, self._cors = executor, page, cors
         self._admission = Admission(
-            settings.concurrency, queue_seconds=settings.queue_seconds, queue_length=settings.queue_length
+            settings.concurrency,
+            queue_seconds=settings.queue_seconds,
+            queue_length=settings.queue_length,
         )
         self._known: tuple[float, tuple[str, bytes] | None] | None = None
 
@@ -152,13 +173,22 @@ class SparqlEndpoint:
             if asked.kind == "description":
                 record.form = "description"
                 if not asked.parameters and wants_html(request):
-                    page = send_page(request) if self._has_page else await self._page_of_source(request)
+                    page = (
+                        send_page(request)
+                        if self._has_page
+                        else await self._page_of_source(request)
+                    )
                     if page is not None:
                         return page
                 return await self._describe(request)
             # a browser sends a form of any site to any server, and updates change something even if nobody reads on
-            if asked.kind == "update" and (origin := foreign_origin(request, self._cors)) is not None:
-                raise Forbidden(f"pages of {origin} may not send updates", hint="allow their origin: cors")
+            if (
+                asked.kind == "update"
+                and (origin := foreign_origin(request, self._cors)) is not None
+            ):
+                raise Forbidden(
+                    f"pages of {origin} may not send updates", hint="allow their origin: cors"
+                )
             record.query = asked.text
             decide = partial(self._decide, asked, accept_header(request), record)
             if len(asked.text or "") > _LONG_CHARACTERS:
@@ -189,13 +219,18 @@ class SparqlEndpoint:
         record.form = form = "UPDATE" if asked.kind == "update" else query_form(text)
         self._check(asked.kind, form, text)
         choice = negotiate(
-            accept, format=asked.value("format"), messages=asked.value("messages"), construct=form == "CONSTRUCT"
+            accept,
+            format=asked.value("format"),
+            messages=asked.value("messages"),
+            construct=form == "CONSTRUCT",
         )
         if isinstance(choice, Plain):
             return choice
         record.format = content_type(*choice)
         prefixes, predefined = self._settings.prefixes, self._backend.predefined
-        return choice, ConstructQuery.parse(text, prefixes=prefixes, predefined=predefined, group_by=_keys(asked))
+        return choice, ConstructQuery.parse(
+            text, prefixes=prefixes, predefined=predefined, group_by=_keys(asked)
+        )
 
     def _check(self, kind: str, form: str, text: QueryText) -> None:
         """Checks that an operation may run, and which requests it makes the source send.
@@ -207,7 +242,10 @@ class SparqlEndpoint:
         settings, policy = self._settings, self._settings.service_policy
         if form == "UPDATE":
             if not settings.update:
-                raise Forbidden("updates are switched off here", hint="send them to the endpoint behind this one")
+                raise Forbidden(
+                    "updates are switched off here",
+                    hint="send them to the endpoint behind this one",
+                )
             if kind == "query":
                 raise UsageError("an update came as a query", hint="send it as update=…")
         check_services(text, policy)
@@ -246,7 +284,9 @@ class SparqlEndpoint:
             message_bytes=limits.message_bytes,
         )
         record.source_asked()
-        record.messages = log = QueryMessages(query, self._backend, sent_on, options, owns_source=False)
+        record.messages = log = QueryMessages(
+            query, self._backend, sent_on, options, owns_source=False
+        )
         coding = negotiate_coding(request.headers.get("Accept-Encoding"))
         return await send(
             request,
@@ -260,14 +300,18 @@ class SparqlEndpoint:
 
     # --- the source's own answer ---
 
-    async def _plain(self, request: web.Request, asked: ProtocolRequest, choice: Plain) -> web.StreamResponse:
+    async def _plain(
+        self, request: web.Request, asked: ProtocolRequest, choice: Plain
+    ) -> web.StreamResponse:
         settings, record = self._settings, _record(request)
         record.source_asked()
         headers = self._sent_on(request)
         if choice.accept is not None:
             headers["Accept"] = choice.accept
         if settings.is_remote and (codings := request.headers.get("Accept-Encoding")):
-            headers["Accept-Encoding"] = counted_codings(codings) if self._counts(record) else codings
+            headers["Accept-Encoding"] = (
+                counted_codings(codings) if self._counts(record) else codings
+            )
         answer = await self._backend.answer(
             Operation(
                 asked.text,
@@ -287,13 +331,21 @@ class SparqlEndpoint:
         if request.method == "HEAD":
             async with aclosing(answer.body):
                 return web.StreamResponse(status=answer.status, headers=own)
-        coding = None if settings.is_remote else negotiate_coding(request.headers.get("Accept-Encoding"))
+        coding = (
+            None if settings.is_remote else negotiate_coding(request.headers.get("Accept-Encoding"))
+        )
         body = answer.body
         if self._counts(record) and settings.row_cap is not None and answer.status == 200:
             content_type, packed = own.get("Content-Type", ""), own.get("Content-Encoding")
             met, refuses = partial(self._meets_cap, record), settings.refuse_capped
             body = watched(
-                body, settings.row_cap, content_type, packed, met=met, refuses=refuses, executor=self._executor
+                body,
+                settings.row_cap,
+                content_type,
+                packed,
+                met=met,
+                refuses=refuses,
+                executor=self._executor,
             )
         return await send(
             request,
@@ -308,7 +360,11 @@ class SparqlEndpoint:
     def _counts(self, record: SparqlRecord) -> bool:
         """Whether the triples of an answer are counted; SELECTs have a header with the cap."""
         settings = self._settings
-        return settings.is_remote and settings.row_cap is not None and record.form in ("CONSTRUCT", "DESCRIBE")
+        return (
+            settings.is_remote
+            and settings.row_cap is not None
+            and record.form in ("CONSTRUCT", "DESCRIBE")
+        )
 
     async def _is_part(self, answer: Answer, record: SparqlRecord, reason: str) -> None:
         """Logs or refuses an answer that the source declares to be a part.
@@ -320,9 +376,12 @@ class SparqlEndpoint:
             await answer.body.aclose()
             said = f": {shown(reason)}" if reason else ""
             raise IncompleteResult(
-                f"the source sent a part of the answer only{said}", hint="ask for less, or give the source more time"
+                f"the source sent a part of the answer only{said}",
+                hint="ask for less, or give the source more time",
             )
-        self._request_log.log("warning", "a part", form=record.form, reason=shown(reason), endpoint=self.path)
+        self._request_log.log(
+            "warning", "a part", form=record.form, reason=shown(reason), endpoint=self.path
+        )
 
     def _meets_cap(self, record: SparqlRecord, count: int) -> None:
         """Logs or refuses an answer with as many triples as the source sends at most.
@@ -337,7 +396,12 @@ class SparqlEndpoint:
                 hint="ask for messages, which are read in pages, or for less",
             )
         self._request_log.log(
-            "warning", "maybe a part", form=record.form, triples=count, row_cap=settings.row_cap, endpoint=self.path
+            "warning",
+            "maybe a part",
+            form=record.form,
+            triples=count,
+            row_cap=settings.row_cap,
+            endpoint=self.path,
         )
 
     # --- the page for people, and the service description ---
@@ -347,7 +411,9 @@ class SparqlEndpoint:
         if not self._settings.is_remote:
             return None
         accept = accept_header(request) or ""
-        operation = Operation(None, headers=self._sent_on(request) | {"Accept": accept}, timeout=_DESCRIPTION_SECONDS)
+        operation = Operation(
+            None, headers=self._sent_on(request) | {"Accept": accept}, timeout=_DESCRIPTION_SECONDS
+        )
         try:
             answer = await self._backend.answer(operation)
         except SourceError as error:
@@ -362,7 +428,9 @@ class SparqlEndpoint:
             if request.method == "HEAD":
                 return web.StreamResponse(status=answer.status, headers=headers)
             idle_seconds = self._settings.limits.idle_seconds
-            return await send(request, answer.body, headers, idle_seconds=idle_seconds, sent=_record(request).sent)
+            return await send(
+                request, answer.body, headers, idle_seconds=idle_seconds, sent=_record(request).sent
+            )
 
     async def _describe(self, request: web.Request) -> web.Response:
         settings = self._settings
@@ -371,15 +439,21 @@ class SparqlEndpoint:
         description = describe(
             self._url or _url_of(request),
             accept_header(request),
-            languages=("SPARQL11Query", "SPARQL11Update") if settings.update else ("SPARQL11Query",),
-            results=() if settings.is_remote else [format.media_type for format in (*SOLUTIONS, *TRIPLES)],
+            languages=("SPARQL11Query", "SPARQL11Update")
+            if settings.update
+            else ("SPARQL11Query",),
+            results=()
+            if settings.is_remote
+            else [format.media_type for format in (*SOLUTIONS, *TRIPLES)],
             refused=refused,
             extended=await self._described() if settings.is_remote else None,
         )
         _record(request).format = description.content_type
         if description.left_out is not None:
             self._request_log.log("warning", "description left out", reason=description.left_out)
-        return web.Response(body=description.body, headers={"Content-Type": description.content_type})
+        return web.Response(
+            body=description.body, headers={"Content-Type": description.content_type}
+        )
 
     async def _described(self) -> tuple[str, bytes] | None:
         """Returns the RDF description of the endpoint behind this one, if there is one; fetched once an hour."""
@@ -400,7 +474,11 @@ class SparqlEndpoint:
         except SourceError as error:
             self._request_log.log("warning", "no description", reason=error.message)
             return None
-        return (dict(answer.headers).get("Content-Type", ""), bytes(body)) if answer.status == 200 else None
+        return (
+            (dict(answer.headers).get("Content-Type", ""), bytes(body))
+            if answer.status == 200
+            else None
+        )
 
     def _default_graphs(self, asked: ProtocolRequest) -> tuple[str, ...]:
         if self._settings.union_default_graph and not (asked.default_graphs or asked.named_graphs):
@@ -426,4 +504,6 @@ def _url_of(request: web.Request) -> str:
     try:
         return str(request.url.with_query(None))
     except ValueError as error:
-        raise ProtocolError(f"Host: {request.host} is no host", hint="send the name and port of this server") from error
+        raise ProtocolError(
+            f"Host: {request.host} is no host", hint="send the name and port of this server"
+        ) from error

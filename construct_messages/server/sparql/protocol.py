@@ -45,18 +45,25 @@ NOT_WITH_A_REWRITTEN_QUERY: Final[Mapping[str, str]] = {
         ("timeout", "maxrows", "send", "limit", "offset"),
         "cuts the answer short, at Virtuoso, QLever or RDF4J with success; a log is whole or it is an error",
     ),
-    **dict.fromkeys(("debug", "signal_void", "signal_unconnected"), "makes errors of variables that may be unbound"),
     **dict.fromkeys(
-        ("explain", "find", "ini", "qtxt", "help", "nsdecl", "rdfinf", "cmd"), "asks for something else than solutions"
+        ("debug", "signal_void", "signal_unconnected"),
+        "makes errors of variables that may be unbound",
+    ),
+    **dict.fromkeys(
+        ("explain", "find", "ini", "qtxt", "help", "nsdecl", "rdfinf", "cmd"),
+        "asks for something else than solutions",
     ),
 }
 """Parameters that a rewritten query is sent without, in lower case, with the reason."""
 
 FETCHING: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("should-sponge", "sponge"), "makes a Virtuoso load from the web what the query names"),
+    **dict.fromkeys(
+        ("should-sponge", "sponge"), "makes a Virtuoso load from the web what the query names"
+    ),
     **dict.fromkeys(("query-uri", "xslt-uri"), "makes a Virtuoso fetch the query or a stylesheet"),
     **dict.fromkeys(
-        ("get-login", "find", "class"), "becomes text of the query at a Virtuoso, which nobody here has looked at"
+        ("get-login", "find", "class"),
+        "becomes text of the query at a Virtuoso, which nobody here has looked at",
     ),
     "define": "is a pragma",
 }
@@ -64,9 +71,13 @@ FETCHING: Final[Mapping[str, str]] = {
 
 WRITING: Final[Mapping[str, str]] = {
     **dict.fromkeys(
-        ("save", "fname", "dav_refresh", "dav_overwrite"), "makes a Virtuoso store the answer in its own file system"
+        ("save", "fname", "dav_refresh", "dav_overwrite"),
+        "makes a Virtuoso store the answer in its own file system",
     ),
-    **dict.fromkeys(("query", "update"), "in another case is nothing here, and may be an operation to the source"),
+    **dict.fromkeys(
+        ("query", "update"),
+        "in another case is nothing here, and may be an operation to the source",
+    ),
 }
 """Parameters that are never sent on, in lower case, with the reason."""
 
@@ -135,7 +146,9 @@ def read_request(
         parameters += _read_body(content_type, body)
     texts = [(name, value) for name, value in parameters if name in ("query", "update")]
     if not texts and method != "POST" and all(name == "format" for name, _ in parameters):
-        return ProtocolRequest("description", None, parameters=tuple(parameters), head=method == "HEAD")
+        return ProtocolRequest(
+            "description", None, parameters=tuple(parameters), head=method == "HEAD"
+        )
     name, text = _only(texts, method)
     if len(text) > limits.query_characters:
         raise LimitExceeded(
@@ -153,12 +166,18 @@ def read_request(
         text,
         tuple(value for name, value in parameters if name == default and value),
         tuple(value for name, value in parameters if name == named and value),
-        tuple((name, value) for name, value in parameters if name not in ("query", "update", default, named)),
+        tuple(
+            (name, value)
+            for name, value in parameters
+            if name not in ("query", "update", default, named)
+        ),
         method == "HEAD",
     )
 
 
-def forwarded(parameters: Sequence[tuple[str, str]], *, rewritten: bool, sponge: bool) -> tuple[tuple[str, str], ...]:
+def forwarded(
+    parameters: Sequence[tuple[str, str]], *, rewritten: bool, sponge: bool
+) -> tuple[tuple[str, str], ...]:
     """Returns the parameters to forward to the source. Names are case-insensitive.
 
     Args:
@@ -196,7 +215,11 @@ def _read_body(content_type: str | None, body: bytes) -> Iterable[tuple[str, str
     if media_type not in (FORM, MULTIPART_FORM, *_DIRECT):
         if not body:  # clients give an empty one any type, or none
             return ()
-        what = f"Content-Type: {content_type} is not read here" if content_type else "the request has no Content-Type"
+        what = (
+            f"Content-Type: {content_type} is not read here"
+            if content_type
+            else "the request has no Content-Type"
+        )
         hint = f"send {FORM}, {MULTIPART_FORM} or {' or '.join(_DIRECT)}"
         raise ProtocolError(what, status=415, hint=hint)
     charset = parameters.get("charset", "utf-8")
@@ -211,10 +234,14 @@ def _read_body(content_type: str | None, body: bytes) -> Iterable[tuple[str, str
 
 def _only(texts: Sequence[tuple[str, str]], method: str) -> tuple[str, str]:
     if not texts:
-        raise ProtocolError("there is no query", hint="send it as the parameter query, or update for an update")
+        raise ProtocolError(
+            "there is no query", hint="send it as the parameter query, or update for an update"
+        )
     if len(texts) > 1:
         names = " and ".join(name for name, _ in texts[:2])
-        raise ProtocolError(f"there is more than one operation: {names}", hint="send one query or one update")
+        raise ProtocolError(
+            f"there is more than one operation: {names}", hint="send one query or one update"
+        )
     if texts[0][0] == "update" and method != "POST":
         raise ProtocolError(f"an update came by {method}", hint="send updates by POST")
     return texts[0]

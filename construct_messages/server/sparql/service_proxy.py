@@ -21,7 +21,13 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from construct_messages.errors import ConstructMessagesError, Forbidden, LimitExceeded, Position, SourceError
+from construct_messages.errors import (
+    ConstructMessagesError,
+    Forbidden,
+    LimitExceeded,
+    Position,
+    SourceError,
+)
 from construct_messages.query.select import Select
 from construct_messages.query.service import check_services, redirect_services, services
 from construct_messages.query.tokens import QueryText
@@ -146,12 +152,16 @@ class ServiceProxy:
                     position=Position.at(query.text, clause.start),
                     hint="write the IRI in full, and no escapes",
                 )
-            targets[clause.iri] = self._prefix + base64.urlsafe_b64encode(clause.iri.encode()).decode()
+            targets[clause.iri] = (
+                self._prefix + base64.urlsafe_b64encode(clause.iri.encode()).decode()
+            )
         return redirect_services(query, targets) if targets else text
 
     def _named(self, text: str) -> str:
         """Replaces URLs of the proxy by the IRIs they stand for."""
-        return re.sub(re.escape(self._prefix) + r"([A-Za-z0-9_=-]+)", lambda url: _decoded(url[1]), text)
+        return re.sub(
+            re.escape(self._prefix) + r"([A-Za-z0-9_=-]+)", lambda url: _decoded(url[1]), text
+        )
 
     @contextmanager
     def _restoring(self) -> Iterator[None]:
@@ -179,11 +189,19 @@ class ServiceProxy:
             upstream = Upstream(iri, contact=self._contact)
             try:
                 accept = {"Accept": request.headers.get("Accept", "*/*")}
-                answer = await upstream.answer(Operation(text, headers=accept, timeout=self._seconds))
+                answer = await upstream.answer(
+                    Operation(text, headers=accept, timeout=self._seconds)
+                )
                 async with aclosing(answer.body):
                     if answer.status != 200:
-                        raise SourceError(f"SERVICE <{iri}> answered with HTTP status {answer.status}")
-                    content = {name: value for name, value in answer.headers if name.lower() == "content-type"}
+                        raise SourceError(
+                            f"SERVICE <{iri}> answered with HTTP status {answer.status}"
+                        )
+                    content = {
+                        name: value
+                        for name, value in answer.headers
+                        if name.lower() == "content-type"
+                    }
                     bounded = self._bounded(iri, answer.body)
                     return await send(request, bounded, content, idle_seconds=_IDLE_SECONDS)
             finally:
@@ -191,7 +209,9 @@ class ServiceProxy:
         except ConstructMessagesError as error:
             return web.Response(status=error.status, text=error.message)
         except Aborted:
-            return web.Response()  # to nobody: the connection has been reset, and the engine says so
+            return (
+                web.Response()
+            )  # to nobody: the connection has been reset, and the engine says so
 
     def _target(self, name: str) -> str:
         iri = _decoded(name)
@@ -207,7 +227,9 @@ class ServiceProxy:
         async for chunk in body:
             count += len(chunk)
             if count > self._response_bytes:
-                raise LimitExceeded(f"SERVICE <{iri}> answered with more than {self._response_bytes} bytes")
+                raise LimitExceeded(
+                    f"SERVICE <{iri}> answered with more than {self._response_bytes} bytes"
+                )
             yield chunk
 
 

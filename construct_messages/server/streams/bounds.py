@@ -39,7 +39,11 @@ class Bounds:
     def __init__(self, settings: StreamsSettings) -> None:
         self._settings = settings
         self._reading, self._publishing = (
-            Admission(settings.concurrency, queue_seconds=settings.queue_seconds, queue_length=settings.queue_length)
+            Admission(
+                settings.concurrency,
+                queue_seconds=settings.queue_seconds,
+                queue_length=settings.queue_length,
+            )
             for _ in range(2)
         )
         self._following: dict[asyncio.Task[Any], bool] = {}
@@ -72,7 +76,9 @@ class Bounds:
             ConstructMessagesError: see `read_body`.
         """
         with self.holding() as hold:
-            body = await read_body(request, self._settings.body_bytes, self._settings.idle_seconds, hold)
+            body = await read_body(
+                request, self._settings.body_bytes, self._settings.idle_seconds, hold
+            )
             async with self._publishing.enter():
                 yield body
 
@@ -88,7 +94,9 @@ class Bounds:
         def hold(size: int) -> None:
             nonlocal held
             if self.body_bytes + size > self._settings.bodies_bytes:
-                raise _busy("the bodies of other requests take all the memory that there is for them")
+                raise _busy(
+                    "the bodies of other requests take all the memory that there is for them"
+                )
             self.body_bytes += size
             held += size
 

@@ -64,11 +64,20 @@ def read_description(content_type: str | None, body: bytes, iri: str) -> Said:
         )
         return Said(description, _value(said, f"{RSP}query"))
     except UsageError as error:
-        raise ProtocolError(f"the description makes no sense: {error.message}", status=422, hint=error.hint) from error
+        raise ProtocolError(
+            f"the description makes no sense: {error.message}", status=422, hint=error.hint
+        ) from error
 
 
 _JSON: Final = (JSON, NDJSON_LD.document_type)
-_MEMBERS: Final = ("label", "publish", "queryText", "retainedBytes", "retainedElements", "retainedSeconds")
+_MEMBERS: Final = (
+    "label",
+    "publish",
+    "queryText",
+    "retainedBytes",
+    "retainedElements",
+    "retainedSeconds",
+)
 
 
 def _with_context(body: bytes) -> bytes:
@@ -86,7 +95,9 @@ def _with_context(body: bytes) -> bytes:
             # keywords and IRIs, also those with a prefix, are JSON-LD's
             if not name.startswith("@") and ":" not in name:
                 raise ProtocolError(
-                    f"a description has no member {name!r:.80}", status=422, hint=f"there are {', '.join(_MEMBERS)}"
+                    f"a description has no member {name!r:.80}",
+                    status=422,
+                    hint=f"there are {', '.join(_MEMBERS)}",
                 )
         return json.dumps({"@context": CONTEXT, **value}).encode()
     return body
@@ -97,7 +108,9 @@ def _number(said: Message, name: str, kind: Callable[[str], N]) -> N | None:
     try:
         return None if value is None else kind(value)
     except ValueError:
-        raise UsageError(f"{name} is {value!r:.80}", hint="give a number above 0, or leave it out") from None
+        raise UsageError(
+            f"{name} is {value!r:.80}", hint="give a number above 0, or leave it out"
+        ) from None
 
 
 def _value(said: Message, predicate: str) -> str | None:

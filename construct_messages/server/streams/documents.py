@@ -34,7 +34,9 @@ class Documents:
     """
 
     def __init__(self, format: Format, prefixes: dict[str, str] | None = None) -> None:
-        self._encoder = encoder_for(format, format.own or RDFM, EncoderOptions(prefixes, triple_terms=True))
+        self._encoder = encoder_for(
+            format, format.own or RDFM, EncoderOptions(prefixes, triple_terms=True)
+        )
         # a row of the store is such a document already
         self._as_stored = format == N_QUADS
         self.is_text = not format.binary
@@ -80,7 +82,10 @@ def not_carried(error: UnsupportedByFormat) -> NotAcceptable:
 
 
 def negotiate_document(
-    element: Element, accept: str | None, formats: Mapping[str, Format], documents: Callable[[Format], Documents]
+    element: Element,
+    accept: str | None,
+    formats: Mapping[str, Format],
+    documents: Callable[[Format], Documents],
 ) -> tuple[str, bytes]:
     """An element in the format that a client would rather have, of those that can carry it.
 
@@ -110,7 +115,9 @@ def negotiate_document(
             raise not_carried(refused) from refused
 
 
-async def log(elements: AsyncGenerator[list[Element]], format: Format, syntax: Syntax) -> AsyncGenerator[bytes]:
+async def log(
+    elements: AsyncGenerator[list[Element]], format: Format, syntax: Syntax
+) -> AsyncGenerator[bytes]:
     """Elements as a message log.
 
     Args:
@@ -156,7 +163,9 @@ def _encoder(format: Format, syntax: Syntax) -> Encoder:
     return encoder_for(format, syntax, EncoderOptions(triple_terms=True))
 
 
-async def json_ld(elements: AsyncGenerator[list[Element]], iri_of: Callable[[Element], str]) -> AsyncGenerator[bytes]:
+async def json_ld(
+    elements: AsyncGenerator[list[Element]], iri_of: Callable[[Element], str]
+) -> AsyncGenerator[bytes]:
     """Elements as the JSON-LD document of LDN for RDF streams: a named graph each, with the time when it was stored.
 
     A message with named graphs cannot be told apart from others in it; a log can carry it.
@@ -171,7 +180,10 @@ async def json_ld(elements: AsyncGenerator[list[Element]], iri_of: Callable[[Ele
     async for page in elements:
         nodes = []
         for element, message in zip(page, messages_of(page), strict=True):
-            time = {"@type": "xsd:dateTime", "@value": element.generated or element.time.isoformat()}
+            time = {
+                "@type": "xsd:dateTime",
+                "@value": element.generated or element.time.isoformat(),
+            }
             graph = _nodes(encoder.encode_document(message))
             nodes.append(
                 b'{"@id": %s, "prov:generatedAtTime": %s, "@graph": [%s]}'

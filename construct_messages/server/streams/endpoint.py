@@ -78,7 +78,16 @@ class StreamsEndpoint:
 
     record = StreamRecord
     has_source = True
-    exposed_headers = ("Accept-Post", "ETag", "Link", "Location", "RDF-Message-Content-Type", AFTER, LAST, IDENTITY)
+    exposed_headers = (
+        "Accept-Post",
+        "ETag",
+        "Link",
+        "Location",
+        "RDF-Message-Content-Type",
+        AFTER,
+        LAST,
+        IDENTITY,
+    )
     path = ROOT
 
     def __init__(
@@ -99,11 +108,20 @@ class StreamsEndpoint:
         self._html = HtmlView(enabled=page, base=self._base, in_thread=self._in_thread)
         self._watched = watched
         self._queries = QueriesView(
-            settings, store, register=register, watched=watched, in_thread=self._in_thread, iris_of=self._iris
+            settings,
+            store,
+            register=register,
+            watched=watched,
+            in_thread=self._in_thread,
+            iris_of=self._iris,
         )
         self.gauges = self._queries.gauges
-        self._ldes = LdesView(settings, store, in_thread=self._in_thread, iris_of=self._iris, html=self._html)
-        self._output = OutputView(settings, store, in_thread=self._in_thread, iris_of=self._iris, html=self._html)
+        self._ldes = LdesView(
+            settings, store, in_thread=self._in_thread, iris_of=self._iris, html=self._html
+        )
+        self._output = OutputView(
+            settings, store, in_thread=self._in_thread, iris_of=self._iris, html=self._html
+        )
         self._following = FollowingView(
             settings, store, bounds=self.bounds, output=self._output, in_thread=self._in_thread
         )
@@ -131,12 +149,19 @@ class StreamsEndpoint:
                 ACCEPT_POST,
                 with_hints(self._publishing.socket),
             ),
-            Route(f"{one}/inbox", (*reading, *publishing), answering(with_hints(self._inbox)), ACCEPT_POST),
+            Route(
+                f"{one}/inbox",
+                (*reading, *publishing),
+                answering(with_hints(self._inbox)),
+                ACCEPT_POST,
+            ),
             Route(f"{one}/output", reading, answering(self._output.output)),
             Route(f"{one}/output/{{sequence}}", reading, answering(self._output.element)),
             Route(f"{one}/events", reading, self._following.events),
             Route(f"{one}/socket", ("GET",), with_hints(self._following.socket)),
-            Route(f"{one}/query", publishing, with_hints(self._query), {"Accept-Post": SPARQL_QUERY}),
+            Route(
+                f"{one}/query", publishing, with_hints(self._query), {"Accept-Post": SPARQL_QUERY}
+            ),
             Route(f"{one}/ldes", reading, answering(self._ldes.root)),
             Route(f"{one}/ldes/{{page}}", reading, answering(self._ldes.page)),
         )
@@ -172,11 +197,17 @@ class StreamsEndpoint:
                     request,
                     states,
                     partial(self._document, request),
-                    queries=[self._document(request, each) for each in states if self._queries.registry.get(each.name)],
+                    queries=[
+                        self._document(request, each)
+                        for each in states
+                        if self._queries.registry.get(each.name)
+                    ],
                     may={"publish": access_of(self._publish), "register": self._queries.access},
                     sources=list(self._watched),
                 )
-            return described(request, streams_document(iri, [f"{iri}/{state.name}" for state in states]))
+            return described(
+                request, streams_document(iri, [f"{iri}/{state.name}" for state in states])
+            )
         return await self._make(request, request.headers.get("Slug") or os.urandom(8).hex())
 
     async def _stream(self, request: web.Request) -> web.StreamResponse:
@@ -206,12 +237,16 @@ class StreamsEndpoint:
         """A stream as a page."""
         is_output = self._queries.registry.get(state.name) is not None
         may = {
-            "publish": "deny" if is_output else access_of(state.description.publish or self._publish),
+            "publish": "deny"
+            if is_output
+            else access_of(state.description.publish or self._publish),
             "manage": self._queries.access if is_output else access_of(self._publish),
             "register": self._queries.access,
         }
         elements = await self._in_thread(self._store.latest, state.name, SHOWN)
-        return await self._html.stream(request, document, self._iris(request, state.name), elements, may=may)
+        return await self._html.stream(
+            request, document, self._iris(request, state.name), elements, may=may
+        )
 
     async def _delete(self, request: web.Request, name: str) -> web.Response:
         """Deletes a stream; one that a query gives out, with the query."""
@@ -239,7 +274,9 @@ class StreamsEndpoint:
             said = read_description(content_type, body, self._iris(request, name).stream)
             if posted and said.query is not None:
                 self._queries.admit(request)
-                return await self._queries.register(request, said.query, description=said.description)
+                return await self._queries.register(
+                    request, said.query, description=said.description
+                )
             self._admit(request)
             known = {state.name: state for state in self._store.streams()}
             if request.method == "PUT":
@@ -249,7 +286,9 @@ class StreamsEndpoint:
                     await self._store.adescribe(name, said.description)
                     return web.Response(status=204)
             if len(known) >= self._settings.streams:
-                raise LimitExceeded(f"there are {len(known)} streams, and no more are allowed", status=507)
+                raise LimitExceeded(
+                    f"there are {len(known)} streams, and no more are allowed", status=507
+                )
             await self._store.acreate(name, said.description)
             return web.Response(status=201, headers={"Location": self._iris(request, name).stream})
 
@@ -264,7 +303,9 @@ class StreamsEndpoint:
             return await self._queries.register(request, decoded(body, "the body"), bound=bound)
 
     def _document(self, request: web.Request, state: State) -> Document:
-        return stream_document(self._iris(request, state.name), state) | self._queries.said(request, state.name)
+        return stream_document(self._iris(request, state.name), state) | self._queries.said(
+            request, state.name
+        )
 
     def _tags(self, request: web.Request, state: State) -> set[str]:
         """Returns the entity tags of all representations of a description."""
@@ -287,7 +328,9 @@ class StreamsEndpoint:
         """
         state = self._store.state(name)
         # its description may say otherwise, but what a query gives out is the query's alone
-        self._admit(request, "deny" if self._queries.registry.get(name) else state.description.publish)
+        self._admit(
+            request, "deny" if self._queries.registry.get(name) else state.description.publish
+        )
 
     def _admit(self, request: web.Request, policy: str | None = None) -> None:
         """Refuses who may not publish."""
@@ -302,4 +345,6 @@ class StreamsEndpoint:
         return StreamIris(f"{self._base(request)}{ROOT}/{name}")
 
     async def _in_thread(self, call: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._executor, partial(call, *args, **options))
+        return await asyncio.get_running_loop().run_in_executor(
+            self._executor, partial(call, *args, **options)
+        )

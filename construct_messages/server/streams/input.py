@@ -26,7 +26,11 @@ _JSON: Final = (NDJSON_LD.document_type, JSON, ACTIVITY_JSON)
 ACCEPTED: Final = tuple(
     dict.fromkeys(
         [
-            *(media_type for format in FORMATS for media_type in (*format.media_types, format.document_type)),
+            *(
+                media_type
+                for format in FORMATS
+                for media_type in (*format.media_types, format.document_type)
+            ),
             ACTIVITY_JSON,
         ]
     )
@@ -34,7 +38,9 @@ ACCEPTED: Final = tuple(
 """The media types that publishers may send, for `Accept-Post`."""
 
 
-def read_messages(content_type: str | None, body: bytes, *, base: str, message_bytes: int, most: int) -> list[Message]:
+def read_messages(
+    content_type: str | None, body: bytes, *, base: str, message_bytes: int, most: int
+) -> list[Message]:
     """The messages of a body: a document is one message, a log as many as it has.
 
     Args:
@@ -61,7 +67,11 @@ def read_messages(content_type: str | None, body: bytes, *, base: str, message_b
     """
     media_type, parameters = read_media_type(content_type or "") or ("", {})
     if not media_type:
-        raise _refused("the request has no Content-Type" if not content_type else f"Content-Type: {content_type}")
+        raise _refused(
+            "the request has no Content-Type"
+            if not content_type
+            else f"Content-Type: {content_type}"
+        )
     charset = parameters.pop("charset", "utf-8")
     if charset not in ("utf-8", "utf8"):
         raise ProtocolError(f"charset={charset} is not read here", status=415, hint="send UTF-8")
@@ -72,7 +82,9 @@ def read_messages(content_type: str | None, body: bytes, *, base: str, message_b
             message.checked = True  # no decoder gives anything but RDF
             read.append(message)
             if len(read) > most:
-                raise LimitExceeded(f"the log has more than {most} messages", hint="send it in parts")
+                raise LimitExceeded(
+                    f"the log has more than {most} messages", hint="send it in parts"
+                )
     except LogError as error:
         refused = ProtocolError(str(error).partition("\n")[0], status=422, hint=error.hint)
         refused.position = error.position
@@ -89,20 +101,27 @@ def _reading(
         return iter([read_document(body, base=base, message_bytes=message_bytes)]), True
     context = implied_context(media_type, parameters)
     # the media type decides whether comments delimit messages
-    options = DecoderOptions(base=base, contexts=CONTEXTS, context=context, message_bytes=message_bytes, comments=False)
+    options = DecoderOptions(
+        base=base, contexts=CONTEXTS, context=context, message_bytes=message_bytes, comments=False
+    )
     decoder = partial(decoder_for, options=options)
     if media_type in _JSON:
         # between the tokens of JSON a line end is a blank, and within them there is none
         text = body.translate(_LINE_ENDS).strip()
         if not text.removeprefix(BOM_UTF8):
-            raise ProtocolError("the body is empty, which is no JSON", hint="send {} for a message without a statement")
+            raise ProtocolError(
+                "the body is empty, which is no JSON",
+                hint="send {} for a message without a statement",
+            )
         if text.startswith(b"["):
             text = b'{"@included":' + text + b"}"
         return _decode(decoder(NDJSON_LD), text), True
     if media_type == YAML_LD.document_type:
         return _decode(decoder(YAML_LD), body), True
     try:
-        shown = "; ".join((media_type, *(f'{name}="{value}"' for name, value in parameters.items())))
+        shown = "; ".join(
+            (media_type, *(f'{name}="{value}"' for name, value in parameters.items()))
+        )
         format, syntax = find_format(shown)
     except UsageError as error:
         raise _refused(error.message) from error

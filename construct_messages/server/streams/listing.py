@@ -25,7 +25,9 @@ from construct_messages.streams.vocabulary import CONTEXT, LDP
 LISTED: Final = 1000
 """How many elements a page has."""
 
-_MAX_MEMBERS: Final = re.compile(r"""(?:^|[;,\s])max-member-count\s*=\s*"?(\d{1,9})\b""", re.IGNORECASE)
+_MAX_MEMBERS: Final = re.compile(
+    r"""(?:^|[;,\s])max-member-count\s*=\s*"?(\d{1,9})\b""", re.IGNORECASE
+)
 
 
 class ListPage(NamedTuple):
@@ -58,10 +60,14 @@ class ListPage(NamedTuple):
         start = max(0, sequence - 1) // LISTED * LISTED + 1
         first, last = state.first, max(state.last, state.first)
         if start > last:
-            raise NotFound(f"{state.name} has no element {sequence}", hint=f"its last is {state.last}")
+            raise NotFound(
+                f"{state.name} has no element {sequence}", hint=f"its last is {state.last}"
+            )
         if start + LISTED <= first:
             raise Gone(
-                f"element {sequence} of {state.name} is kept no longer", first=first, hint=f"list from {first} on"
+                f"element {sequence} of {state.name} is kept no longer",
+                first=first,
+                hint=f"list from {first} on",
             )
         sequences = range(max(start, first), min(start + LISTED, state.next))
         return cls(
@@ -118,7 +124,11 @@ def page_document(iris: StreamIris, iri: str, page: ListPage) -> Document:
         iri: of what is listed: the output or the inbox.
         page: which one.
     """
-    here = {"@id": page_iri(iri, page.sequences.start), "@type": "ldp:Page", **_bounds(page.sequences)}
+    here = {
+        "@id": page_iri(iri, page.sequences.start),
+        "@type": "ldp:Page",
+        **_bounds(page.sequences),
+    }
     document: Document = {**_head(iris, iri), "@included": [here]}
     document["contains"] = [iris.element(sequence) for sequence in page.sequences]
     for name, sequence in (("next", page.following), ("previous", page.previous)):
@@ -127,7 +137,9 @@ def page_document(iris: StreamIris, iri: str, page: ListPage) -> Document:
     return document
 
 
-async def whole_list(iris: StreamIris, iri: str, state: State, media_type: str) -> AsyncGenerator[bytes]:
+async def whole_list(
+    iris: StreamIris, iri: str, state: State, media_type: str
+) -> AsyncGenerator[bytes]:
     """The list of all elements that are kept, written as it is sent.
 
     Args:
@@ -147,7 +159,9 @@ async def whole_list(iris: StreamIris, iri: str, state: State, media_type: str) 
         start, end = before.rpartition(b"</rdf:RDF>")[::2]
         yield start + f'<rdf:Description rdf:about={quoteattr(iri)} xmlns:ldp="{LDP}">\n'.encode()
         for part in parts:
-            yield "".join(f"<ldp:contains rdf:resource={quoteattr(each)}/>\n" for each in part).encode()
+            yield "".join(
+                f"<ldp:contains rdf:resource={quoteattr(each)}/>\n" for each in part
+            ).encode()
         yield b"</rdf:Description>\n</rdf:RDF>" + end
     elif media_type in (JSON_LD.media_type, JSON):
         yield before.rstrip().removesuffix(b"}").rstrip() + b',\n "contains": ['
@@ -158,7 +172,11 @@ async def whole_list(iris: StreamIris, iri: str, state: State, media_type: str) 
         yield b"\n ]\n}"
     else:
         # a line is a statement of N-Triples and N-Quads, and of Turtle and TriG, which declare the prefix
-        contains = "ldp:contains" if media_type in (TURTLE.media_type, TRIG.media_type) else f"<{LDP}contains>"
+        contains = (
+            "ldp:contains"
+            if media_type in (TURTLE.media_type, TRIG.media_type)
+            else f"<{LDP}contains>"
+        )
         yield before
         for part in parts:
             yield "".join(f"<{iri}> {contains} <{each}> .\n" for each in part).encode()

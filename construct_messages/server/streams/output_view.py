@@ -46,7 +46,12 @@ from construct_messages.server.streams.requests import (
     described,
     record_of,
 )
-from construct_messages.server.streams.selection import select, selected, selecting, sequence_parameter
+from construct_messages.server.streams.selection import (
+    select,
+    selected,
+    selecting,
+    sequence_parameter,
+)
 from construct_messages.streams.element import State
 from construct_messages.streams.store import StreamStore
 from construct_messages.streams.wire import AFTER, IDENTITY, LAST
@@ -55,7 +60,9 @@ _DOCUMENTS: Final = {format.document_type: format for format in (NDJSON_LD, *FOR
 """The formats of an element, best first."""
 
 _SEQUENCES: Final = {
-    format.document_type: format for format in (NDJSON_LD, *FORMATS) if format.own is None or format == NDJSON_LD
+    format.document_type: format
+    for format in (NDJSON_LD, *FORMATS)
+    if format.own is None or format == NDJSON_LD
 }
 """The formats of a sequence without messages: where comments delimit, a log is a document as well."""
 
@@ -82,7 +89,12 @@ class OutputView:
         iris_of: Callable[[web.Request, str], StreamIris],
         html: HtmlView,
     ) -> None:
-        self._settings, self._store, self._in_thread, self._iris_of = settings, store, in_thread, iris_of
+        self._settings, self._store, self._in_thread, self._iris_of = (
+            settings,
+            store,
+            in_thread,
+            iris_of,
+        )
         self._html = html
         self._documents: dict[str, Documents] = {}
         self._events: dict[str, Pushing] = {}
@@ -123,9 +135,13 @@ class OutputView:
         name = request.match_info["stream"]
         iris = self._iris_of(request, name)
         query = request.query
-        choice = negotiate(accept_of(request), format=query.get("format"), messages=query.get("messages"))
+        choice = negotiate(
+            accept_of(request), format=query.get("format"), messages=query.get("messages")
+        )
         if isinstance(choice, Plain) and "format" in query:
-            choice = negotiate(accept_of(request))  # a format named in the URL may be one of logs alone, such as Jelly
+            choice = negotiate(
+                accept_of(request)
+            )  # a format named in the URL may be one of logs alone, such as Jelly
         wanted = selecting(query)
         as_html = self._html.wanted(request)
         if not wanted and (as_html or isinstance(choice, Plain)):
@@ -171,7 +187,12 @@ class OutputView:
             return web.Response(headers=headers)
         try:
             return await send(
-                request, body, headers, idle_seconds=self._settings.idle_seconds, coding=coding, sent=record.sent
+                request,
+                body,
+                headers,
+                idle_seconds=self._settings.idle_seconds,
+                coding=coding,
+                sent=record.sent,
             )
         except UnsupportedByFormat as error:
             raise not_carried(error) from error
@@ -200,13 +221,17 @@ class OutputView:
             response.headers.add("Link", f'<{target}>; rel="{relation}"')
         if asked is None:
             response.headers["Content-Location"] = page_iri(iri, page.first)
-            response.headers["Preference-Applied"] = f'return=representation; max-member-count="{LISTED}"'
+            response.headers["Preference-Applied"] = (
+                f'return=representation; max-member-count="{LISTED}"'
+            )
             response.headers["Vary"] = "Prefer"
         elif page.final:
             response.headers["Cache-Control"] = FOR_GOOD
         return response
 
-    async def _whole_list(self, request: web.Request, iris: StreamIris, iri: str, state: State) -> web.StreamResponse:
+    async def _whole_list(
+        self, request: web.Request, iris: StreamIris, iri: str, state: State
+    ) -> web.StreamResponse:
         media_type = prefer(accept_of(request), DESCRIPTIONS)
         record = record_of(request)
         record.format = media_type
@@ -242,8 +267,12 @@ class OutputView:
             raise NotFound(f"{name} has no element {sequence}", hint=f"it may be {number}")
         element = await self._in_thread(self._store.get, name, number)
         if self._html.wanted(request):
-            return await self._html.element(request, self._iris_of(request, name), element, self._store.state(name))
-        media_type, body = negotiate_document(element, accept_of(request), _DOCUMENTS, self.documents)
+            return await self._html.element(
+                request, self._iris_of(request, name), element, self._store.state(name)
+            )
+        media_type, body = negotiate_document(
+            element, accept_of(request), _DOCUMENTS, self.documents
+        )
         record.format = media_type
         headers = {
             "Content-Type": media_type,

@@ -16,7 +16,12 @@ from typing import Final, NamedTuple
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
-from construct_messages.errors import ConstructMessagesError, NotAcceptable, NotFound, UnsupportedByFormat
+from construct_messages.errors import (
+    ConstructMessagesError,
+    NotAcceptable,
+    NotFound,
+    UnsupportedByFormat,
+)
 from construct_messages.formats import FORMATS, Format
 from construct_messages.server.streams.documents import Documents, not_carried
 from construct_messages.streams.element import Element
@@ -116,7 +121,9 @@ class Pushing:
             return known
         pushed = self._made(page)
         size = sum(map(len, pushed.pieces))
-        if size <= _PIECE_BYTES:  # what is longer is history, where hardly two are at the same place
+        if (
+            size <= _PIECE_BYTES
+        ):  # what is longer is history, where hardly two are at the same place
             self._known[key] = pushed
             self._bytes += size
             while self._bytes > _REMEMBERED_BYTES:
@@ -182,7 +189,9 @@ class Live:
                     changed.clear()
                     page = await self._store.apage(stream, position)
                     if self._store.state(stream).id != followed:
-                        raise NotFound(f"the stream {stream} was deleted, and another one has its name")
+                        raise NotFound(
+                            f"the stream {stream} was deleted, and another one has its name"
+                        )
                     if page:
                         position = page[-1].sequence
                     elif not pause.is_over:
@@ -324,7 +333,9 @@ async def _until_closed(socket: web.WebSocketResponse) -> None:
     """Reads what comes, which answers pings and sees the close; elements are published elsewhere."""
     async for frame in socket:
         if frame.type in (WSMsgType.TEXT, WSMsgType.BINARY):
-            await socket.close(code=WSCloseCode.UNSUPPORTED_DATA, message=b"publish to the input of the stream")
+            await socket.close(
+                code=WSCloseCode.UNSUPPORTED_DATA, message=b"publish to the input of the stream"
+            )
 
 
 async def close(socket: web.WebSocketResponse, error: ConstructMessagesError) -> None:

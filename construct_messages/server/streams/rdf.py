@@ -15,7 +15,9 @@ from construct_messages.logs import decoder_for
 from construct_messages.server.streams.resources import Document
 from construct_messages.streams.vocabulary import PREFIXES
 
-_SERIALIZED: Final = {format.media_type: format.parsed_as for format in TRIPLES if format != JSON_LD}
+_SERIALIZED: Final = {
+    format.media_type: format.parsed_as for format in TRIPLES if format != JSON_LD
+}
 OFFERED: Final = (JSON_LD.media_type, *_SERIALIZED, JSON)
 """The media types of descriptions, best first."""
 

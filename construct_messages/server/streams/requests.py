@@ -49,7 +49,9 @@ _KEY_CHARACTERS: Final = 255
 class InThread(Protocol):
     """Calls a function in a thread."""
 
-    def __call__(self, call: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> Awaitable[T]: ...
+    def __call__(
+        self, call: Callable[P, T], /, *args: P.args, **options: P.kwargs
+    ) -> Awaitable[T]: ...
 
 
 def with_hints(handler: Handler) -> Handler:
@@ -107,7 +109,11 @@ def described(request: web.Request, document: Document) -> web.Response:
     """
     content_type, body = serialize(document, accept_of(request))
     record_of(request).format = content_type
-    headers = {"Content-Type": content_type, "ETag": entity_tag(content_type, body), "Cache-Control": "no-cache"}
+    headers = {
+        "Content-Type": content_type,
+        "ETag": entity_tag(content_type, body),
+        "Cache-Control": "no-cache",
+    }
     if is_known(request, headers["ETag"]):
         return web.Response(status=304, headers=headers)
     return web.Response(body=body, headers=headers)
@@ -120,7 +126,9 @@ def idempotency_key(request: web.Request) -> str | None:
         return None
     key = key.strip().removeprefix('"').removesuffix('"')
     if not 0 < len(key) <= _KEY_CHARACTERS:
-        raise ProtocolError(f"Idempotency-Key has {len(key)} characters", hint=f"send 1 to {_KEY_CHARACTERS}")
+        raise ProtocolError(
+            f"Idempotency-Key has {len(key)} characters", hint=f"send 1 to {_KEY_CHARACTERS}"
+        )
     return key
 
 
@@ -142,13 +150,22 @@ def admit(request: web.Request, policy: str, what: str, setting: str) -> None:
         # a browser on this machine sends what pages of any site tell it to, also where their names lead to this server
         if all(is_loopback(_host(origin)) for origin in request.headers.getall("Origin", [])):
             return
-        raise Forbidden(f"{what} is switched off for pages of other sites", hint=f"allow it in the settings: {setting}")
+        raise Forbidden(
+            f"{what} is switched off for pages of other sites",
+            hint=f"allow it in the settings: {setting}",
+        )
     if policy == "deny":
         raise Forbidden(f"{what} is switched off here", hint=f"allow it in the settings: {setting}")
     token = os.environ.get(policy, "")
     scheme, _, sent = request.headers.get("Authorization", "").partition(" ")
-    if not token or scheme.lower() != "bearer" or not hmac.compare_digest(sent.strip().encode(), token.encode()):
-        raise Forbidden(f"{what} needs a token", status=401, hint="send it as Authorization: Bearer TOKEN")
+    if (
+        not token
+        or scheme.lower() != "bearer"
+        or not hmac.compare_digest(sent.strip().encode(), token.encode())
+    ):
+        raise Forbidden(
+            f"{what} needs a token", status=401, hint="send it as Authorization: Bearer TOKEN"
+        )
 
 
 def access_of(policy: str) -> Literal["open", "token", "deny"]:

@@ -48,7 +48,11 @@ def stream_document(iris: StreamIris, state: State) -> Document:
         "firstSequence": state.first,
         "lastSequence": state.last,
     }
-    kept = {"retainedElements": retention.count, "retainedSeconds": retention.seconds, "retainedBytes": retention.bytes}
+    kept = {
+        "retainedElements": retention.count,
+        "retainedSeconds": retention.seconds,
+        "retainedBytes": retention.bytes,
+    }
     return document | {name: bound for name, bound in kept.items() if bound is not None}
 
 
@@ -59,7 +63,11 @@ def published_document(iris: StreamIris, sequences: Sequence[int]) -> dict[str, 
         iris: of the stream.
         sequences: of the elements.
     """
-    return {"first": iris.element(sequences[0]), "last": iris.element(sequences[-1]), "elements": len(sequences)}
+    return {
+        "first": iris.element(sequences[0]),
+        "last": iris.element(sequences[-1]),
+        "elements": len(sequences),
+    }
 
 
 def links(iris: StreamIris) -> dict[str, str]:

@@ -72,7 +72,9 @@ def select(store: StreamStore, state: State, parameters: Mapping[str, str]) -> S
     return Selection(first - 1, last)
 
 
-async def selected(store: StreamStore, stream: str, selection: Selection) -> AsyncGenerator[list[Element]]:
+async def selected(
+    store: StreamStore, stream: str, selection: Selection
+) -> AsyncGenerator[list[Element]]:
     """Pages of the elements of a selection."""
     if selection.last <= selection.after:
         return
@@ -92,7 +94,9 @@ def sequence_parameter(name: str, value: str) -> int:
     """
     # more digits than a sequence ever has would take long to read
     if not (value.isascii() and value.isdigit() and len(value) < 20):
-        raise ProtocolError(f"{name}={value[:40]} is no whole number", hint=f"write it as {name}=10")
+        raise ProtocolError(
+            f"{name}={value[:40]} is no whole number", hint=f"write it as {name}=10"
+        )
     return int(value)
 
 

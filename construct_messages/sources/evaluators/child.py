@@ -35,7 +35,13 @@ from construct_messages.formats.documents import TRIPLES
 from construct_messages.formats.results import SOLUTIONS
 from construct_messages.query.written import Written
 from construct_messages.sources import REWRITTEN
-from construct_messages.sources.evaluators.evaluation import QueryResult, explain, query, serialize, write_solutions
+from construct_messages.sources.evaluators.evaluation import (
+    QueryResult,
+    explain,
+    query,
+    serialize,
+    write_solutions,
+)
 from construct_messages.sources.files import open_directory
 
 _RECEIVED: Final = 1 << 16  # bytes at once
@@ -88,13 +94,17 @@ class Failure(msgspec.Struct, frozen=True):
     def of(cls, error: ConstructMessagesError) -> Failure:
         """Creates the value to send for an error."""
         offered = error.offered if isinstance(error, NotAcceptable) else ()
-        return cls(type(error).__name__, error.message, error.position, error.status, error.hint, offered)
+        return cls(
+            type(error).__name__, error.message, error.position, error.status, error.hint, offered
+        )
 
     def error(self) -> ConstructMessagesError:
         """The error again."""
         if self.kind == NotAcceptable.__name__:
             return NotAcceptable(self.message, hint=self.hint, offered=self.offered)
-        kind = next((kind for kind in (QueryError, UsageError) if kind.__name__ == self.kind), SourceError)
+        kind = next(
+            (kind for kind in (QueryError, UsageError) if kind.__name__ == self.kind), SourceError
+        )
         position = Position(*self.position) if self.position else None
         return kind(self.message, position=position, status=self.status, hint=self.hint)
 
@@ -119,7 +129,9 @@ def main() -> None:
     if memory := int(sys.argv[3]):
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     try:
-        store = open_directory(Path(sys.argv[2]), allow_stale=True)  # whoever starts this has looked for a writer
+        store = open_directory(
+            Path(sys.argv[2]), allow_stale=True
+        )  # whoever starts this has looked for a writer
     except ConstructMessagesError as error:  # the directory was there before
         _report(control, Ended(Failure.of(SourceError(error.message, status=503, hint=error.hint))))
         return
@@ -130,7 +142,14 @@ def main() -> None:
                 _solve(store, order, *pipes)
             else:
                 _respond(store, order, control, *pipes)
-        except (ConstructMessagesError, SyntaxError, OSError, ValueError, RuntimeError, MemoryError) as error:
+        except (
+            ConstructMessagesError,
+            SyntaxError,
+            OSError,
+            ValueError,
+            RuntimeError,
+            MemoryError,
+        ) as error:
             hint, written = (REWRITTEN, order.written) if isinstance(order, Solve) else (None, None)
             _report(control, Ended(Failure.of(explain(error, order.text, hint, written))))
         else:
@@ -185,7 +204,9 @@ def _respond(store: ox.Store, order: Respond, control: socket.socket, pipe: int)
         os.close(pipe)
 
 
-def _format(result: QueryResult, order: Respond) -> tuple[str, ox.QueryResultsFormat | ox.RdfFormat]:
+def _format(
+    result: QueryResult, order: Respond
+) -> tuple[str, ox.QueryResultsFormat | ox.RdfFormat]:
     of_triples = isinstance(result, ox.QueryTriples)
     media_type = order.triples_format if of_triples else order.solutions_format
     if media_type is None:

@@ -46,7 +46,9 @@ def query(
     check_depth(text)
     union = UNION in default_graphs
     if union and len(default_graphs) > 1:
-        raise UsageError("default graph: union is all graphs already", hint="give union alone, or graph IRIs")
+        raise UsageError(
+            "default graph: union is all graphs already", hint="give union alone, or graph IRIs"
+        )
     try:
         default: list[ox.NamedNode | ox.BlankNode | ox.DefaultGraph] = [
             ox.NamedNode(graph) for graph in default_graphs if graph != UNION
@@ -63,7 +65,9 @@ def query(
     )
 
 
-def write_solutions(run: Callable[[], QueryResult], variables: Sequence[str], first: int, bulk: int) -> None:
+def write_solutions(
+    run: Callable[[], QueryResult], variables: Sequence[str], first: int, bulk: int
+) -> None:
     """Evaluates a SELECT into two TSV documents, and closes both pipes.
 
     The first document is written solution by solution, so that a query that is slow after its first solutions has
@@ -99,7 +103,10 @@ def _write_first(
     write("\t".join(f"?{name}" for name in variables).encode() + b"\n")
     count, started = 0, time.monotonic()
     for solution in solutions:
-        terms = ("" if term is None else from_pyoxigraph(term) for term in (solution[v] for v in variables))
+        terms = (
+            "" if term is None else from_pyoxigraph(term)
+            for term in (solution[v] for v in variables)
+        )
         write("\t".join(terms).encode() + b"\n")
         flush()
         count += 1
@@ -143,7 +150,9 @@ def explain(
     if isinstance(error, ConstructMessagesError):
         return error
     if isinstance(error, RuntimeError) and str(error).startswith("The custom function"):
-        return QueryError(f"the embedded engine refuses the query: {error}", hint="use the functions of SPARQL")
+        return QueryError(
+            f"the embedded engine refuses the query: {error}", hint="use the functions of SPARQL"
+        )
     if not isinstance(error, SyntaxError):
         return SourceError(f"the embedded evaluation failed: {error}")
     refused = "the embedded engine refuses the query"

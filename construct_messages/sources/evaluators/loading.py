@@ -64,10 +64,16 @@ def load_directory(
     total = sum(path.stat().st_size for path in paths)
     try:
         process = start_module(
-            __name__, str(directory), _LENIENT if lenient else _STRICT, *map(str, paths), stdout=subprocess.PIPE
+            __name__,
+            str(directory),
+            _LENIENT if lenient else _STRICT,
+            *map(str, paths),
+            stdout=subprocess.PIPE,
         )
     except OSError as error:
-        raise SourceError(f"no process to load the files could be started: {error}", status=503) from error
+        raise SourceError(
+            f"no process to load the files could be started: {error}", status=503
+        ) from error
     whole = False
     try:
         whole = _follow(process, total, progress)
@@ -80,7 +86,9 @@ def load_directory(
         raise SourceError(f"{directory}: the process that loaded the files ended with code {code}")
 
 
-def _follow(process: subprocess.Popen[bytes], total: int, progress: Callable[[int, int], None] | None) -> bool:
+def _follow(
+    process: subprocess.Popen[bytes], total: int, progress: Callable[[int, int], None] | None
+) -> bool:
     """Reads the process's reports; whether the last one says that it is done."""
     assert process.stdout is not None
     with process.stdout:

@@ -50,7 +50,10 @@ def bulk_document() -> tuple[Document, int]:
 
 
 def decoded(
-    request: Request, documents: Sequence[Document], deadline: float | None, end: Callable[[Document], None]
+    request: Request,
+    documents: Sequence[Document],
+    deadline: float | None,
+    end: Callable[[Document], None],
 ) -> Generator[Solutions]:
     """The solutions of an evaluation's TSV documents, one document after the other.
 
@@ -77,7 +80,10 @@ def decoded(
 
 
 async def adecoded(
-    request: Request, documents: Sequence[Document], deadline: float | None, end: Callable[[Document], Awaitable[None]]
+    request: Request,
+    documents: Sequence[Document],
+    deadline: float | None,
+    end: Callable[[Document], Awaitable[None]],
 ) -> AsyncGenerator[Solutions]:
     """`decoded` for asyncio; makes the read ends non-blocking."""
     for document in documents:
@@ -95,7 +101,9 @@ async def adecoded(
 
 
 def _decoder(request: Request) -> TsvDecoder:
-    return TsvDecoder(request.select.variables, scope=request.labels.of_data, lenience=request.lenience)
+    return TsvDecoder(
+        request.select.variables, scope=request.labels.of_data, lenience=request.lenience
+    )
 
 
 def read(document: Document, deadline: float | None) -> bytes:
@@ -122,7 +130,9 @@ def read(document: Document, deadline: float | None) -> bytes:
         time.sleep(wait_seconds)
         if not poll.poll(0):
             break
-        pieces.append(os.read(descriptor, missing))  # empty at the end, which the next call meets again
+        pieces.append(
+            os.read(descriptor, missing)
+        )  # empty at the end, which the next call meets again
         missing -= len(pieces[-1])
     return b"".join(pieces)
 
@@ -168,7 +178,8 @@ async def readable(descriptor: int, deadline: float | None) -> None:
 def timed_out() -> SourceTimeout:
     """The error for an evaluation past its deadline."""
     return SourceTimeout(
-        "the embedded evaluation did not end within the time allowed", hint="raise timeout, or add a LIMIT"
+        "the embedded evaluation did not end within the time allowed",
+        hint="raise timeout, or add a LIMIT",
     )
 
 

@@ -88,7 +88,9 @@ class EvaluatorPool:
             async with self._turns:
                 await self._fill()
 
-        started = await asyncio.gather(*(start_one() for _ in range(self._warm)), return_exceptions=True)
+        started = await asyncio.gather(
+            *(start_one() for _ in range(self._warm)), return_exceptions=True
+        )
         for error in filter(None, started):
             raise error
 
@@ -101,9 +103,15 @@ class EvaluatorPool:
         """
         select = request.select
         order = Solve(
-            str(select), select.variables, request.default_graphs, request.named_graphs, written=select.written
+            str(select),
+            select.variables,
+            request.default_graphs,
+            request.named_graphs,
+            written=select.written,
         )
-        evaluation = await self._evaluate(order, bulk_only=False, deadline=_deadline(request.timeout))
+        evaluation = await self._evaluate(
+            order, bulk_only=False, deadline=_deadline(request.timeout)
+        )
         try:
             came = adecoded(request, evaluation.documents, evaluation.deadline, evaluation.aend)
             async with aclosing(came) as batches:
@@ -119,7 +127,8 @@ class EvaluatorPool:
             UsageError: always.
         """
         raise UsageError(
-            "a pool of processes answers asyncio only", hint="use asolutions(), or OxigraphSource where threads will do"
+            "a pool of processes answers asyncio only",
+            hint="use asolutions(), or OxigraphSource where threads will do",
         )
 
     async def answer(self, operation: Operation) -> Answer:
@@ -135,10 +144,16 @@ class EvaluatorPool:
             SourceError: also with status 503, where no process was free in time.
         """
         if operation.update:
-            raise Forbidden("updates are refused: the store is read-only", hint="change the files, and load them again")
+            raise Forbidden(
+                "updates are refused: the store is read-only",
+                hint="change the files, and load them again",
+            )
         if operation.text is None:
             raise UsageError("there is no query", hint="give one in the parameter query")
-        named = next((value for name, value in operation.parameters if name in _FORMAT_PARAMETERS and value), None)
+        named = next(
+            (value for name, value in operation.parameters if name in _FORMAT_PARAMETERS and value),
+            None,
+        )
         accept = operation.headers.get("Accept")
         solutions, triples = choose(SOLUTIONS, accept, named), choose(TRIPLES, accept, named)
         order = Respond(
@@ -151,7 +166,9 @@ class EvaluatorPool:
         )
         body = self._body(order, _deadline(operation.timeout))
         media_type = (await anext(body)).decode()
-        content_type = next(each.content_type for each in (*SOLUTIONS, *TRIPLES) if each.media_type == media_type)
+        content_type = next(
+            each.content_type for each in (*SOLUTIONS, *TRIPLES) if each.media_type == media_type
+        )
         return Answer(200, (("Content-Type", content_type),), body)
 
     async def _body(self, order: Respond, deadline: float | None) -> AsyncGenerator[bytes]:
@@ -206,7 +223,9 @@ class EvaluatorPool:
 
     # --- one evaluation ---
 
-    async def _evaluate(self, order: Order, *, bulk_only: bool, deadline: float | None) -> Evaluation:
+    async def _evaluate(
+        self, order: Order, *, bulk_only: bool, deadline: float | None
+    ) -> Evaluation:
         """Has a process begin, in turn. Whoever gets the evaluation releases it."""
         evaluation = Evaluation(await self._take(), deadline)
         try:

@@ -21,7 +21,13 @@ import msgspec
 
 from construct_messages.errors import IncompleteResult, SourceError
 from construct_messages.sources.evaluators.child import Ended, Order, Report
-from construct_messages.sources.evaluators.pipes import Document, bulk_document, readable, small_document, timed_out
+from construct_messages.sources.evaluators.pipes import (
+    Document,
+    bulk_document,
+    readable,
+    small_document,
+    timed_out,
+)
 
 _PACKAGES: Final = str(Path(__file__).parents[2])
 # Oxigraph aborts where it gets no memory, and the system kills processes where there is none
@@ -43,10 +49,14 @@ def module_environment() -> dict[str, str]:
 
     And not what lies in the working directory.
     """
-    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (_PACKAGES, os.environ.get("PYTHONPATH"))))}
+    return os.environ | {
+        "PYTHONPATH": os.pathsep.join(filter(None, (_PACKAGES, os.environ.get("PYTHONPATH"))))
+    }
 
 
-def start_module(module: str, *arguments: str, stdout: int, pass_fds: Sequence[int] = ()) -> subprocess.Popen[bytes]:
+def start_module(
+    module: str, *arguments: str, stdout: int, pass_fds: Sequence[int] = ()
+) -> subprocess.Popen[bytes]:
     """Starts a module of this package as a process that shares this one's standard error, and nothing else.
 
     Raises:
@@ -79,7 +89,9 @@ def ended(code: int, hint: str) -> IncompleteResult:
     except ValueError:  # not every number has a name
         return IncompleteResult(f"the process that evaluated the query ended with code {code}")
     cause = _CAUSES.get(how, "")
-    return IncompleteResult(f"the process that evaluated the query was ended by {how.name}{cause}", hint=hint)
+    return IncompleteResult(
+        f"the process that evaluated the query was ended by {how.name}{cause}", hint=hint
+    )
 
 
 class Evaluation:
@@ -109,7 +121,9 @@ class Evaluation:
                     write_ends.append(write_end)
                     os.set_blocking(document.read_end, False)
             except OSError as error:
-                raise SourceError(f"no pipe for the answer could be opened: {error}", status=503) from error
+                raise SourceError(
+                    f"no pipe for the answer could be opened: {error}", status=503
+                ) from error
             await self.process.send(order, write_ends, self.deadline)
         finally:
             # the end of a pipe is the end of its last writer: that must be the other process
@@ -140,7 +154,10 @@ class EvaluatorProcess:
     """A process, and the socket to it."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], control: socket.socket, executor: Executor | None = None
+        self,
+        process: subprocess.Popen[bytes],
+        control: socket.socket,
+        executor: Executor | None = None,
     ) -> None:
         self._process = process
         self._socket = control
@@ -149,7 +166,9 @@ class EvaluatorProcess:
         control.setblocking(False)
 
     @classmethod
-    def start(cls, directory: str, memory: str, executor: Executor | None = None) -> EvaluatorProcess:
+    def start(
+        cls, directory: str, memory: str, executor: Executor | None = None
+    ) -> EvaluatorProcess:
         """Starts a process; it reports `Ended` when it is ready."""
         try:
             ours, theirs = socket.socketpair()
@@ -165,7 +184,9 @@ class EvaluatorProcess:
                     ours.close()
                     raise
         except OSError as error:
-            raise SourceError(f"no process for the evaluation could be started: {error}", status=503) from error
+            raise SourceError(
+                f"no process for the evaluation could be started: {error}", status=503
+            ) from error
         return cls(process, ours, executor)
 
     async def send(self, order: Order, pipes: list[int], deadline: float | None) -> None:

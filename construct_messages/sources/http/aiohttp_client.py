@@ -20,7 +20,12 @@ from aiohttp.http import HttpProcessingError
 
 from construct_messages.errors import SourceError
 from construct_messages.solutions import Solutions
-from construct_messages.sources.http.failures import REDIRECTS, reason, too_many_redirects, unreachable
+from construct_messages.sources.http.failures import (
+    REDIRECTS,
+    reason,
+    too_many_redirects,
+    unreachable,
+)
 from construct_messages.sources.http.paging import Page
 from construct_messages.sources.http.response import ends_by_length, redirected
 from construct_messages.sources.http.timeouts import CONNECT_SECONDS, Timeouts
@@ -28,7 +33,9 @@ from construct_messages.sources.http.timeouts import CONNECT_SECONDS, Timeouts
 _CHUNK: Final = 1 << 16
 _AT_ONCE: Final = 1 << 14
 """Bytes that are decoded between two turns of the event loop: see `ResponseReader.pieces`."""
-_LONG: Final = 1 << 14  # bytes of a solution; where each is to be percent-encoded, they take some 20 ms
+_LONG: Final = (
+    1 << 14
+)  # bytes of a solution; where each is to be percent-encoded, they take some 20 ms
 _CLOSE_SECONDS: Final = 5.0  # until a connection closes that the endpoint said it would close
 _HEAD_LINE: Final = 1 << 16  # bytes, as in http.client
 
@@ -56,7 +63,11 @@ def new_session(
         # `Timeouts` bounds the rest
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect_seconds),
         middlewares=middlewares,
-        skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent"),  # what is sent is the request's
+        skip_auto_headers=(
+            "Accept",
+            "Accept-Encoding",
+            "User-Agent",
+        ),  # what is sent is the request's
         read_bufsize=_CHUNK,
         max_line_size=_HEAD_LINE,
         max_field_size=_HEAD_LINE,
@@ -76,7 +87,11 @@ class _ClientResponse(aiohttp.ClientResponse):
     async def start(self, connection: Connection) -> aiohttp.ClientResponse:
         self._connected = protocol = connection.protocol
         await super().start(connection)
-        if protocol is not None and self.version == aiohttp.HttpVersion10 and "Transfer-Encoding" in self.headers:
+        if (
+            protocol is not None
+            and self.version == aiohttp.HttpVersion10
+            and "Transfer-Encoding" in self.headers
+        ):
             protocol.force_close()
         self._keeps_connection = ends_by_length(self.headers.get)
         if self._has_ended:
@@ -128,14 +143,20 @@ async def aread(
             if await response.is_followed():
                 raise reader.exceeded()
             response.release()
-        for batch in reader.rest() if reader.held <= _LONG else await loop.run_in_executor(executor, reader.rest):
+        for batch in (
+            reader.rest()
+            if reader.held <= _LONG
+            else await loop.run_in_executor(executor, reader.rest)
+        ):
             yield batch
         reader.close()
     finally:
         response.close()  # whose connection is back in the pool, if this was its end
 
 
-async def areceive(response: aiohttp.ClientResponse, timeouts: Timeouts, cut: Callable[[object], SourceError]) -> bytes:
+async def areceive(
+    response: aiohttp.ClientResponse, timeouts: Timeouts, cut: Callable[[object], SourceError]
+) -> bytes:
     """The next bytes of a body, empty at its end.
 
     Args:
@@ -152,7 +173,11 @@ async def areceive(response: aiohttp.ClientResponse, timeouts: Timeouts, cut: Ca
         return data
     except TimeoutError as error:
         raise timeouts.exhausted() from error
-    except (OSError, aiohttp.ClientError, RuntimeError) as error:  # aiohttp's RuntimeError: the session was closed
+    except (
+        OSError,
+        aiohttp.ClientError,
+        RuntimeError,
+    ) as error:  # aiohttp's RuntimeError: the session was closed
         raise cut(reason(error)) from error
 
 
@@ -188,7 +213,11 @@ async def asend(
 
 
 async def _aopen(
-    session: aiohttp.ClientSession, request: urllib.request.Request, target: str, url: str, timeouts: Timeouts
+    session: aiohttp.ClientSession,
+    request: urllib.request.Request,
+    target: str,
+    url: str,
+    timeouts: Timeouts,
 ) -> aiohttp.ClientResponse:
     left = timeouts.remaining()
     try:
@@ -225,7 +254,11 @@ def _watch(response: aiohttp.ClientResponse) -> None:
 
     def end(closed: asyncio.Future[None]) -> None:
         cause = closed.exception() or (protocol.exception() if is_delimited else None)
-        if cause is not None and content.exception() is None and not (is_delimited and content.is_eof()):
+        if (
+            cause is not None
+            and content.exception() is None
+            and not (is_delimited and content.is_eof())
+        ):
             content.set_exception(aiohttp.ClientPayloadError(reason(cause)))
 
     def forget() -> None:
@@ -234,7 +267,9 @@ def _watch(response: aiohttp.ClientResponse) -> None:
     closed.remove_done_callback(_notice)  # of the last response
     closed.add_done_callback(_notice)
     closed.add_done_callback(end)
-    if is_delimited:  # then the connection may serve further requests, and must not keep this response
+    if (
+        is_delimited
+    ):  # then the connection may serve further requests, and must not keep this response
         content.on_eof(forget)
 
 

@@ -81,7 +81,9 @@ class WrapperSource:
             raise UsageError(f"retries={retries} is negative", hint="give 0 to try once")
         self._profile = Profile.named(profile)
         if results != "auto" and results not in READ:
-            raise UsageError(f"there are no results in {results!r}", hint=f"choose auto, {', '.join(READ)}")
+            raise UsageError(
+                f"there are no results in {results!r}", hint=f"choose auto, {', '.join(READ)}"
+            )
         self._asked = self._profile.results if results == "auto" else (results,)
         self._wrapper = _clone(wrapper)
         self._wrapper.customHttpHeaders["Accept"] = _accept(self._asked)
@@ -113,7 +115,9 @@ class WrapperSource:
                 for attempt in attempts(self._retries, timeouts, page.may_retry):
                     with attempt:
                         if select := page.select:
-                            yield from read(self._http_request(request, select), page, timeouts, *handlers)
+                            yield from read(
+                                self._http_request(request, select), page, timeouts, *handlers
+                            )
 
     async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
         """See `Source.asolutions`."""
@@ -148,7 +152,9 @@ class WrapperSource:
                     with attempt:
                         if select := page.select:
                             sent = self._http_request(request, select)
-                            async with aclosing(aread(session, sent, page, timeouts, executor)) as batches:
+                            async with aclosing(
+                                aread(session, sent, page, timeouts, executor)
+                            ) as batches:
                                 async for batch in batches:
                                     yield batch
 
@@ -216,7 +222,9 @@ class EndpointSource(WrapperSource):
         profile: str = "generic",
         retries: int = RETRIES,
     ) -> None:
-        user, password, token = (os.environ.get(f"CONSTRUCT_MESSAGES_{name}") for name in ("USER", "PASSWORD", "TOKEN"))
+        user, password, token = (
+            os.environ.get(f"CONSTRUCT_MESSAGES_{name}") for name in ("USER", "PASSWORD", "TOKEN")
+        )
         if (user is None) != (password is None) or (user is not None and token is not None):
             raise UsageError(
                 "the environment holds half of the credentials, or two of them",
@@ -225,12 +233,19 @@ class EndpointSource(WrapperSource):
             )
         given = authorization(user, password, token) | dict(headers or {})
         super().__init__(
-            new_wrapper(url, method=method, headers=given), results=results, profile=profile, retries=retries
+            new_wrapper(url, method=method, headers=given),
+            results=results,
+            profile=profile,
+            retries=retries,
         )
 
 
 def new_wrapper(
-    url: str, *, method: str = "post", headers: Mapping[str, str] | None = None, contact: str | None = None
+    url: str,
+    *,
+    method: str = "post",
+    headers: Mapping[str, str] | None = None,
+    contact: str | None = None,
 ) -> SPARQLWrapper:
     """The wrapper for an endpoint.
 
@@ -247,7 +262,9 @@ def new_wrapper(
     'me@example.org)'
     """
     if method not in _METHODS:
-        raise UsageError(f"there is no method {method!r} for a query", hint=f"choose {' or '.join(_METHODS)}")
+        raise UsageError(
+            f"there is no method {method!r} for a query", hint=f"choose {' or '.join(_METHODS)}"
+        )
     base, mark, parameters = url.partition("?")
     agent = _AGENT if contact is None else f"{_AGENT.removesuffix(')')}; {contact})"
     check_header("User-Agent", agent)
@@ -256,7 +273,9 @@ def new_wrapper(
     if mark and method == "get":  # SPARQLWrapper would put a second question mark
         for name, value in parse_qsl(parameters, keep_blank_values=True):
             if not wrapper.addParameter(name, value):
-                raise UsageError(f"the endpoint URL holds the parameter {name!r}", hint="leave it out")
+                raise UsageError(
+                    f"the endpoint URL holds the parameter {name!r}", hint="leave it out"
+                )
     for name, value in (headers or {}).items():
         check_header(name, value)
         wrapper.addCustomHttpHeader(name.title(), value)
@@ -280,7 +299,9 @@ def authorization(user: str | None, password: str | None, token: str | None) -> 
 def _clone(wrapper: SPARQLWrapper) -> SPARQLWrapper:
     clone = copy.copy(wrapper)
     clone.parameters = {
-        name: list(values) for name, values in wrapper.parameters.items() if name not in _FORMAT_PARAMETERS
+        name: list(values)
+        for name, values in wrapper.parameters.items()
+        if name not in _FORMAT_PARAMETERS
     }
     clone.customHttpHeaders = {"Accept-Encoding": "identity"} | {
         name.title(): value for name, value in wrapper.customHttpHeaders.items()
@@ -295,7 +316,9 @@ def _accept(asked: tuple[str, ...]) -> str:
     >>> _accept(("json", "xml"))
     'application/sparql-results+json, application/sparql-results+xml;q=0.5'
     """
-    return ", ".join(READ[name].media_type + (";q=0.5" if place else "") for place, name in enumerate(asked))
+    return ", ".join(
+        READ[name].media_type + (";q=0.5" if place else "") for place, name in enumerate(asked)
+    )
 
 
 HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~\-]+")
@@ -311,6 +334,10 @@ def check_header(name: str, value: str) -> None:
         UsageError: it cannot.
     """
     if not HEADER_NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is not the name of an HTTP header", hint="write it as in 'X-Key: value'")
+        raise UsageError(
+            f"{name!r} is not the name of an HTTP header", hint="write it as in 'X-Key: value'"
+        )
     if _NOT_IN_HEADER.search(value):
-        raise UsageError(f"the header {name} has a value that HTTP cannot send")  # not shown: it may be a secret
+        raise UsageError(
+            f"the header {name} has a value that HTTP cannot send"
+        )  # not shown: it may be a secret

@@ -14,7 +14,14 @@ REDIRECTS: Final = 5
 
 # those of a server that is restarting, overloaded, or behind a network that is
 _PASSING: Final = frozenset(
-    (errno.ECONNREFUSED, errno.ECONNRESET, errno.ECONNABORTED, errno.EPIPE, errno.ENETUNREACH, errno.EHOSTUNREACH)
+    (
+        errno.ECONNREFUSED,
+        errno.ECONNRESET,
+        errno.ECONNABORTED,
+        errno.EPIPE,
+        errno.ENETUNREACH,
+        errno.EHOSTUNREACH,
+    )
 )
 
 
@@ -70,5 +77,7 @@ def reason(cause: object) -> str:
             case aiohttp.ClientResponseError() | aiohttp.http.HttpProcessingError():
                 cause = cause.message
             case aiohttp.ServerDisconnectedError():
-                cause = "the connection was closed before an answer"  # aiohttp may show the head of one
+                cause = (
+                    "the connection was closed before an answer"  # aiohttp may show the head of one
+                )
     return shown(str(cause)) or type(cause).__name__

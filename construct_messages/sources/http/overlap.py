@@ -39,7 +39,9 @@ class Overlap:
         offset_is_obeyed: whether a response has shown that the endpoint obeys OFFSET.
     """
 
-    def __init__(self, url: str, columns: Sequence[int], *, stable_blank_nodes: bool, hint: str) -> None:
+    def __init__(
+        self, url: str, columns: Sequence[int], *, stable_blank_nodes: bool, hint: str
+    ) -> None:
         self._url, self._columns, self._hint = url, columns, hint
         self._stable_blank_nodes = stable_blank_nodes
         self._first: list[_Solution] = []
@@ -87,7 +89,11 @@ class Overlap:
         engine = self._engine(server)
         if not self.offset_is_obeyed and came == self._first[: len(came)]:
             raise IncompleteResult(f"{engine} sent the same page again: it does not obey OFFSET")
-        place = next(place for place, pair in enumerate(zip(came, expected, strict=True)) if pair[0] != pair[1])
+        place = next(
+            place
+            for place, pair in enumerate(zip(came, expected, strict=True))
+            if pair[0] != pair[1]
+        )
         raise IncompleteResult(
             f"{engine} returned other solutions for the same place of two pages: solution "
             f"{self.count - len(came) + place + 1} was {_text(expected[place])}, then {_text(came[place])}",

@@ -55,7 +55,10 @@ class Page:
         """Prepares nothing."""
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> bool | None:
         """Passes failures on as they are."""
 
@@ -108,12 +111,18 @@ class _Window(Page):
     profile: Profile
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         """Adds a hint to the refusal of an engine that cannot sort its values."""
         if isinstance(error, SourceError):
             for text, profile in SORT_FAILURES.items():
-                if text in error.message and self.profile.page_keys != Profile.named(profile).page_keys:
+                if (
+                    text in error.message
+                    and self.profile.page_keys != Profile.named(profile).page_keys
+                ):
                     error.hint = f'the order of pages is by values that it cannot compare; give profile="{profile}"'
 
     @property
@@ -205,7 +214,10 @@ class _Probe(Page):
         return True
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> bool:
         if not isinstance(error, SourceError) or isinstance(error, SourceTimeout):
             return False
@@ -223,7 +235,9 @@ class _Counting(ResponseReader):
         return iter(())
 
 
-def pages(request: Request, profile: Profile, *, asked: tuple[str, ...], url: str) -> Iterator[Page]:
+def pages(
+    request: Request, profile: Profile, *, asked: tuple[str, ...], url: str
+) -> Iterator[Page]:
     """Yields the pages of a request, or a single one without paging; read each to its end before the next.
 
     Between pages there are probes, which yield no solutions: after a page that was shorter than requested, or if the
@@ -246,10 +260,14 @@ def pages(request: Request, profile: Profile, *, asked: tuple[str, ...], url: st
             asked=asked,
             url=url,
             response=number,
-            scope=labels.of_response(number) if paged and not profile.stable_blank_nodes else labels.of_data,
+            scope=labels.of_response(number)
+            if paged and not profile.stable_blank_nodes
+            else labels.of_data,
             lenience=request.lenience,
             timeouts=profile.timeouts,
-            client_authenticates=any(name.title() == "Authorization" for name, _ in request.headers),
+            client_authenticates=any(
+                name.title() == "Authorization" for name, _ in request.headers
+            ),
             undeclared=undeclared(str(select), profile.prefixes) if status == 400 else None,
             condition=request.condition if select is request.select else None,
         )
@@ -264,7 +282,11 @@ def pages(request: Request, profile: Profile, *, asked: tuple[str, ...], url: st
 
 def _whole(select: Select, profile: Profile, url: str, new_reader: _NewReader) -> Iterator[Page]:
     yield (whole := Page(url, select, new_reader))
-    if whole.cap is None or whole.received < whole.cap or (select.limit is not None and select.limit <= whole.cap):
+    if (
+        whole.cap is None
+        or whole.received < whole.cap
+        or (select.limit is not None and select.limit <= whole.cap)
+    ):
         return
     capped = IncompleteResult(
         f"{url} gives at most {whole.cap} solutions, and {whole.received} came",
@@ -281,13 +303,17 @@ def _whole(select: Select, profile: Profile, url: str, new_reader: _NewReader) -
         raise capped
 
 
-def _windows(select: Select, full: int, profile: Profile, url: str, new_reader: _NewReader) -> Iterator[Page]:
+def _windows(
+    select: Select, full: int, profile: Profile, url: str, new_reader: _NewReader
+) -> Iterator[Page]:
     changing = volatile(select)
     overlap = Overlap(
         url,
         [column for column, name in enumerate(select.variables) if name not in changing],
         stable_blank_nodes=profile.stable_blank_nodes,
-        hint=_HINT if profile.orders_in_sub_select else f'{_HINT}; of a Virtuoso with profile="virtuoso"',
+        hint=_HINT
+        if profile.orders_in_sub_select
+        else f'{_HINT}; of a Virtuoso with profile="virtuoso"',
     )
     # the first page is small: an engine gives the beginning of an order sooner than a lot of it
     size = min(full, _FIRST_PAGE)
@@ -297,7 +323,9 @@ def _windows(select: Select, full: int, profile: Profile, url: str, new_reader: 
             # an endpoint that ignores OFFSET answers as it did before; and none has so many solutions
             yield (far := _Probe(url, _beyond(select, _FAR, profile), new_reader, None))
             if far.received:
-                raise IncompleteResult(f"{url} sent a solution for OFFSET {_FAR}: it does not obey OFFSET")
+                raise IncompleteResult(
+                    f"{url} sent a solution for OFFSET {_FAR}: it does not obey OFFSET"
+                )
             overlap.offset_is_obeyed = True
         end = overlap.count - again + size
         end = end if select.limit is None else min(end, select.limit)
@@ -309,14 +337,18 @@ def _windows(select: Select, full: int, profile: Profile, url: str, new_reader: 
                 untold = IncompleteResult(
                     f"{url} sent fewer solutions than requested: there may be more than {overlap.count}"
                 )
-                yield (more := _Probe(url, _beyond(select, overlap.count, profile), new_reader, untold))
+                yield (
+                    more := _Probe(url, _beyond(select, overlap.count, profile), new_reader, untold)
+                )
                 if not more.received:
                     return
             full = page.received  # what it returns at most, announced or not
         size = full
 
 
-def _by_key(select: Select, size: int, key: str, url: str, new_reader: _NewReader) -> Iterator[Page]:
+def _by_key(
+    select: Select, size: int, key: str, url: str, new_reader: _NewReader
+) -> Iterator[Page]:
     by_key(select, key, size)  # which raises an error for a variable that is none
     groups = Groups(url, key, select.variables.index(key))
     while True:

@@ -24,7 +24,11 @@ def partial_reason(status: int, header: Callable[[str], str | None]) -> str | No
     'Returning incomplete results'
     >>> partial_reason(200, {"Content-Range": "bytes 0-99/100"}.get)
     """
-    state, message, range = header("X-SQL-State"), header("X-SQL-Message") or "", header("Content-Range")
+    state, message, range = (
+        header("X-SQL-State"),
+        header("X-SQL-Message") or "",
+        header("Content-Range"),
+    )
     if status == 206 or (status == 200 and (state or tells_of_a_part(message))):
         return message or state or ""
     if status == 200 and range is not None and not _is_whole(range):

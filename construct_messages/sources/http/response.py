@@ -32,8 +32,12 @@ _DETAIL_BYTES: Final = 4096
 _WORK: Final = 1 << 20  # see `ResponseReader.pieces`
 _SMALLEST: Final = 16  # bytes of a piece
 _USUAL: Final = 4  # variables; what more of them cost shows
-_CODED: Final = 1 << 12  # bytes that are decoded at once: of what is left, a copy is made for each piece
-_SOLUTION_BYTES: Final = 8 << 20  # of one solution, or of what stands around all; a few of them compress very well
+_CODED: Final = (
+    1 << 12
+)  # bytes that are decoded at once: of what is left, a copy is made for each piece
+_SOLUTION_BYTES: Final = (
+    8 << 20
+)  # of one solution, or of what stands around all; a few of them compress very well
 _GZIP: Final = b"\x1f\x8b"  # its first bytes (RFC 1952, section 2.3.1)
 _DIGITS: Final = 20  # a number of more is no number of solutions or bytes
 _FOREVER: Final = 1e9  # seconds; what is sent may be more than a float holds
@@ -96,13 +100,17 @@ class ResponseReader:
         self._received = 0
         coding = (header("Transfer-Encoding") or "identity").strip().lower()
         if coding not in ("identity", "chunked"):
-            raise SourceError(f"{url} sent transfer coding {shown(coding)!r}, which nobody asked for")
+            raise SourceError(
+                f"{url} sent transfer coding {shown(coding)!r}, which nobody asked for"
+            )
         self._promised = _promised(header)
         self._is_delimited = self._promised is not None or coding == "chunked"
         self._body = _Body(header("Content-Encoding"))
         self._detail = b""
         self._decoder: Decoder | None = None
-        self._rest: list[Solutions] | None = None  # once the body has ended: those that only the end completes
+        self._rest: list[Solutions] | None = (
+            None  # once the body has ended: those that only the end completes
+        )
         self._unchanged = status == 304 and condition is not None and bool(condition.headers)
         self.count = 0
         self.held = 0
@@ -115,7 +123,9 @@ class ResponseReader:
         if condition is not None:
             condition.said, condition.unchanged = _validators(header), self._unchanged
         if status == 200:
-            self._decoder = self._decoder_class(asked)(variables, response=response, scope=scope, lenience=lenience)
+            self._decoder = self._decoder_class(asked)(
+                variables, response=response, scope=scope, lenience=lenience
+            )
 
     def pieces(self, data: bytes, work: int = _WORK) -> Iterator[bytes]:
         """Decodes the content coding of the next bytes of the body, and yields them in pieces for `feed`.
@@ -133,7 +143,9 @@ class ResponseReader:
             if data[-excess:].strip(b"\r\n"):
                 raise self.exceeded()
             data, self._received = data[:-excess], self._promised
-        return self._body.decode(data, max(_SMALLEST, min(work, work * _USUAL // len(self._variables))))
+        return self._body.decode(
+            data, max(_SMALLEST, min(work, work * _USUAL // len(self._variables)))
+        )
 
     def feed(self, piece: bytes) -> Iterator[Solutions]:
         """Decodes the next of the `pieces` and yields the solutions that it completes.
@@ -157,7 +169,9 @@ class ResponseReader:
                 )
             yield batch
         if self.held > _SOLUTION_BYTES:
-            raise IncompleteResult(f"{self._url} sent {self.held} bytes without one whole solution in them")
+            raise IncompleteResult(
+                f"{self._url} sent {self.held} bytes without one whole solution in them"
+            )
 
     def rest(self) -> list[Solutions]:
         """Returns the solutions that only the end of the body completes; to be called at the end, before `close`.
@@ -176,7 +190,9 @@ class ResponseReader:
         try:
             self._rest = self._decoder.close()
         except IncompleteResult as error:
-            error.transient = not self._is_delimited  # then the end of the connection may have been a cut
+            error.transient = (
+                not self._is_delimited
+            )  # then the end of the connection may have been a cut
             raise
         return list(self.feed(b""))  # which subclasses extend
 
@@ -205,7 +221,8 @@ class ResponseReader:
         if self._decoder is None:
             return self._refusal()
         return IncompleteResult(
-            f"the result of {self._url} was cut after {self.count} solutions: {reason}", transient=True
+            f"the result of {self._url} was cut after {self.count} solutions: {reason}",
+            transient=True,
         )
 
     def _decoder_class(self, asked: tuple[str, ...]) -> NewDecoder:
@@ -215,7 +232,9 @@ class ResponseReader:
         found = find_results(media_type)
         if found and found.decoder and (found.tells_end or found in (READ[name] for name in asked)):
             if not found.declares_encoding and not _is_utf8(charset):
-                raise SourceError(f"{self._url} sent {media_type} in {shown(charset)}, not in UTF-8")
+                raise SourceError(
+                    f"{self._url} sent {media_type} in {shown(charset)}, not in UTF-8"
+                )
             if not found.tells_end and not self._is_delimited:
                 raise IncompleteResult(
                     f"{self._url} sent {found.name} without saying how long it is, so its end could be missing",
@@ -238,7 +257,11 @@ class ResponseReader:
             hint = f"add PREFIX {self._undeclared}: <...> or give it as an option, if the endpoint does not know it"
         if retry_after is not None:
             hint = f"try again in {retry_after:.0f} seconds"
-        what = "refused the query" if self._status == 400 else f"answered with HTTP status {self._status}"
+        what = (
+            "refused the query"
+            if self._status == 400
+            else f"answered with HTTP status {self._status}"
+        )
         message = f"{self._url} {what}{said}"
         # a refusal of the query itself may hold its text, and so any words
         if self._status != 400 and any(word in text for word in self._timeouts):
@@ -282,7 +305,8 @@ def answer_status(status: int, *, client_authenticates: bool) -> int:
 
 
 _CREDENTIALS: Final = (
-    "set CONSTRUCT_MESSAGES_USER and CONSTRUCT_MESSAGES_PASSWORD, or CONSTRUCT_MESSAGES_TOKEN, in the environment"
+    "set CONSTRUCT_MESSAGES_USER and CONSTRUCT_MESSAGES_PASSWORD, or "
+    "CONSTRUCT_MESSAGES_TOKEN, in the environment"
 )
 _HINTS: Final[Mapping[int, str]] = {
     401: _CREDENTIALS,
@@ -303,9 +327,13 @@ class _Body:
             case "identity":
                 pass
             case "gzip" | "x-gzip" | "deflate":
-                self._inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # tells gzip from zlib by itself
+                self._inflater = zlib.decompressobj(
+                    wbits=zlib.MAX_WBITS | 32
+                )  # tells gzip from zlib by itself
             case other:
-                raise SourceError(f"the endpoint sent content coding {shown(other)!r}, which nobody asked for")
+                raise SourceError(
+                    f"the endpoint sent content coding {shown(other)!r}, which nobody asked for"
+                )
 
     def decode(self, data: bytes, size: int) -> Iterator[bytes]:
         """Yields the decoded bytes, in pieces of this size."""
@@ -321,7 +349,9 @@ class _Body:
     def _inflate(self, data: bytes, size: int) -> Iterator[bytes]:
         assert self._inflater is not None
         while data:
-            if self._inflater.eof:  # of one member, of which gzip may have several (RFC 1952, section 2.2)
+            if (
+                self._inflater.eof
+            ):  # of one member, of which gzip may have several (RFC 1952, section 2.2)
                 if self._begun != _GZIP or not _GZIP.startswith(data[:2]):
                     raise IncompleteResult("something follows the compressed result")
                 self._inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
@@ -357,9 +387,15 @@ def redirected(url: str, status: int, header: Header) -> str | None:
         return None
     try:
         target = urljoin(url, location)
-        follow = status in (301, 302, 307, 308) and _origin(target) == _origin(url) and target.isprintable()
+        follow = (
+            status in (301, 302, 307, 308)
+            and _origin(target) == _origin(url)
+            and target.isprintable()
+        )
     except ValueError as error:
-        raise SourceError(f"{without_query(url)} redirects to {shown(location)!a}, which is no URL") from error
+        raise SourceError(
+            f"{without_query(url)} redirects to {shown(location)!a}, which is no URL"
+        ) from error
     if not follow:
         raise SourceError(
             f"{without_query(url)} redirects to {shown(without_query(target))}, which was not followed",
@@ -411,7 +447,11 @@ def _promised(header: Header) -> int | None:
 
 def _cap(header: Header) -> int | None:
     value = (header("X-SPARQL-MaxRows") or "").strip()
-    return (int(value) or None) if value.isascii() and value.isdigit() and len(value) < _DIGITS else None
+    return (
+        (int(value) or None)
+        if value.isascii() and value.isdigit() and len(value) < _DIGITS
+        else None
+    )
 
 
 def _validators(header: Header) -> Validators:

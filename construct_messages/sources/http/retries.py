@@ -46,7 +46,9 @@ class Attempts:
         return aiter(AsyncRetrying(sleep=asyncio.sleep, **self.rules))
 
 
-def attempts(retries: int, timeouts: Timeouts, may_retry: Callable[[SourceError], bool]) -> Attempts:
+def attempts(
+    retries: int, timeouts: Timeouts, may_retry: Callable[[SourceError], bool]
+) -> Attempts:
     """The attempts at one request; the error of the last is raised.
 
     Args:
@@ -92,7 +94,12 @@ def pause(state: RetryCallState) -> float:
 
 def _log(state: RetryCallState) -> None:
     cause = type(_error(state)).__name__
-    _LOGGER.info("%s: asked again in %.1f seconds, attempt %d", cause, state.upcoming_sleep, state.attempt_number + 1)
+    _LOGGER.info(
+        "%s: asked again in %.1f seconds, attempt %d",
+        cause,
+        state.upcoming_sleep,
+        state.attempt_number + 1,
+    )
 
 
 def _error(state: RetryCallState) -> BaseException | None:

@@ -26,7 +26,9 @@ class Timeouts:
         connect: seconds for a connection.
     """
 
-    def __init__(self, total: float | None, stall: float | None = None, connect: float = CONNECT_SECONDS) -> None:
+    def __init__(
+        self, total: float | None, stall: float | None = None, connect: float = CONNECT_SECONDS
+    ) -> None:
         self._total = total
         self._stall = stall
         self._connect = connect

@@ -23,8 +23,18 @@ from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
 from construct_messages.sources.http.addresses import Addresses, CheckedResolver
 from construct_messages.sources.http.aiohttp_client import areceive, asend, new_session
-from construct_messages.sources.http.endpoint import WrapperSource, authorization, check_header, new_wrapper
-from construct_messages.sources.http.response import TRANSIENT, answer_status, seconds, without_query
+from construct_messages.sources.http.endpoint import (
+    WrapperSource,
+    authorization,
+    check_header,
+    new_wrapper,
+)
+from construct_messages.sources.http.response import (
+    TRANSIENT,
+    answer_status,
+    seconds,
+    without_query,
+)
 from construct_messages.sources.http.retries import attempts
 from construct_messages.sources.http.timeouts import RETRIES, Timeouts
 from construct_messages.sources.operations import Answer, Operation
@@ -35,11 +45,21 @@ _STATUSES: Final = range(200, 600)
 _FORMAT_PARAMETERS: Final = ("format", "output", "results")
 _DATASET: Final = ("default-graph-uri", "named-graph-uri")
 _CHECK_SECONDS: Final = 5.0
-_KEEP_ALIVE_SECONDS: Final = 15.0  # less than most servers', which would close a connection while it is taken
+_KEEP_ALIVE_SECONDS: Final = (
+    15.0  # less than most servers', which would close a connection while it is taken
+)
 # those of the connection, and those that the relayed form makes its own
 _NOT_SENT_ON: Final = frozenset(
     (
-        *("connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"),
+        *(
+            "connection",
+            "keep-alive",
+            "proxy-connection",
+            "te",
+            "trailer",
+            "transfer-encoding",
+            "upgrade",
+        ),
         *("host", "content-length", "content-type", "content-encoding", "user-agent", "expect"),
     )
 )
@@ -47,7 +67,14 @@ _NOT_SENT_ON: Final = frozenset(
 # Strict-Transport-Security, Alt-Svc), nor those that would act in a browser on the server's own origin (Set-Cookie,
 # Content-Security-Policy, Access-Control-*, Location).
 _RELAYED: Final = (
-    *("Content-Type", "Content-Encoding", "Content-Length", "Content-Language", "Content-Disposition", "Content-Range"),
+    *(
+        "Content-Type",
+        "Content-Encoding",
+        "Content-Length",
+        "Content-Language",
+        "Content-Disposition",
+        "Content-Range",
+    ),
     *("ETag", "Last-Modified", "Cache-Control", "Expires", "Age", "Vary"),
     *("Retry-After", "WWW-Authenticate", "Allow", "Link", "Warning"),
     *("X-SPARQL-MaxRows", "X-SPARQL-Default-Graph", "X-SQL-State", "X-SQL-Message"),
@@ -101,7 +128,9 @@ class Upstream:
         updates: Upstream | None = None,
         executor: Executor | None = None,
     ) -> None:
-        own = authorization(user, password, token) | {name.title(): value for name, value in (headers or {}).items()}
+        own = authorization(user, password, token) | {
+            name.title(): value for name, value in (headers or {}).items()
+        }
         wrapper = new_wrapper(url, method=method, headers=own, contact=contact)
         self._source = WrapperSource(
             wrapper,
@@ -116,7 +145,11 @@ class Upstream:
         self._own_headers = own | {"User-Agent": wrapper.agent}
         self._url, self._name, self._method = url, without_query(url), method
         self._prefixes = {**self._source.predefined, **(prefixes or {})}
-        self._retries, self._connect_seconds, self._read_seconds = retries, connect_seconds, read_seconds
+        self._retries, self._connect_seconds, self._read_seconds = (
+            retries,
+            connect_seconds,
+            read_seconds,
+        )
         self._rate, self._connections = rate, connections
         self._addresses = Addresses(url, allow_private=allow_private)
         self._updates, self._executor = updates, executor
@@ -139,11 +172,16 @@ class Upstream:
         Raises:
             UsageError: always.
         """
-        raise UsageError("an upstream gives solutions to asyncio only", hint="use asolutions, or an EndpointSource")
+        raise UsageError(
+            "an upstream gives solutions to asyncio only",
+            hint="use asolutions, or an EndpointSource",
+        )
 
     async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
         """See `Source.asolutions`."""
-        async with aclosing(self._source.asolutions_over(self._opened(), request, self._executor)) as batches:
+        async with aclosing(
+            self._source.asolutions_over(self._opened(), request, self._executor)
+        ) as batches:
             async for batch in batches:
                 yield batch
 
@@ -167,7 +205,9 @@ class Upstream:
         except SourceError:
             response.close()
             raise
-        headers = tuple((name, _joined(response, name)) for name in _RELAYED if name in response.headers)
+        headers = tuple(
+            (name, _joined(response, name)) for name in _RELAYED if name in response.headers
+        )
         body = self._body(response, timeouts)
         await anext(body)  # begun, so that closing it ends the request even if nobody reads it
         return Answer(response.status, headers, body)
@@ -219,7 +259,9 @@ class Upstream:
             )
         return self._session
 
-    async def _response(self, operation: Operation, timeouts: Timeouts, retries: int) -> aiohttp.ClientResponse:
+    async def _response(
+        self, operation: Operation, timeouts: Timeouts, retries: int
+    ) -> aiohttp.ClientResponse:
         """The response, its body unread: the last one, where all say that the endpoint is busy."""
         request = self._http_request(operation)
         busy: aiohttp.ClientResponse | None = None
@@ -249,25 +291,43 @@ class Upstream:
         return response
 
     def _http_request(self, operation: Operation) -> urllib.request.Request:
-        default, named = ("using-graph-uri", "using-named-graph-uri") if operation.update else _DATASET
-        pairs = [] if operation.text is None else [("update" if operation.update else "query", operation.text)]
+        default, named = (
+            ("using-graph-uri", "using-named-graph-uri") if operation.update else _DATASET
+        )
+        pairs = (
+            []
+            if operation.text is None
+            else [("update" if operation.update else "query", operation.text)]
+        )
         pairs += [(default, graph) for graph in operation.default_graphs]
         pairs += [(named, graph) for graph in operation.named_graphs]
         pairs += operation.parameters
-        headers = {name: value for name, value in operation.headers.items() if name.lower() not in _NOT_SENT_ON}
+        headers = {
+            name: value
+            for name, value in operation.headers.items()
+            if name.lower() not in _NOT_SENT_ON
+        }
         for name, value in headers.items():
             check_header(name, value)
         headers = {"Accept": "*/*", "Accept-Encoding": "identity"} | self._own_headers | headers
         # HEAD, too, is asked for as an answer that nobody reads: engines are known that send one with it
         if operation.update or (self._method == "post" and operation.text is not None):
             headers["Content-Type"] = FORM
-            return urllib.request.Request(self._url, urlencode(pairs).encode(), headers, method="POST")
+            return urllib.request.Request(
+                self._url, urlencode(pairs).encode(), headers, method="POST"
+            )
         mark = "" if not pairs else "&" if "?" in self._url else "?"
         return urllib.request.Request(f"{self._url}{mark}{urlencode(pairs)}", headers=headers)
 
     def _check_answer(self, operation: Operation, response: aiohttp.ClientResponse) -> None:
-        if response.status == 401 and "Authorization" in self._own_headers and not _authenticates(operation):
-            raise self._refusal(operation, response)  # the credentials are not the client's, who cannot mend them
+        if (
+            response.status == 401
+            and "Authorization" in self._own_headers
+            and not _authenticates(operation)
+        ):
+            raise self._refusal(
+                operation, response
+            )  # the credentials are not the client's, who cannot mend them
         if _is_for_browsers(response) and (response.status >= 500 or not _asks_for_html(operation)):
             raise self._refusal(operation, response)
         if response.status not in _STATUSES:
@@ -282,7 +342,9 @@ class Upstream:
             transient=response.status in TRANSIENT,
         )
 
-    async def _body(self, response: aiohttp.ClientResponse, timeouts: Timeouts) -> AsyncGenerator[bytes]:
+    async def _body(
+        self, response: aiohttp.ClientResponse, timeouts: Timeouts
+    ) -> AsyncGenerator[bytes]:
         try:
             yield b""
             while chunk := await areceive(response, timeouts, self._cut):
@@ -301,17 +363,29 @@ def _authenticates(operation: Operation) -> bool:
 
 def _is_for_browsers(response: aiohttp.ClientResponse) -> bool:
     # of several types, browsers take another than aiohttp
-    return any("html" in content_type.lower() for content_type in response.headers.getall("Content-Type", ()))
+    return any(
+        "html" in content_type.lower()
+        for content_type in response.headers.getall("Content-Type", ())
+    )
 
 
 def _joined(response: aiohttp.ClientResponse, name: str) -> str:
-    value = ", ".join(dict.fromkeys(response.headers.getall(name)))  # a length may come twice, and is one
-    return value.encode(errors="surrogateescape").decode(errors="replace")  # a byte that is no UTF-8 cannot be sent
+    value = ", ".join(
+        dict.fromkeys(response.headers.getall(name))
+    )  # a length may come twice, and is one
+    return value.encode(errors="surrogateescape").decode(
+        errors="replace"
+    )  # a byte that is no UTF-8 cannot be sent
 
 
 def _asks_for_html(operation: Operation) -> bool:
-    accept = next((value for name, value in operation.headers.items() if name.lower() == "accept"), "")
-    wanted = [accept, *(value for name, value in operation.parameters if name in _FORMAT_PARAMETERS)]
+    accept = next(
+        (value for name, value in operation.headers.items() if name.lower() == "accept"), ""
+    )
+    wanted = [
+        accept,
+        *(value for name, value in operation.parameters if name in _FORMAT_PARAMETERS),
+    ]
     return any("html" in value.lower() for value in wanted)
 
 
@@ -320,7 +394,9 @@ def _in_turn(rate: float) -> aiohttp.ClientMiddlewareType:
 
     limiter = AsyncLimiter(max(rate, 1.0), max(1.0, 1.0 / rate))
 
-    async def in_turn(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    async def in_turn(
+        request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
         async with limiter:
             return await handler(request)
 

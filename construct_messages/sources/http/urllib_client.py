@@ -19,7 +19,12 @@ from typing import IO, Any, Final, cast
 
 from construct_messages.errors import SourceError, SourceTimeout
 from construct_messages.solutions import Solutions
-from construct_messages.sources.http.failures import REDIRECTS, reason, too_many_redirects, unreachable
+from construct_messages.sources.http.failures import (
+    REDIRECTS,
+    reason,
+    too_many_redirects,
+    unreachable,
+)
 from construct_messages.sources.http.paging import Page
 from construct_messages.sources.http.response import ResponseReader, ends_by_length, redirected
 from construct_messages.sources.http.timeouts import Timeouts
@@ -32,7 +37,10 @@ _CHUNK_BEGINS: Final = re.compile(rb"[^\r]|\r\n0*[1-9A-Fa-f][0-9A-Fa-f]*[^\r\n]*
 
 
 def read(
-    request: urllib.request.Request, page: Page, timeouts: Timeouts, *handlers: urllib.request.BaseHandler
+    request: urllib.request.Request,
+    page: Page,
+    timeouts: Timeouts,
+    *handlers: urllib.request.BaseHandler,
 ) -> Generator[Solutions]:
     """Sends a request that SPARQLWrapper made, and reads the answer; closing the generator closes the connection.
 
@@ -54,13 +62,20 @@ def read(
         reader.close()
 
 
-def _receive(response: http.client.HTTPResponse, reader: ResponseReader, timeouts: Timeouts) -> bytes:
+def _receive(
+    response: http.client.HTTPResponse, reader: ResponseReader, timeouts: Timeouts
+) -> bytes:
     """The next bytes, as soon as there are any: small chunks that have arrived are joined."""
     try:
         came = bytearray(response.read1(_CHUNK))
         if isinstance(response, _Response):  # and no refusal
             # what follows a body of some length is not of the body: there `read1` gives nothing
-            while came and len(came) < _CHUNK and response.holds_more() and (more := response.read1(_CHUNK)):
+            while (
+                came
+                and len(came) < _CHUNK
+                and response.holds_more()
+                and (more := response.read1(_CHUNK))
+            ):
                 came += more
             if not came:
                 response.check_end()
@@ -74,7 +89,10 @@ def _receive(response: http.client.HTTPResponse, reader: ResponseReader, timeout
 
 
 def _follow(
-    opener: urllib.request.OpenerDirector, request: urllib.request.Request, url: str, timeouts: Timeouts
+    opener: urllib.request.OpenerDirector,
+    request: urllib.request.Request,
+    url: str,
+    timeouts: Timeouts,
 ) -> http.client.HTTPResponse:
     for _ in range(REDIRECTS):
         response = _open(opener, request, url, timeouts)
@@ -86,17 +104,24 @@ def _follow(
         if target is None:
             return response
         response.close()
-        request = urllib.request.Request(target, request.data, request.headers, method=request.get_method())
+        request = urllib.request.Request(
+            target, request.data, request.headers, method=request.get_method()
+        )
     raise too_many_redirects(url)
 
 
 def _open(
-    opener: urllib.request.OpenerDirector, request: urllib.request.Request, url: str, timeouts: Timeouts
+    opener: urllib.request.OpenerDirector,
+    request: urllib.request.Request,
+    url: str,
+    timeouts: Timeouts,
 ) -> http.client.HTTPResponse:
     try:
         return cast(http.client.HTTPResponse, opener.open(request, timeout=timeouts.to_connect()))
     except urllib.error.HTTPError as error:
-        return cast(http.client.HTTPResponse, error)  # it is a response as well, and the reader's business
+        return cast(
+            http.client.HTTPResponse, error
+        )  # it is a response as well, and the reader's business
     except TimeoutError as error:
         raise timeouts.exhausted() from error
     except urllib.error.URLError as error:
@@ -119,9 +144,13 @@ class _Incoming(io.RawIOBase):
 
     def __init__(self, source: socket.socket, timeouts: Timeouts) -> None:
         self._socket, self._timeouts = source, timeouts
-        self._open = source.makefile("rb", buffering=0)  # keeps the socket open when the connection closes it
+        self._open = source.makefile(
+            "rb", buffering=0
+        )  # keeps the socket open when the connection closes it
         self.waits = True
-        self.patience: float | None = None  # seconds after which nothing more comes; None: the timeouts say
+        self.patience: float | None = (
+            None  # seconds after which nothing more comes; None: the timeouts say
+        )
         self.has_ended = False  # the other end has closed the connection
 
     def readable(self) -> bool:
@@ -151,7 +180,9 @@ class _Incoming(io.RawIOBase):
 class _Response(http.client.HTTPResponse):
     """A response that rejects ambiguous and truncated framing (RFC 9112), where http.client does not."""
 
-    def __init__(self, timeouts: Timeouts, source: socket.socket, *args: Any, **options: Any) -> None:
+    def __init__(
+        self, timeouts: Timeouts, source: socket.socket, *args: Any, **options: Any
+    ) -> None:
         super().__init__(source, *args, **options)
         self.fp.close()
         self._incoming = _Incoming(source, timeouts)
@@ -165,7 +196,9 @@ class _Response(http.client.HTTPResponse):
             self.headers = self.msg = None  # type: ignore[assignment] # as before the first
             super().begin()
         if self._incoming.has_ended:
-            raise http.client.RemoteDisconnected("the connection was closed within the head of the answer")
+            raise http.client.RemoteDisconnected(
+                "the connection was closed within the head of the answer"
+            )
         lengths = set(self.headers.get_all("Content-Length", ()))
         if len(lengths) + ("Transfer-Encoding" in self.headers) > 1:
             raise http.client.HTTPException("the answer says in two ways how long it is")
@@ -252,7 +285,14 @@ class Digest(urllib.request.HTTPDigestAuthHandler):
         super().__init__(passwords)
 
     def http_error_401(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: http.client.HTTPMessage
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
     ) -> http.client.HTTPResponse | None:
         fp.close()
-        return cast(http.client.HTTPResponse | None, super().http_error_401(req, fp, code, msg, headers))
+        return cast(
+            http.client.HTTPResponse | None, super().http_error_401(req, fp, code, msg, headers)
+        )

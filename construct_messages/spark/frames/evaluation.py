@@ -17,7 +17,12 @@ from pyspark.sql import functions as F
 
 from construct_messages.labels import Labels
 from construct_messages.query.algebra.correlation import correlated_variables, mentions
-from construct_messages.query.algebra.expressions import conjunction, conjuncts, exists_in, is_volatile
+from construct_messages.query.algebra.expressions import (
+    conjunction,
+    conjuncts,
+    exists_in,
+    is_volatile,
+)
 from construct_messages.query.algebra.join_order import contains_path, join_order
 from construct_messages.query.algebra.nodes import (
     NOTHING,
@@ -51,7 +56,12 @@ from construct_messages.query.algebra.nodes import (
 from construct_messages.query.algebra.plan import Dataset, Plan
 from construct_messages.query.optimizer.equalities import links
 from construct_messages.spark.frames.checks import check
-from construct_messages.spark.frames.exists import Conditions, OuterBindings, is_join_condition, path_starts
+from construct_messages.spark.frames.exists import (
+    Conditions,
+    OuterBindings,
+    is_join_condition,
+    path_starts,
+)
 from construct_messages.spark.frames.joins import (
     binds_shared,
     compatible_pairs,
@@ -114,11 +124,15 @@ def evaluate(plan: Plan, table: QuadTable, options: EvaluationOptions | None = N
     check(plan, allow_full_closure=options.allow_full_closure)
     with out_of_range_unbound(options.out_of_range_unbound):
         scanned = shared_scan(plan.shared_scan, table, plan.dataset) if plan.shared_scan else table
-        evaluation = _Evaluation(table, {scan.pattern: scanned for scan in plan.shared_scan}, plan.dataset, options)
+        evaluation = _Evaluation(
+            table, {scan.pattern: scanned for scan in plan.shared_scan}, plan.dataset, options
+        )
         solutions = evaluation.solutions(_without_projection(plan))
     if plan.form == "ASK":
         return solutions.frame.limit(1).select()
-    return solutions.in_order().select(*(_column_or_null(Var(name), solutions) for name in plan.variables))
+    return solutions.in_order().select(
+        *(_column_or_null(Var(name), solutions) for name in plan.variables)
+    )
 
 
 def _without_projection(plan: Plan) -> Node:
@@ -233,7 +247,9 @@ class _Evaluation:
         seeds = None
         for relation in (*known, *self._outer_solutions()):
             if ends := variables((node.subject, node.object)) & relation.certain:
-                seeds = relation.frame.select(*names(ends | (variables((node.graph,)) & relation.certain))).distinct()
+                seeds = relation.frame.select(
+                    *names(ends | (variables((node.graph,)) & relation.certain))
+                ).distinct()
                 break
         frame = path(
             node,
@@ -257,7 +273,9 @@ class _Evaluation:
             return self._conditions.filter(self._join(pattern, known, conditions), conditions)
         return self._conditions.filter(self.solutions(pattern, known), conditions)
 
-    def _join(self, node: Join, known: tuple[Solutions, ...], conditions: tuple[Expression, ...] = ()) -> Solutions:
+    def _join(
+        self, node: Join, known: tuple[Solutions, ...], conditions: tuple[Expression, ...] = ()
+    ) -> Solutions:
         """The solutions of both sides, merged.
 
         Args:
@@ -265,25 +283,37 @@ class _Evaluation:
             known: as for `solutions`.
             conditions: on the result; Spark pushes them down to the first join that has all their variables.
         """
-        bound = NOTHING.union(*(relation.certain for relation in (*known, *self._outer_solutions())))
+        bound = NOTHING.union(
+            *(relation.certain for relation in (*known, *self._outer_solutions()))
+        )
         first, *others = join_order(node, bound, links(conditions))
         solutions = self._unordered(first, known)
         for other in others:
             if contains_path(other):
                 # Spark pushes no filter below what is materialized for the path
-                own = tuple(one for one in conditions if is_join_condition(one) and mentions(one) <= solutions.certain)
+                own = tuple(
+                    one
+                    for one in conditions
+                    if is_join_condition(one) and mentions(one) <= solutions.certain
+                )
                 solutions = self._conditions.filter(solutions, own)
             solutions = join(*self._right(solutions, other, known))
         return solutions
 
-    def _right(self, left: Solutions, node: Node, known: tuple[Solutions, ...] = ()) -> tuple[Solutions, Solutions]:
+    def _right(
+        self, left: Solutions, node: Node, known: tuple[Solutions, ...] = ()
+    ) -> tuple[Solutions, Solutions]:
         """The left side of a join as it is to be read, and the solutions of its right side."""
         left, starts = path_starts(left, node)
         # it needs outer bindings of its own only where it is correlated with them, and where paths begin from them
-        outer = self.outer and (correlated_variables(node) & self.outer.variables or contains_path(node))
+        outer = self.outer and (
+            correlated_variables(node) & self.outer.variables or contains_path(node)
+        )
         return left, (self if outer else self._without_outer())._unordered(node, (*starts, *known))
 
-    def _left_join(self, left: Solutions, right_node: Node, condition: Expression | None) -> Solutions:
+    def _left_join(
+        self, left: Solutions, right_node: Node, condition: Expression | None
+    ) -> Solutions:
         left, right = self._right(left, right_node)
         conditions = () if condition is None else conjuncts(condition)
         # what concerns the right side only narrows it
@@ -297,7 +327,9 @@ class _Evaluation:
                 return left_join(left, right)
             if is_join_condition(rest) and not mentions(rest) & unsure:
                 wide = left.with_columns_of(mentions(rest) - right.possible)
-                return left_join(wide, right, expressions.condition(rest)).without(wide.possible - left.possible)
+                return left_join(wide, right, expressions.condition(rest)).without(
+                    wide.possible - left.possible
+                )
         pairs = compatible_pairs(left, right, self._fresh("t"))
         if rest is not None:
             marked, value = self._conditions.with_marks(pairs.solutions, rest)
@@ -321,7 +353,9 @@ class _Evaluation:
 
     def _extend(self, solutions: Solutions, variable: Var, expression: Expression) -> Solutions:
         marked, value = self._conditions.with_marks(solutions, expression)
-        certain = isinstance(value, Constant) or (isinstance(value, Var) and value in marked.certain)
+        certain = isinstance(value, Constant) or (
+            isinstance(value, Var) and value in marked.certain
+        )
         sql = expressions.term(value)
         if not isinstance(value, Var | Constant):
             # Spark would move filters below this and copy the SQL to each place that names the variable, and SQL of
@@ -357,8 +391,12 @@ class _Evaluation:
         keys = frozenset(node.keys)
         if self.outer:
             keys |= {self.outer.key}
-        columns = [F.expr(_aggregate(one, inside)).alias(column(variable)) for variable, one in aggregates]
-        deterministic = solutions.deterministic and not any(one.name in _NONDETERMINISTIC for _, one in aggregates)
+        columns = [
+            F.expr(_aggregate(one, inside)).alias(column(variable)) for variable, one in aggregates
+        ]
+        deterministic = solutions.deterministic and not any(
+            one.name in _NONDETERMINISTIC for _, one in aggregates
+        )
         counts = frozenset(variable for variable, one in aggregates if one.name == "COUNT")
         bound = frozenset(variable for variable, _ in aggregates)
 
@@ -369,14 +407,18 @@ class _Evaluation:
                 frame = frame.select(*names(keys)).distinct()
             else:
                 frame = unit(self.table).frame
-            return Solutions(frame, keys | bound, (keys & solutions.certain) | counts, deterministic)
+            return Solutions(
+                frame, keys | bound, (keys & solutions.certain) | counts, deterministic
+            )
 
         groups = grouped(keys, solutions.frame)
         if self.outer and not node.keys:
             # a group of no solution for each binding that has none
             empty = grouped(NOTHING, solutions.frame.limit(0))
             groups = groups.materialize()
-            rest = semi_join(self.outer.solutions.only(frozenset({self.outer.key})), groups, keep=False)
+            rest = semi_join(
+                self.outer.solutions.only(frozenset({self.outer.key})), groups, keep=False
+            )
             groups = union(groups, join(rest, empty))
         return groups
 
@@ -387,25 +429,35 @@ class _Evaluation:
         if self.outer:
             # variables that are not projected are others than those outside
             bound, key = self.outer.variables & kept, self.outer.key
-            inside = replace(self, outer=OuterBindings(self.outer.solutions.only(bound | {key}), key, bound))
+            inside = replace(
+                self, outer=OuterBindings(self.outer.solutions.only(bound | {key}), key, bound)
+            )
             kept |= {key}
         solutions = inside.solutions(pattern, tuple(relation.only(kept) for relation in known))
         return solutions.without(solutions.possible - kept)
 
-    def _order(self, solutions: Solutions, conditions: tuple[tuple[Expression, bool], ...]) -> Solutions:
+    def _order(
+        self, solutions: Solutions, conditions: tuple[tuple[Expression, bool], ...]
+    ) -> Solutions:
         marked = solutions
         keys: list[tuple[str, bool]] = []
         for expression, descending in conditions:
             marked, value = self._conditions.with_marks(marked, expression)
             keys += ((key, descending) for key in expressions.order(value))
-        ordered = marked.order_by(keys, next(self.numbers)).without(marked.possible - solutions.possible)
-        deterministic = solutions.deterministic and not any(is_volatile(expression) for expression, _ in conditions)
+        ordered = marked.order_by(keys, next(self.numbers)).without(
+            marked.possible - solutions.possible
+        )
+        deterministic = solutions.deterministic and not any(
+            is_volatile(expression) for expression, _ in conditions
+        )
         return replace(ordered, deterministic=deterministic)
 
     def _slice(self, node: Slice) -> Solutions:
         solutions = self.solutions(node.pattern)
         within = frozenset(node.within) & solutions.possible
-        return solutions.slice(node.offset, node.limit, within | {self.outer.key} if self.outer else within)
+        return solutions.slice(
+            node.offset, node.limit, within | {self.outer.key} if self.outer else within
+        )
 
 
 def _aggregate(aggregation: Aggregation, inside: Vars) -> str:

@@ -85,7 +85,9 @@ class Conditions:
             wide = solutions.with_columns_of(mentions(plain))
             wide = replace(wide, frame=wide.frame.filter(expressions.condition(plain)))
             deterministic = solutions.deterministic and not is_volatile(plain)
-            solutions = replace(wide.without(wide.possible - solutions.possible), deterministic=deterministic)
+            solutions = replace(
+                wide.without(wide.possible - solutions.possible), deterministic=deterministic
+            )
         for one in conditions:
             match one:
                 case Exists(body):
@@ -94,10 +96,14 @@ class Conditions:
                     solutions = self._exists(solutions, body, keep=False)
                 case _ if exists_in(one):
                     marked, condition = self.with_marks(solutions, one)
-                    solutions = self.filter(marked, (condition,)).without(marked.possible - solutions.possible)
+                    solutions = self.filter(marked, (condition,)).without(
+                        marked.possible - solutions.possible
+                    )
         return solutions
 
-    def with_marks(self, solutions: Solutions, expression: Expression) -> tuple[Solutions, Expression]:
+    def with_marks(
+        self, solutions: Solutions, expression: Expression
+    ) -> tuple[Solutions, Expression]:
         """The solutions with a boolean for each EXISTS in an expression, and the expression over these.
 
         The solutions have a column for each variable of the expression.
@@ -116,7 +122,11 @@ class Conditions:
         match body:
             case Filter(pattern, condition) if _is_uncorrelated(solutions, pattern):
                 conditions = conjuncts(condition)
-                own = tuple(one for one in conditions if mentions(one) & solutions.possible <= pattern.certain)
+                own = tuple(
+                    one
+                    for one in conditions
+                    if mentions(one) & solutions.possible <= pattern.certain
+                )
                 across = conjunction(one for one in conditions if one not in own)
                 if across is not None and is_join_condition(across):
                     shared = mentions(across) & pattern.possible & solutions.possible
@@ -126,7 +136,9 @@ class Conditions:
                         wide = left.with_columns_of(mentions(across) - right.possible)
                         found = semi_join(wide, right, keep, expressions.condition(across))
                         return found.without(wide.possible - left.possible)
-        if not correlated_variables(body) & solutions.possible and not _is_uncorrelated(solutions, body):
+        if not correlated_variables(body) & solutions.possible and not _is_uncorrelated(
+            solutions, body
+        ):
             left, starts = path_starts(solutions, body)
             right = self.evaluate(body, starts).only(solutions.possible).distinct()
             pairs = compatible_pairs(left, right, self.fresh("t"))
@@ -134,7 +146,9 @@ class Conditions:
         left, right = self._partners(solutions, body)
         return semi_join(left, right, keep).without(left.possible - solutions.possible)
 
-    def _partners(self, solutions: Solutions, body: Node, keys: bool = False) -> tuple[Solutions, Solutions]:
+    def _partners(
+        self, solutions: Solutions, body: Node, keys: bool = False
+    ) -> tuple[Solutions, Solutions]:
         """The two sides of a join in which the solutions meet what is compatible if the body has a solution for them.
 
         Args:
@@ -143,7 +157,9 @@ class Conditions:
             keys: whether the two must share a variable, and each bind all that they share.
         """
         shared = body.possible & solutions.possible
-        if _is_uncorrelated(solutions, body) and (not keys or (shared and shared <= solutions.certain)):
+        if _is_uncorrelated(solutions, body) and (
+            not keys or (shared and shared <= solutions.certain)
+        ):
             left, starts = path_starts(solutions, body)
             return left, self.evaluate(body, starts).only(shared)
         variables = (body.possible | correlated_variables(body)) & solutions.possible

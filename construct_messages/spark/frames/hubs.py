@@ -39,7 +39,12 @@ class Ray(NamedTuple):
 
 
 def in_parts(
-    quads: str, keys: Sequence[str], predicate: str, object: str, rays: Sequence[Ray], tests: Iterable[str]
+    quads: str,
+    keys: Sequence[str],
+    predicate: str,
+    object: str,
+    rays: Sequence[Ray],
+    tests: Iterable[str],
 ) -> str:
     """SQL of the quads of a star with the column `PART`: those of a hub once for each part that they are in.
 
@@ -54,7 +59,10 @@ def in_parts(
     """
     if not any(ray.divides for ray in rays):
         return f"SELECT *, CAST(NULL AS BIGINT) AS {PART} FROM ({quads})"
-    sizes = [f"sum(CASE WHEN {any_of(predicate, ray.predicates)} THEN octet_length({object}) END)" for ray in rays]
+    sizes = [
+        f"sum(CASE WHEN {any_of(predicate, ray.predicates)} THEN octet_length({object}) END)"
+        for ray in rays
+    ]
     largest = f"array({', '.join(size if ray.divides else 'NULL' for size, ray in zip(sizes, rays, strict=True))})"
     present = [f"{size} IS NOT NULL" for size, ray in zip(sizes, rays, strict=True) if ray.needed]
     alive = " AND ".join([*(f"bool_or({test})" for test in tests), *present]) or "TRUE"
@@ -65,7 +73,9 @@ SELECT {subject}, array_position(sizes, array_max(sizes)) - 1 AS ray,
 FROM (SELECT {subject}, {largest} AS sizes, {alive} AS alive FROM ({quads}) GROUP BY {subject})
 WHERE array_max(sizes) > {HUB_BYTES}"""
     divided = " OR ".join(
-        f"ray = {number} AND {any_of(predicate, ray.predicates)}" for number, ray in enumerate(rays) if ray.divides
+        f"ray = {number} AND {any_of(predicate, ray.predicates)}"
+        for number, ray in enumerate(rays)
+        if ray.divides
     )
     first = f"shiftleft(ray, {_RAYS_BITS})"
     parts = case(
@@ -89,4 +99,8 @@ def has_objects(number: int, ray: Ray, objects: str) -> str:
     """
     found = f"size({objects}) > 0"
     # a part without the objects that it is a part of would leave an optional variable unbound
-    return found if ray.needed else f"({PART} IS NULL OR shiftright({PART}, {_RAYS_BITS}) <> {number} OR {found})"
+    return (
+        found
+        if ray.needed
+        else f"({PART} IS NULL OR shiftright({PART}, {_RAYS_BITS}) <> {number} OR {found})"
+    )

@@ -36,7 +36,9 @@ def union(left: Solutions, right: Solutions) -> Solutions:
     """The solutions of both."""
     possible = left.possible | right.possible
     frame = left.with_columns_of(possible).frame.unionByName(right.with_columns_of(possible).frame)
-    return Solutions(frame, possible, left.certain & right.certain, left.deterministic and right.deterministic)
+    return Solutions(
+        frame, possible, left.certain & right.certain, left.deterministic and right.deterministic
+    )
 
 
 def join(left: Solutions, right: Solutions, overlapping: Vars | None = None) -> Solutions:
@@ -59,7 +61,9 @@ def join(left: Solutions, right: Solutions, overlapping: Vars | None = None) -> 
         for variable in split:
             mine, yours = variable in left.certain, variable in right.certain
             left_frame = _with_join_key(left_frame, variable, mine, yours, _LEFT_ONLY, _RIGHT_ONLY)
-            right_frame = _with_join_key(right_frame, variable, yours, mine, _RIGHT_ONLY, _LEFT_ONLY)
+            right_frame = _with_join_key(
+                right_frame, variable, yours, mine, _RIGHT_ONLY, _LEFT_ONLY
+            )
         right_frame = _renamed(right_frame, unsure)
         frame = left_frame.join(right_frame, [*names(equal), *map(_key, split)])
         conditions = [_compatible(variable) for variable in unsure[_SPLIT:]]
@@ -69,7 +73,10 @@ def join(left: Solutions, right: Solutions, overlapping: Vars | None = None) -> 
             frame = frame.filter(reduce(and_, conditions))
         frame = _merged(frame, left.possible | right.possible, unsure)
     return Solutions(
-        frame, left.possible | right.possible, left.certain | right.certain, left.deterministic and right.deterministic
+        frame,
+        left.possible | right.possible,
+        left.certain | right.certain,
+        left.deterministic and right.deterministic,
     )
 
 
@@ -97,10 +104,17 @@ def left_join(left: Solutions, right: Solutions, condition: str | None = None) -
             conditions.append(F.expr(condition))
         frame = left.frame.join(partner, reduce(and_, conditions, F.lit(True)), "left")
         frame = _merged(frame, left.possible | right.possible, unsure)
-    return Solutions(frame, left.possible | right.possible, left.certain, left.deterministic and right.deterministic)
+    return Solutions(
+        frame,
+        left.possible | right.possible,
+        left.certain,
+        left.deterministic and right.deterministic,
+    )
 
 
-def semi_join(left: Solutions, right: Solutions, keep: bool, condition: str | None = None) -> Solutions:
+def semi_join(
+    left: Solutions, right: Solutions, keep: bool, condition: str | None = None
+) -> Solutions:
     """Semi-join or anti-join: the left solutions that have a compatible right one, or that have none.
 
     Args:
@@ -205,10 +219,14 @@ class Pairs:
 
     def _counted(self, kept: Column) -> Solutions:
         pairs = F.count(column(self.mark)).over(Window.partitionBy(column(self.key))).alias(_PAIRS)
-        return replace(self.solutions, frame=self.solutions.frame.select("*", pairs).filter(kept).drop(_PAIRS))
+        return replace(
+            self.solutions, frame=self.solutions.frame.select("*", pairs).filter(kept).drop(_PAIRS)
+        )
 
 
-def compatible_pairs(left: Solutions, right: Solutions, key: Var, overlapping: Vars | None = None) -> Pairs:
+def compatible_pairs(
+    left: Solutions, right: Solutions, key: Var, overlapping: Vars | None = None
+) -> Pairs:
     """The compatible pairs, and the left solutions.
 
     Args:
@@ -228,18 +246,24 @@ def compatible_pairs(left: Solutions, right: Solutions, key: Var, overlapping: V
         mine, yours = variable in left.certain, variable in right.certain
         # a solution that is to stay alone has a key that no partner has
         nowhere = F.concat(F.lit("\n"), F.col(column(key)))
-        left_frame = _with_join_key(left_frame, variable, mine, yours, _LEFT_ONLY, _RIGHT_ONLY, nowhere)
+        left_frame = _with_join_key(
+            left_frame, variable, mine, yours, _LEFT_ONLY, _RIGHT_ONLY, nowhere
+        )
         right_frame = _with_join_key(right_frame, variable, yours, mine, _RIGHT_ONLY, _LEFT_ONLY)
         right_frame = right_frame.withColumnRenamed(_key(variable), f"r{_key(variable)}")
         conditions.append(F.col(_key(variable)) == F.col(f"r{_key(variable)}"))
-    conditions += [F.col(column(variable)) == F.col(_right_column(variable)) for variable in sorted(equal)]
+    conditions += [
+        F.col(column(variable)) == F.col(_right_column(variable)) for variable in sorted(equal)
+    ]
     conditions += [_compatible(variable) for variable in unsure[_SPLIT:]]
     if overlapping is not None and not overlapping & equal:
         conditions.append(_overlap(variable for variable in unsure if variable in overlapping))
     right_frame = _renamed(right_frame, shared).select("*", F.lit("").alias(column(mark)))
     possible = left.possible | right.possible | {key, mark}
     joined = left_frame.join(right_frame, reduce(and_, conditions), "left")
-    frame = _merged(joined.filter(F.col(_ALONE) | F.col(column(mark)).isNotNull()), possible, unsure)
+    frame = _merged(
+        joined.filter(F.col(_ALONE) | F.col(column(mark)).isNotNull()), possible, unsure
+    )
     certain = left.certain | {key}
     solutions = Solutions(frame, possible, certain, left.deterministic and right.deterministic)
     return Pairs(solutions, (left.possible, left.certain), key, mark)
@@ -262,7 +286,9 @@ def _with_join_key(
     """
     value = F.col(column(variable))
     if_bound = [value] if partner_certain else [value, F.lit(alone)]
-    if_unbound = [F.lit(partner_alone)] if partner_certain else [F.lit(partner_alone), F.lit(_NEITHER)]
+    if_unbound = (
+        [F.lit(partner_alone)] if partner_certain else [F.lit(partner_alone), F.lit(_NEITHER)]
+    )
     if partner_certain:
         key = value if certain else F.coalesce(value, if_unbound[0])
         if nowhere is not None:
@@ -288,15 +314,21 @@ def _partner(left: Solutions, right: Solutions) -> tuple[DataFrame, list[Column]
     for variable in unsure[:_SPLIT]:
         keys = F.array(F.col(column(variable)), F.lit(_NEITHER))
         frame = frame.select("*", F.explode(keys).alias(_key(variable)))
-        conditions.append(F.coalesce(F.col(column(variable)), F.lit(_NEITHER)) == F.col(_key(variable)))
+        conditions.append(
+            F.coalesce(F.col(column(variable)), F.lit(_NEITHER)) == F.col(_key(variable))
+        )
     conditions += [_compatible(variable) for variable in unsure[_SPLIT:]]
     shared = sorted(left.possible & right.possible)
-    conditions += [F.col(column(one)) == F.col(_right_column(one)) for one in shared if one in left.certain]
+    conditions += [
+        F.col(column(one)) == F.col(_right_column(one)) for one in shared if one in left.certain
+    ]
     return _renamed(frame, shared), conditions
 
 
 def _renamed(frame: DataFrame, shared: Iterable[Var]) -> DataFrame:
-    return frame.withColumnsRenamed({column(variable): _right_column(variable) for variable in shared})
+    return frame.withColumnsRenamed(
+        {column(variable): _right_column(variable) for variable in shared}
+    )
 
 
 def _merged(frame: DataFrame, possible: Vars, unsure: Iterable[Var]) -> DataFrame:
@@ -304,7 +336,9 @@ def _merged(frame: DataFrame, possible: Vars, unsure: Iterable[Var]) -> DataFram
     both = set(unsure)
     return frame.select(
         *(
-            F.coalesce(F.col(column(variable)), F.col(_right_column(variable))).alias(column(variable))
+            F.coalesce(F.col(column(variable)), F.col(_right_column(variable))).alias(
+                column(variable)
+            )
             if variable in both
             else F.col(column(variable))
             for variable in sorted(possible)
@@ -318,7 +352,10 @@ def _compatible(variable: Var) -> Column:
 
 
 def _overlap(variables: Iterable[Var]) -> Column:
-    both = (F.col(column(variable)).isNotNull() & F.col(_right_column(variable)).isNotNull() for variable in variables)
+    both = (
+        F.col(column(variable)).isNotNull() & F.col(_right_column(variable)).isNotNull()
+        for variable in variables
+    )
     return reduce(or_, both, F.lit(False))
 
 

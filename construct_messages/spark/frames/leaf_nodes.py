@@ -34,7 +34,9 @@ def graphs(graph: Position, table: QuadTable, dataset: Dataset) -> Solutions:
     if isinstance(graph, Var):
         bound = frozenset({graph})
         return Solutions(names.withColumnRenamed("graph", column(graph)), bound, bound)
-    return Solutions(names.filter(F.col("graph") == F.lit(graph)).limit(1).select(), frozenset(), frozenset())
+    return Solutions(
+        names.filter(F.col("graph") == F.lit(graph)).limit(1).select(), frozenset(), frozenset()
+    )
 
 
 def values(node: Values, table: QuadTable) -> Solutions:
@@ -45,7 +47,9 @@ def values(node: Values, table: QuadTable) -> Solutions:
     elif not node.variables:
         frame = session.range(len(node.solutions)).select()
     else:
-        solutions = ", ".join(f"({', '.join(map(_literal_or_null, solution))})" for solution in node.solutions)
+        solutions = ", ".join(
+            f"({', '.join(map(_literal_or_null, solution))})" for solution in node.solutions
+        )
         columns = ", ".join(map(column, node.variables))
         frame = session.sql(f"SELECT * FROM VALUES {solutions} AS t({columns})")
     return Solutions(frame, node.possible, node.certain)

@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 MESSAGE: Final = "message"
 """The column of messages."""
 
-_NUMBER: Final = "number"  # the column of a solution's own number, which grows along an ordered frame
+_NUMBER: Final = (
+    "number"  # the column of a solution's own number, which grows along an ordered frame
+)
 _DIGITS: Final = f"CAST({_NUMBER} AS STRING)"
 _NONE: Final = "'0'"  # instead of a number: blank nodes of the template compare by their slot
 _FIRST: Final = f"min({_NUMBER}) AS {_NUMBER}"
@@ -78,7 +80,9 @@ def relabelled(variables: Iterable[str], labels: Labels) -> list[str]:
     A table may hold labels that the template makes.
     """
     before = f"_:{labels.of_data}"
-    return [f"{_relabelled(name, before, '')} AS {name}" for name in map(column, map(Var, variables))]
+    return [
+        f"{_relabelled(name, before, '')} AS {name}" for name in map(column, map(Var, variables))
+    ]
 
 
 def messages(
@@ -110,7 +114,9 @@ def messages(
             *((_NUMBER,) if has_number else ()),
         )
     if options.distinct:
-        frame = frame.groupBy(_IDENTITY).agg(*map(expr, (f"min_by({MESSAGE}, {_NUMBER}) AS {MESSAGE}", _FIRST)))
+        frame = frame.groupBy(_IDENTITY).agg(
+            *map(expr, (f"min_by({MESSAGE}, {_NUMBER}) AS {MESSAGE}", _FIRST))
+        )
     if options.skip_empty:
         frame = frame.filter(f"{MESSAGE} <> ''")
     # a shuffle loses the order, and so does a limit, whose partitions come together as they finish
@@ -133,7 +139,9 @@ def _of_groups(numbered: DataFrame, template: Template, options: MessageOptions)
         own = [pattern for pattern in template.live if any(map(_is_fresh, pattern))]
         ground = [pattern for pattern in template.live if pattern not in own]
         columns.append(f"{_array(_lines(template, ground, _NONE, None))} AS ground")
-        columns.append(f"sha2(nullif({_set(_array(_lines(template, own, _NONE, None)))}, ''), 256) AS fresh")
+        columns.append(
+            f"sha2(nullif({_set(_array(_lines(template, own, _NONE, None)))}, ''), 256) AS fresh"
+        )
         everything = f"{_set('flatten(collect_list(ground))')}, array_sort(collect_list(fresh))"
         wanted.append(f"sha2(concat_ws({_BREAK}, {everything}), 256) AS {_IDENTITY}")
     return numbered.selectExpr(*columns).groupBy(*keys).agg(*map(expr, wanted))
@@ -178,7 +186,9 @@ def message_sql(template: Template, number: str, *, skolemize: str | None = None
     return f"concat_ws({', '.join((_BREAK, *lines))})"
 
 
-def _lines(template: Template, patterns: Sequence[Pattern], number: str, skolemize: str | None) -> list[str]:
+def _lines(
+    template: Template, patterns: Sequence[Pattern], number: str, skolemize: str | None
+) -> list[str]:
     """SQL of the line of each pattern: NULL, as `concat` is, where a part is missing or illegal."""
     slots = _Slots(template, number, skolemize)
     return [f"concat({', '.join(_merged(slots.line(pattern)))})" for pattern in patterns]
@@ -216,7 +226,9 @@ class _Slots:
             case Constant(term):
                 yield _Piece(True, term)
             case Variable(index):
-                yield _Piece(False, self._value(column(Var(self._template.variables[index])), position))
+                yield _Piece(
+                    False, self._value(column(Var(self._template.variables[index])), position)
+                )
             case Blank(index):
                 before, after = self._template.labels.of_template(_HERE, index).split(_HERE)
                 yield from (_Piece(True, before), _Piece(False, self._number), _Piece(True, after))
@@ -229,7 +241,9 @@ class _Slots:
 
     def _value(self, name: str, position: str) -> str:
         value = name if self._skolemize is None else _relabelled(name, f"<{self._skolemize}", ">")
-        illegal = " OR ".join(f"startswith({name}, {literal(start)})" for start in FORBIDDEN[position])
+        illegal = " OR ".join(
+            f"startswith({name}, {literal(start)})" for start in FORBIDDEN[position]
+        )
         return f"if({illegal}, NULL, {value})" if illegal else value
 
 
@@ -237,7 +251,13 @@ def _relabelled(name: str, before: str, after: str) -> str:
     """SQL of a column of terms with other text before the labels of blank nodes than `_:`, and text behind them."""
     replacement = f"$1{before.replace('$', chr(92) + '$')}$2{after}"
     return case(
-        (f"startswith({name}, '_:')", f"concat({literal(before)}, substring({name}, 3), {literal(after)})"),
-        (f"startswith({name}, '<<(')", f"regexp_replace({name}, {_BLANKS}, {literal(replacement)})"),
+        (
+            f"startswith({name}, '_:')",
+            f"concat({literal(before)}, substring({name}, 3), {literal(after)})",
+        ),
+        (
+            f"startswith({name}, '<<(')",
+            f"regexp_replace({name}, {_BLANKS}, {literal(replacement)})",
+        ),
         otherwise=name,
     )

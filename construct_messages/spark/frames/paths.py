@@ -86,7 +86,12 @@ def path(
         # each node reaches itself, and that is all that is asked for
         return _named(matching.itself(start), node)
     if not allow_full_closure:
-        require_ends(node, frozenset(end for end in variables((node.subject, node.object)) if column(end) in names))
+        require_ends(
+            node,
+            frozenset(
+                end for end in variables((node.subject, node.object)) if column(end) in names
+            ),
+        )
     return _named(matching.pairs(expression, start, end), node)
 
 
@@ -99,7 +104,9 @@ def require_ends(node: Path, bound: Vars) -> None:
     >>> from construct_messages.terms import iri
     >>> require_ends(Path(Var("x"), Closure(Link(iri("urn:p")), "+"), Var("y")), frozenset({Var("y")}))
     """
-    start, end = (not isinstance(place, Var) or place in bound for place in (node.subject, node.object))
+    start, end = (
+        not isinstance(place, Var) or place in bound for place in (node.subject, node.object)
+    )
     expression = _outward(node.path)
     if node.subject == node.object and isinstance(expression, Closure) and _nullable(expression):
         return  # each node reaches itself, and no step is taken
@@ -186,7 +193,9 @@ def _unbound(path: PathExpression, start: bool, end: bool) -> PathExpression | N
             first = _first(paths, start, end)
             found = (
                 _unbound(
-                    part, index > first or (index == 0 and start), index < first or (index == len(paths) - 1 and end)
+                    part,
+                    index > first or (index == 0 and start),
+                    index < first or (index == len(paths) - 1 and end),
                 )
                 for index, part in enumerate(paths)
             )
@@ -203,7 +212,9 @@ def _first(paths: tuple[PathExpression, ...], start: bool, end: bool) -> int:
     """The part of a sequence to begin with: at a bound end, or else one that need not start at every node."""
     if start or end:
         return 0 if start else len(paths) - 1
-    bounded = (index for index, part in enumerate(paths) if _unbound(part, start=False, end=False) is None)
+    bounded = (
+        index for index, part in enumerate(paths) if _unbound(part, start=False, end=False) is None
+    )
     return next(bounded, 0)
 
 
@@ -246,7 +257,9 @@ class _Matching:
         """
         match path:
             case Link(predicate):
-                return _with_ends(self.quads(predicate).select(*self.keys, "start", "end"), start, end)
+                return _with_ends(
+                    self.quads(predicate).select(*self.keys, "start", "end"), start, end
+                )
             case Inverse(inner):
                 return _swapped(self.pairs(inner, end, start))
             case Negated(forward, backward):
@@ -259,10 +272,16 @@ class _Matching:
             case Sequence(paths):
                 return self.sequence(paths, start, end)
             case Closure(inner, kind):
-                forwards = isinstance(start, str) or (isinstance(start, _Seeds) and not isinstance(end, str))
+                forwards = isinstance(start, str) or (
+                    isinstance(start, _Seeds) and not isinstance(end, str)
+                )
                 if forwards or end is None:
                     return _with_ends(self.closure(path, start), start, end)
-                return _with_ends(_swapped(self.closure(Closure(_outward(inner, inverse=True), kind), end)), start, end)
+                return _with_ends(
+                    _swapped(self.closure(Closure(_outward(inner, inverse=True), kind), end)),
+                    start,
+                    end,
+                )
             case _:
                 assert_never(path)
 
@@ -275,9 +294,13 @@ class _Matching:
             places["graph"] = Var("graph")
         pattern = Triple(places["start"], predicate, places["end"], places.get("graph", self.graph))
         quads = scan(pattern, self.table, self.dataset)
-        return quads.select(*(F.col(column(variable)).alias(name) for name, variable in places.items()))
+        return quads.select(
+            *(F.col(column(variable)).alias(name) for name, variable in places.items())
+        )
 
-    def negated(self, forward: tuple[Term, ...] | None, backward: tuple[Term, ...] | None) -> DataFrame:
+    def negated(
+        self, forward: tuple[Term, ...] | None, backward: tuple[Term, ...] | None
+    ) -> DataFrame:
         quads = self.quads(Var("predicate"))
 
         def but(predicates: tuple[Term, ...]) -> DataFrame:
@@ -286,7 +309,11 @@ class _Matching:
 
         if backward is None:
             return but(forward or ())
-        return _swapped(but(backward)) if forward is None else but(forward).unionByName(_swapped(but(backward)))
+        return (
+            _swapped(but(backward))
+            if forward is None
+            else but(forward).unionByName(_swapped(but(backward)))
+        )
 
     def sequence(self, paths: tuple[PathExpression, ...], start: _Bound, end: _Bound) -> DataFrame:
         """The parts joined from a bound end, or from a part that needs none, so that closures between have seeds."""
@@ -296,7 +323,9 @@ class _Matching:
         known = not (isinstance(start if first == 0 else end, str) and _nullable(paths[first]))
 
         def part(index: int, left: _Bound, right: _Bound) -> DataFrame:
-            return self.pairs(paths[index], start if index == 0 else left, end if index == last else right)
+            return self.pairs(
+                paths[index], start if index == 0 else left, end if index == last else right
+            )
 
         relation = part(first, None, None)
         for index in range(first + 1, last + 1):
@@ -323,7 +352,11 @@ class _Matching:
             return self.itself(start).unionByName(self.pairs(path.path, start, None)).distinct()
 
         def begin() -> DataFrame:
-            return self.itself(start) if path.kind == "*" else _from_seeds(self.pairs(path.path, start, None), start)
+            return (
+                self.itself(start)
+                if path.kind == "*"
+                else _from_seeds(self.pairs(path.path, start, None), start)
+            )
 
         steps = self.pairs(_step(path.path), None, None).select(*self.keys, "start", "end")
         if (found := small_closure(begin, steps, max_rounds=self.max_rounds)) is not None:
@@ -344,7 +377,12 @@ class _Matching:
             if frontier is not None and frontier <= _SMALL_FRONTIER:
                 last = F.broadcast(last)
             further = self.joined(last, steps).withColumn("round", F.lit(number))
-            found = found.unionByName(further).groupBy(*pair).agg(F.min("round").alias("round")).localCheckpoint()
+            found = (
+                found.unionByName(further)
+                .groupBy(*pair)
+                .agg(F.min("round").alias("round"))
+                .localCheckpoint()
+            )
             news = found.filter(F.col("round") == number).count()
             if not news:
                 break
@@ -371,9 +409,16 @@ class _Matching:
             *self.keys, F.col("end").alias("via"), F.lit(1.0).alias("ins"), F.lit(0.0).alias("outs")
         )
         leaving = steps.select(
-            *self.keys, F.col("start").alias("via"), F.lit(0.0).alias("ins"), F.lit(1.0).alias("outs")
+            *self.keys,
+            F.col("start").alias("via"),
+            F.lit(0.0).alias("ins"),
+            F.lit(1.0).alias("outs"),
         )
-        ways = arriving.unionByName(leaving).groupBy(*keys).agg(F.sum("ins").alias("ins"), F.sum("outs").alias("outs"))
+        ways = (
+            arriving.unionByName(leaving)
+            .groupBy(*keys)
+            .agg(F.sum("ins").alias("ins"), F.sum("outs").alias("outs"))
+        )
         total = ways.agg(F.sum(F.col("ins") * F.col("outs"))).first()
         return (total and total[0]) or 0.0
 
@@ -397,7 +442,11 @@ class _Matching:
         if self.graph is None:
             return self.table.frame.sparkSession.range(1)
         names = named_graphs(self.table, self.dataset)
-        return names if isinstance(self.graph, Var) else names.filter(F.col("graph") == F.lit(self.graph))
+        return (
+            names
+            if isinstance(self.graph, Var)
+            else names.filter(F.col("graph") == F.lit(self.graph))
+        )
 
     def nodes(self) -> DataFrame:
         """The subjects and objects of the graph, each once."""
@@ -424,7 +473,9 @@ def _from_seeds(pairs: DataFrame, start: _Bound) -> DataFrame:
     """The pairs that begin at a seed, where there are seeds."""
     if not isinstance(start, _Seeds):
         return pairs
-    return pairs.join(start.frame.withColumnRenamed("node", "start"), _named_keys(start), "left_semi")
+    return pairs.join(
+        start.frame.withColumnRenamed("node", "start"), _named_keys(start), "left_semi"
+    )
 
 
 def _named_keys(seeds: _Seeds) -> list[str]:

@@ -38,7 +38,9 @@ def scan(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:
     return found if is_distinct(pattern.graph, table, dataset) else found.distinct()
 
 
-def matching(pattern: Triple, dataset: Dataset, needed_for: Iterable[Scan] = ()) -> tuple[str, list[str]]:
+def matching(
+    pattern: Triple, dataset: Dataset, needed_for: Iterable[Scan] = ()
+) -> tuple[str, list[str]]:
     """SQL over a table's columns: the condition and the columns of the quads that match a pattern, with duplicates.
 
     Args:
@@ -118,7 +120,9 @@ def in_graph(graph: Position | None, dataset: Dataset) -> str:
             return "graph IS NULL" if dataset.default is None else _one_of(dataset.default)
         case Var():
             return "graph IS NOT NULL" if dataset.named is None else _one_of(dataset.named)
-    return f"graph = {literal(graph)}" if dataset.named is None or graph in dataset.named else "FALSE"
+    return (
+        f"graph = {literal(graph)}" if dataset.named is None or graph in dataset.named else "FALSE"
+    )
 
 
 def is_distinct(graph: Position | None, table: QuadTable, dataset: Dataset) -> bool:

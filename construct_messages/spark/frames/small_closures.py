@@ -24,7 +24,9 @@ Pair = tuple[str, ...]
 """A start and an end, after the graph where that varies."""
 
 
-def small_closure(begin: Callable[[], DataFrame], steps: DataFrame, *, max_rounds: int) -> DataFrame | None:
+def small_closure(
+    begin: Callable[[], DataFrame], steps: DataFrame, *, max_rounds: int
+) -> DataFrame | None:
     """Extends pairs by any number of steps.
 
     Args:
@@ -37,7 +39,11 @@ def small_closure(begin: Callable[[], DataFrame], steps: DataFrame, *, max_round
     """
     few = _few(steps, MOST_STEPS)
     pairs = None if few is None else _few(begin().select(*steps.columns), MOST_STEPS)
-    found = None if few is None or pairs is None else reached(pairs, few, max_rounds=max_rounds, most=MOST_PAIRS)
+    found = (
+        None
+        if few is None or pairs is None
+        else reached(pairs, few, max_rounds=max_rounds, most=MOST_PAIRS)
+    )
     return None if found is None else _frame(steps.sparkSession, found, steps.columns)
 
 
@@ -47,7 +53,9 @@ def _few(pairs: DataFrame, most: int) -> list[Pair] | None:
     return None if len(rows) > most else [tuple(row) for row in rows]
 
 
-def reached(begin: Iterable[Pair], steps: Iterable[Pair], *, max_rounds: int, most: int) -> set[Pair] | None:
+def reached(
+    begin: Iterable[Pair], steps: Iterable[Pair], *, max_rounds: int, most: int
+) -> set[Pair] | None:
     """Extends pairs by any number of steps; None if that finds too many pairs, or takes too many rounds.
 
     >>> steps = [("a", "b"), ("b", "c"), ("c", "b")]
@@ -78,5 +86,10 @@ def reached(begin: Iterable[Pair], steps: Iterable[Pair], *, max_rounds: int, mo
 
 def _frame(spark: SparkSession, pairs: Collection[Pair], columns: Sequence[str]) -> DataFrame:
     by_column = zip(*sorted(pairs), strict=True) if pairs else ([] for _ in columns)
-    table = pa.table({name: pa.array(values, pa.string()) for name, values in zip(columns, by_column, strict=True)})
+    table = pa.table(
+        {
+            name: pa.array(values, pa.string())
+            for name, values in zip(columns, by_column, strict=True)
+        }
+    )
     return spark.createDataFrame(table)

@@ -45,7 +45,9 @@ class Solutions:
         kept = self.possible & variables
         if kept == self.possible and not self.order:
             return self
-        return Solutions(self.frame.select(*names(kept)), kept, self.certain & kept, self.deterministic)
+        return Solutions(
+            self.frame.select(*names(kept)), kept, self.certain & kept, self.deterministic
+        )
 
     def unordered(self) -> Solutions:
         """The same solutions in no order."""
@@ -57,7 +59,9 @@ class Solutions:
         if not gone:
             return self
         frame = self.frame.drop(*names(gone))
-        return replace(self, frame=frame, possible=self.possible - gone, certain=self.certain - gone)
+        return replace(
+            self, frame=frame, possible=self.possible - gone, certain=self.certain - gone
+        )
 
     def with_columns_of(self, variables: Vars) -> Solutions:
         """Adds columns for variables that have none, unbound in every solution."""
@@ -90,7 +94,9 @@ class Solutions:
     def with_key(self, by: Vars, key: Var) -> Solutions:
         """Binds `key` to a value that solutions share if they have the same bindings of `by`; it is never unbound."""
         bindings = [F.coalesce(F.col(name), F.lit("")) for name in names(self.possible & by)]
-        return self.bind(key, F.concat_ws("\n", *bindings), certain=True)  # no term holds a line feed
+        return self.bind(
+            key, F.concat_ws("\n", *bindings), certain=True
+        )  # no term holds a line feed
 
     # --- which solutions ------------------------------------------------------------------------------------------
 
@@ -99,12 +105,18 @@ class Solutions:
 
         Random numbers, and what LIMIT keeps, would otherwise differ between two branches of one query.
         """
-        return self if self.deterministic else replace(self, frame=self.frame.localCheckpoint(), deterministic=True)
+        return (
+            self
+            if self.deterministic
+            else replace(self, frame=self.frame.localCheckpoint(), deterministic=True)
+        )
 
     def distinct(self) -> Solutions:
         """Drops duplicates; in an order, all but the first."""
         if not self.possible:
-            return replace(self, frame=self.frame.limit(1))  # Spark's distinct makes a row of none here
+            return replace(
+                self, frame=self.frame.limit(1)
+            )  # Spark's distinct makes a row of none here
         if not self.order:
             return replace(self, frame=self.frame.distinct())
         first = Window.partitionBy(*names(self.possible)).orderBy(*self.ordering())
@@ -116,7 +128,9 @@ class Solutions:
         if within:
             window = Window.partitionBy(*names(within)).orderBy(*(ordering or [F.lit(0)]))
             frame = self._ranked(window).filter(f"{_RANK} > {offset}")
-            frame = (frame if limit is None else frame.filter(f"{_RANK} <= {offset + limit}")).drop(_RANK)
+            frame = (frame if limit is None else frame.filter(f"{_RANK} <= {offset + limit}")).drop(
+                _RANK
+            )
         else:
             frame = self.in_order()
             frame = frame.offset(offset) if offset else frame
@@ -132,7 +146,9 @@ class Solutions:
             keys: SQL of what to order by, and whether it is descending.
             number: for the names of columns; unique in the query.
         """
-        order = tuple((f"o{number}_{index}", descending) for index, (_, descending) in enumerate(keys))
+        order = tuple(
+            (f"o{number}_{index}", descending) for index, (_, descending) in enumerate(keys)
+        )
         columns = [F.expr(sql).alias(name) for (sql, _), (name, _) in zip(keys, order, strict=True)]
         return replace(self, frame=self.frame.select("*", *columns), order=order)
 

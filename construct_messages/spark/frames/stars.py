@@ -60,11 +60,15 @@ def star(node: Star, table: QuadTable, dataset: Dataset) -> DataFrame:
         f"collect_set(CASE WHEN {_P} = {literal(predicate)} THEN {_O} END) AS {name}"
         for predicate, name in objects.items()
     ]
-    found = {name: _intersection([objects[predicate] for predicate in ray.predicates]) for name, ray in rays.items()}
+    found = {
+        name: _intersection([objects[predicate] for predicate in ray.predicates])
+        for name, ray in rays.items()
+    }
     conditions = [f"({PART} IS NOT NULL OR test{n})" for n in range(len(tests))]
     conditions += [has_objects(n, ray, found[name]) for n, (name, ray) in enumerate(rays.items())]
     views = [
-        f"LATERAL VIEW {'' if ray.needed else 'OUTER '}explode({found[name]}) AS {name}" for name, ray in rays.items()
+        f"LATERAL VIEW {'' if ray.needed else 'OUTER '}explode({found[name]}) AS {name}"
+        for name, ray in rays.items()
     ]
     # One statement, as Spark analyses each DataFrame anew with all that it is made of. Spark sorts what it groups, and
     # compares IRIs by their first eight bytes, which are mostly the same, before it looks at the rest of them where
@@ -86,15 +90,25 @@ def _free(pattern: Triple, keys: list[str]) -> str | None:
 
 def _matched(pattern: Triple) -> str:
     """SQL: whether a quad matches a pattern of its subject whose object is known."""
-    known = column(pattern.object) if isinstance(pattern.object, Var) else literal(_term(pattern.object))
+    known = (
+        column(pattern.object)
+        if isinstance(pattern.object, Var)
+        else literal(_term(pattern.object))
+    )
     return f"({_P} = {literal(_term(pattern.predicate))} AND {_O} = {known})"
 
 
 def _ray(name: str, node: Star, variables: dict[str, list[Triple]]) -> Ray:
     patterns = variables[name]
     predicates = tuple(dict.fromkeys(_term(pattern.predicate) for pattern in patterns))
-    others = {pattern.predicate for other, them in variables.items() if other != name for pattern in them}
-    return Ray(predicates, any(pattern in node.patterns for pattern in patterns), others.isdisjoint(predicates))
+    others = {
+        pattern.predicate for other, them in variables.items() if other != name for pattern in them
+    }
+    return Ray(
+        predicates,
+        any(pattern in node.patterns for pattern in patterns),
+        others.isdisjoint(predicates),
+    )
 
 
 def _intersection(arrays: list[str]) -> str:

@@ -94,7 +94,12 @@ def _splittable(uri: str, options: ReadOptions) -> Format | None:
     if uri.lower().endswith(tuple(COMPRESSIONS)) or is_archive_name(uri):
         return None
     format, syntax = find_format(options.format) if options.format else (format_of_file(uri), None)
-    if options.format and is_media_type(options.format) and syntax is None and options.messages is None:
+    if (
+        options.format
+        and is_media_type(options.format)
+        and syntax is None
+        and options.messages is None
+    ):
         return None  # a plain document, unless it announces messages itself
     return format if format is not None and format.line_based else None
 
@@ -111,10 +116,15 @@ def texts_of(block: Block, options: ReadOptions) -> Iterator[str]:
         yield from map(to_text, _read(block, options, lenience))
     except LogError as error:
         raise LogError(
-            f"in {block}: {error.message}", number=error.number, position=error.position, hint=error.hint
+            f"in {block}: {error.message}",
+            number=error.number,
+            position=error.position,
+            hint=error.hint,
         ) from error
     except LimitExceeded as error:
-        raise LimitExceeded(f"in {block}: {error.message}", position=error.position, hint=error.hint) from error
+        raise LimitExceeded(
+            f"in {block}: {error.message}", position=error.position, hint=error.hint
+        ) from error
     finally:
         if lenience is not None:
             lenience.report(str(block))
@@ -141,7 +151,8 @@ def _read(block: Block, options: ReadOptions, lenience: Lenience | None) -> Iter
         options=DecoderOptions(
             message_bytes=options.message_bytes,
             labels=block.labels(
-                of_log=options.shared_labels is not False and (syntax is None or syntax.label == RDFM.label)
+                of_log=options.shared_labels is not False
+                and (syntax is None or syntax.label == RDFM.label)
             ),
             shared_labels=options.shared_labels,
             lenience=lenience,

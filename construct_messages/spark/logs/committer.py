@@ -85,16 +85,22 @@ class LogJob:
         if options.single and there == fs.FileType.Directory:
             raise UsageError(f"{options.path} is a folder", hint="name a file in it")
         if options.single and there == fs.FileType.File and not overwrite:
-            raise UsageError(f"{options.path} exists, and a log in one file cannot grow", hint="overwrite it")
+            raise UsageError(
+                f"{options.path} exists, and a log in one file cannot grow", hint="overwrite it"
+            )
         if not options.single and there == fs.FileType.File:
-            raise UsageError(f"{options.path} is a file", hint="name a folder, or write a single log")
+            raise UsageError(
+                f"{options.path} is a file", hint="name a folder, or write a single log"
+            )
         folder = place.at(dirname(place.path)) if options.single else place
         try:
             if not options.single and not overwrite:
                 check_runs(folder)
             run = Run.begin(folder, Owner.java())
             # tasks may run in other folders, where a relative path would mean another place
-            job = cls(replace(options, path=place.uri), run.id, overwrite, there == fs.FileType.NotFound)
+            job = cls(
+                replace(options, path=place.uri), run.id, overwrite, there == fs.FileType.NotFound
+            )
             job._open()
         except OSError as error:
             raise _unwritable(options.path, error) from error
@@ -135,7 +141,9 @@ class LogJob:
                     if not self.options.single:
                         write(opening)
                 task = f"partition {partition}"
-                for data, size in _encoded(batch, first, encoder, task, lenient=self.options.lenient):
+                for data, size in _encoded(
+                    batch, first, encoder, task, lenient=self.options.lenient
+                ):
                     write(data)
                     quads += size
                 first += batch.num_rows
@@ -177,13 +185,19 @@ class LogJob:
         if not parts:
             parts = [self._empty()]
         names = [
-            f"{self.stamp}-{number:05d}.{options.format.extension}{options.packing}" for number in range(len(parts))
+            f"{self.stamp}-{number:05d}.{options.format.extension}{options.packing}"
+            for number in range(len(parts))
         ]
-        files = [LogFile(name, part.bytes, part.messages, part.crc32) for name, part in zip(names, parts, strict=True)]
+        files = [
+            LogFile(name, part.bytes, part.messages, part.crc32)
+            for name, part in zip(names, parts, strict=True)
+        ]
         media_type = content_type(options.format, options.syntax)
         counts = (sum(part.messages for part in parts), sum(part.quads for part in parts))
         record = RunRecord(self.stamp, media_type, *counts, files)
-        self._run.commit([part.path for part in parts], record, overwrite=self.overwrite, alone=options.alone)
+        self._run.commit(
+            [part.path for part in parts], record, overwrite=self.overwrite, alone=options.alone
+        )
 
     def _empty(self) -> Part:
         """The log of no messages, for a folder that has no other."""
@@ -307,7 +321,9 @@ def _encoded(
     try:
         if None in texts:
             number = first + texts.index(None)
-            raise LogError("NULL", number=number, hint="filter it out, or make it '' if it is empty")
+            raise LogError(
+                "NULL", number=number, hint="filter it out, or make it '' if it is empty"
+            )
         messages = to_messages(texts, first, Lenience() if lenient else None)
     except LogError as error:
         raise LogError(
@@ -320,7 +336,9 @@ def _encoded(
         try:
             yield encoder.encode(message), len(message)
         except UnsupportedByFormat as error:
-            raise UnsupportedByFormat(f"in {_row(batch, row, task)}: {error.message}", hint=error.hint) from error
+            raise UnsupportedByFormat(
+                f"in {_row(batch, row, task)}: {error.message}", hint=error.hint
+            ) from error
 
 
 def _row(batch: pa.RecordBatch, row: int, task: str) -> str:

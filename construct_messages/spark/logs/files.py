@@ -19,7 +19,9 @@ from pyarrow import fs
 
 from construct_messages.errors import IncompleteResult, UsageError
 
-_URI: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*):(?://(?P<authority>[^/]*+))?(?P<path>.*)", re.DOTALL)
+_URI: Final = re.compile(
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*):(?://(?P<authority>[^/]*+))?(?P<path>.*)", re.DOTALL
+)
 # what Hadoop calls them, and pyarrow
 _SCHEMES: Final = {"s3a": "s3", "s3n": "s3"}
 _CHUNK_BYTES: Final = 1 << 20
@@ -122,7 +124,10 @@ def find(path: str) -> list[File]:
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error}") from error
     if not files:
-        raise UsageError(f"there are no files at {path}", hint="name a file, a folder or a pattern such as logs/*.nq")
+        raise UsageError(
+            f"there are no files at {path}",
+            hint="name a file, a folder or a pattern such as logs/*.nq",
+        )
     return sorted(files)
 
 
@@ -136,7 +141,8 @@ def _matching(place: Place) -> list[Any]:
             for folder in infos
             if folder.type == fs.FileType.Directory
             for info in place.files.get_file_info(fs.FileSelector(folder.path))
-            if fnmatchcase(info.base_name, pattern) and (not _is_hidden(info.base_name) or _is_hidden(pattern))
+            if fnmatchcase(info.base_name, pattern)
+            and (not _is_hidden(info.base_name) or _is_hidden(pattern))
         ]
     return infos
 
@@ -151,7 +157,9 @@ def _files_of(place: Place, info: Any) -> Iterator[File]:
 
 def visible_below(place: Place, folder: str) -> Iterator[Any]:
     """Returns the files in a folder, at any depth, without hidden ones; nothing if there is no folder."""
-    for info in place.files.get_file_info(fs.FileSelector(folder, recursive=True, allow_not_found=True)):
+    for info in place.files.get_file_info(
+        fs.FileSelector(folder, recursive=True, allow_not_found=True)
+    ):
         below = info.path.removeprefix(folder).split("/")
         if info.type == fs.FileType.File and not any(map(_is_hidden, below)):
             yield info

@@ -82,7 +82,13 @@ class ReadOptions:
         )
         given.end()
         # what it refuses by itself
-        read_log(b"", read.format, messages=read.messages, base=read.base, message_bytes=read.message_bytes).close()
+        read_log(
+            b"",
+            read.format,
+            messages=read.messages,
+            base=read.base,
+            message_bytes=read.message_bytes,
+        ).close()
         return read
 
 
@@ -128,7 +134,9 @@ class WriteOptions:
             raise UsageError(f"{len(paths)} paths to write to", hint="give one")
         single = given.boolean("single", False)
         named = paths[0] if single else None
-        format, syntax = find_log(given.text("format") or default_format(named), given.text("messages"))
+        format, syntax = find_log(
+            given.text("format") or default_format(named), given.text("messages")
+        )
         written = cls(
             paths[0],
             format,
@@ -170,7 +178,9 @@ class _Given:
         match = _BYTES.fullmatch(text.strip())
         size = int(match["number"]) << _POWERS[match["unit"].lower()] if match else 0
         if size <= 0:
-            raise UsageError(f"{name}={text} is no number of bytes", hint="write it as 1048576 or 64m")
+            raise UsageError(
+                f"{name}={text} is no number of bytes", hint="write it as 1048576 or 64m"
+            )
         return size
 
     def boolean(self, name: str, default: D) -> bool | D:
@@ -178,7 +188,10 @@ class _Given:
         if text is None:
             return default
         if text.lower() not in _BOOLEANS:
-            raise UsageError(f"{name}={text} is neither true nor false", hint="write one of them, or leave it out")
+            raise UsageError(
+                f"{name}={text} is neither true nor false",
+                hint="write one of them, or leave it out",
+            )
         return _BOOLEANS[text.lower()]
 
     def mapping(self, name: str) -> dict[str, Any] | None:
@@ -196,7 +209,9 @@ class _Given:
     def format_options(self, format: Format) -> FormatOptions | None:
         """Returns the options of one format, from the option with the name of that format."""
         for each in FORMATS:
-            if (own := options_class(each)) and (values := self.mapping(each.extension)) is not None:
+            if (own := options_class(each)) and (
+                values := self.mapping(each.extension)
+            ) is not None:
                 options = own.of(values)
                 check_options(format, options)
                 return options
@@ -208,7 +223,9 @@ class _Given:
             suffix = PurePath(named or "").suffix.lower()
             return suffix if suffix in COMPRESSIONS else ""
         if text.lower() not in _PACKINGS:
-            raise UsageError(f"compression={text} is not known", hint=f"choose one of {', '.join(_PACKINGS)}")
+            raise UsageError(
+                f"compression={text} is not known", hint=f"choose one of {', '.join(_PACKINGS)}"
+            )
         return _PACKINGS[text.lower()]
 
     def end(self) -> None:

@@ -67,10 +67,16 @@ class Owner(msgspec.Struct, frozen=True):
             os.kill(self.process, 0)
         except ProcessLookupError:
             return True
-        except PermissionError:  # a process of another user, or one whose number another user's has now
+        except (
+            PermissionError
+        ):  # a process of another user, or one whose number another user's has now
             return False
         found = _look_up(self.process)
-        return found is not None and self.started != "" and (found.started != self.started or found.is_zombie)
+        return (
+            found is not None
+            and self.started != ""
+            and (found.started != self.started or found.is_zombie)
+        )
 
 
 class _Process(msgspec.Struct, frozen=True):
@@ -88,10 +94,24 @@ def _look_up(number: int) -> _Process | None:
             before, _, after = (_PROC / str(number) / "stat").read_text().rpartition(")")
             fields = after.split()
             return _Process(before.partition("(")[2], int(fields[1]), fields[19], fields[0] == "Z")
-        columns = ["ps", "-o", "stat=", "-o", "ppid=", "-o", "lstart=", "-o", "comm=", "-p", str(number)]
+        columns = [
+            "ps",
+            "-o",
+            "stat=",
+            "-o",
+            "ppid=",
+            "-o",
+            "lstart=",
+            "-o",
+            "comm=",
+            "-p",
+            str(number),
+        ]
         told = subprocess.run(columns, capture_output=True, text=True, check=False).stdout.split()
         state, parent, *start = told[:7]
-        return _Process(Path(" ".join(told[7:])).name, int(parent), " ".join(start), state.startswith("Z"))
+        return _Process(
+            Path(" ".join(told[7:])).name, int(parent), " ".join(start), state.startswith("Z")
+        )
     except (OSError, ValueError, IndexError):
         return None
 

@@ -77,7 +77,12 @@ class RunRecord(msgspec.Struct, frozen=True):
         >>> RunRecord("20260101T000000000000Z-12ab", "application/n-quads", 2, 4, [LogFile("a.nq", 9)]).success()
         b'{"run":"20260101T000000000000Z-12ab","messages":2,"quads":4,"files":1}\\n'
         """
-        told = {"run": self.run, "messages": self.messages, "quads": self.quads, "files": len(self.files)}
+        told = {
+            "run": self.run,
+            "messages": self.messages,
+            "quads": self.quads,
+            "files": len(self.files),
+        }
         return msgspec.json.encode(told) + b"\n"
 
 
@@ -113,7 +118,8 @@ def records(folder: Place) -> list[RunRecord]:
             found.append(msgspec.json.decode(contents, type=RunRecord))
         except msgspec.DecodeError as error:
             raise IncompleteResult(
-                f"{folder.at(path).uri} is no record of a run: {error}", hint="write the folder again"
+                f"{folder.at(path).uri} is no record of a run: {error}",
+                hint="write the folder again",
             ) from error
     return found
 
@@ -141,7 +147,10 @@ def sizes(folder: Place) -> dict[str, int]:
     Raises:
         OSError: the folder cannot be listed.
     """
-    return {info.path.removeprefix(f"{folder.path}/"): info.size for info in visible_below(folder, folder.path)}
+    return {
+        info.path.removeprefix(f"{folder.path}/"): info.size
+        for info in visible_below(folder, folder.path)
+    }
 
 
 def damage(record: RunRecord, found: dict[str, int]) -> list[str]:

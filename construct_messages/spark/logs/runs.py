@@ -90,7 +90,9 @@ class Run:
             with suppress(FileNotFoundError):
                 files.delete_dir(path)
 
-    def commit(self, written: Sequence[str], record: RunRecord, *, overwrite: bool, alone: bool = False) -> None:
+    def commit(
+        self, written: Sequence[str], record: RunRecord, *, overwrite: bool, alone: bool = False
+    ) -> None:
         """Gives logs their names, removes what is to be overwritten, and writes `_SUCCESS` when all are there.
 
         Args:
@@ -107,7 +109,9 @@ class Run:
         with _locked(self.folder):
             self._commit(written, record, overwrite, alone)
 
-    def _commit(self, written: Sequence[str], record: RunRecord, overwrite: bool, alone: bool) -> None:
+    def _commit(
+        self, written: Sequence[str], record: RunRecord, overwrite: bool, alone: bool
+    ) -> None:
         if alone and sizes(self.folder):
             raise UsageError(
                 f"{self.folder.uri} exists already: another run has written there meanwhile",
@@ -211,8 +215,12 @@ def check_runs(folder: Place) -> None:
         OSError: the folder cannot be read.
     """
     known = records(folder)
-    committing = {run.run for run in left_over(folder) if run.owner is None or not run.owner.has_ended()}
-    found = sizes(folder)  # last: what a record names is there once the hidden folder of its run is not
+    committing = {
+        run.run for run in left_over(folder) if run.owner is None or not run.owner.has_ended()
+    }
+    found = sizes(
+        folder
+    )  # last: what a record names is there once the hidden folder of its run is not
     for record in known:
         if record.run not in committing and (wrong := damage(record, found)):
             raise IncompleteResult(

@@ -17,7 +17,9 @@ def with_sequence(messages: DataFrame) -> DataFrame:
     counted = messages.groupBy("file", "block").agg(F.count("*").alias("messages"))
     # of the blocks alone there are few enough for one task
     before = Window.orderBy("file", "block").rowsBetween(Window.unboundedPreceding, -1)
-    first = counted.select("file", "block", F.coalesce(F.sum("messages").over(before), F.lit(0)).alias("first"))
+    first = counted.select(
+        "file", "block", F.coalesce(F.sum("messages").over(before), F.lit(0)).alias("first")
+    )
     return (
         messages.join(F.broadcast(first), ["file", "block"])
         .withColumn("sequence", F.col("first") + F.col("ordinal"))

@@ -37,7 +37,12 @@ SCHEMA: Final = StructType(
     ]
 )
 _ARROW: Final = pa.schema(
-    [("file", pa.string()), ("block", pa.int64()), ("ordinal", pa.int64()), ("message", pa.string())]
+    [
+        ("file", pa.string()),
+        ("block", pa.int64()),
+        ("ordinal", pa.int64()),
+        ("message", pa.string()),
+    ]
 )
 # of a batch: the most rows, and about the most characters; larger ones take longer, as their memory is always new
 _ROWS: Final = 1 << 13
@@ -63,7 +68,10 @@ class LogSource(DataSource):
             UsageError: an option that makes no sense, or another schema than there is.
         """
         if schema != SCHEMA:
-            raise UsageError("logs have a schema of their own", hint="leave schema() out, and select what you need")
+            raise UsageError(
+                "logs have a schema of their own",
+                hint="leave schema() out, and select what you need",
+            )
         return LogReader(ReadOptions.of(self.options))
 
     def writer(self, schema: StructType, overwrite: bool) -> LogWriter:
@@ -171,7 +179,9 @@ class LogWriter(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Puts what the tasks have written where it is to be."""
-        self._job.commit([written.part for written in messages if isinstance(written, Written) and written.part])
+        self._job.commit(
+            [written.part for written in messages if isinstance(written, Written) and written.part]
+        )
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002 - a lost task sends none
         """Removes all that the tasks have written."""

@@ -61,7 +61,9 @@ def messages_of(
     return islice(_read(decoder, _from_line(placed, end), end, continued=True), 1, None)
 
 
-def announced_in(chunks: Iterable[bytes], format: Format, *, message_bytes: int = MESSAGE_BYTES) -> Syntax | None:
+def announced_in(
+    chunks: Iterable[bytes], format: Format, *, message_bytes: int = MESSAGE_BYTES
+) -> Syntax | None:
     r"""The syntax that a log tells by what stands before its first statement; None: no syntax.
 
     Args:
@@ -138,7 +140,9 @@ def _placed(chunks: Iterable[bytes], place: int) -> Iterator[tuple[int, bytes]]:
     """Chunks with their places, none of which ends within a CRLF, and the line end that a last line may lack."""
     held, lacks_end = b"", True
     for chunk in chunks:
-        lacks_end = not chunk.endswith(b"\n") if chunk else lacks_end  # one more would count for the size of a message
+        lacks_end = (
+            not chunk.endswith(b"\n") if chunk else lacks_end
+        )  # one more would count for the size of a message
         chunk = held + chunk
         held = b"\r" if chunk.endswith(b"\r") else b""
         if held:

@@ -70,10 +70,14 @@ def write_texts(
         _write_and_compare(values, told, path, media_type, mode, compression)
 
 
-def write_parts(values: DataFrame, path: str, *, mode: str = "error", compression: str = NO_COMPRESSION) -> None:
+def write_parts(
+    values: DataFrame, path: str, *, mode: str = "error", compression: str = NO_COMPRESSION
+) -> None:
     """Writes values as lines, one file for each partition, by Spark's writer alone."""
     # a file that ends before its partition would have a successor without an announcement
-    values.write.mode(mode).option("maxRecordsPerFile", 0).text(path, compression=compression, lineSep="\n")
+    values.write.mode(mode).option("maxRecordsPerFile", 0).text(
+        path, compression=compression, lineSep="\n"
+    )
 
 
 def _place_here(spark: SparkSession, path: str) -> Place | None:
@@ -103,13 +107,21 @@ def _files(spark: SparkSession, hadoop: Any) -> Any:
 
 
 def _write_run(
-    values: DataFrame, told: Observation, folder: Place, media_type: str, mode: str, compression: str
+    values: DataFrame,
+    told: Observation,
+    folder: Place,
+    media_type: str,
+    mode: str,
+    compression: str,
 ) -> None:
     there = folder.files.get_file_info(folder.path).type
     if there == fs.FileType.File:
         raise UsageError(f"{folder.path} is a file", hint="name a folder, or write a single log")
     if mode == "error" and there != fs.FileType.NotFound:
-        raise UsageError(f"{folder.path} exists already", hint="choose another path, or ask for it to be overwritten")
+        raise UsageError(
+            f"{folder.path} exists already",
+            hint="choose another path, or ask for it to be overwritten",
+        )
     try:
         if mode == "append":
             check_runs(folder)
@@ -127,14 +139,18 @@ def _write_run(
         run.end(new=there == fs.FileType.NotFound)
 
 
-def _commit(run: Run, media_type: str, figures: Mapping[str, Any], mode: str, compression: str) -> None:
+def _commit(
+    run: Run, media_type: str, figures: Mapping[str, Any], mode: str, compression: str
+) -> None:
     found = sorted(parts_in(run.folder.at(f"{run.hidden}/logs")))
     if not _are_whole(found, figures, compression):
         raise IncompleteResult(
             f"not all logs came to {run.folder.path}: the executors write to another filesystem",
             hint="name a folder on a filesystem that they share",
         )
-    record = _record(run.id, media_type, figures, [LogFile(_name(run.id, part), part.bytes) for part in found])
+    record = _record(
+        run.id, media_type, figures, [LogFile(_name(run.id, part), part.bytes) for part in found]
+    )
     written = [f"{run.hidden}/logs/{part.name}" for part in found]
     run.commit(written, record, overwrite=mode == "overwrite", alone=mode == "error")
 
@@ -156,7 +172,9 @@ def _are_whole(parts: Iterable[_Part], figures: Mapping[str, Any], compression: 
     """Whether there is a file of each partition that had values, and their size is that of the values."""
     sizes = {part.partition: part.bytes for part in parts}
     packed = compression != NO_COMPRESSION
-    return sizes.keys() >= set(figures["partitions"]) and (packed or sum(sizes.values()) == (figures["bytes"] or 0))
+    return sizes.keys() >= set(figures["partitions"]) and (
+        packed or sum(sizes.values()) == (figures["bytes"] or 0)
+    )
 
 
 def _name(run: str, part: _Part) -> str:
@@ -168,7 +186,9 @@ def _name(run: str, part: _Part) -> str:
     return f"part-{run}-{part.partition:05d}{part.name[part.name.index('.') :]}"
 
 
-def _record(run: str, media_type: str, figures: Mapping[str, Any], files: list[LogFile]) -> RunRecord:
+def _record(
+    run: str, media_type: str, figures: Mapping[str, Any], files: list[LogFile]
+) -> RunRecord:
     return RunRecord(run, media_type, figures["messages"], figures["quads"] or 0, files)
 
 
@@ -205,7 +225,11 @@ def _listed(spark: SparkSession, path: str) -> list[tuple[str, int]]:
     """Returns the names and sizes of Spark's files in a folder; none if there is no folder."""
     from pyspark.errors import AnalysisException
 
-    reader = spark.read.format("binaryFile").option("pathGlobFilter", "part-*").option("ignoreMissingFiles", True)
+    reader = (
+        spark.read.format("binaryFile")
+        .option("pathGlobFilter", "part-*")
+        .option("ignoreMissingFiles", True)
+    )
     try:
         # nothing of the contents is read
         rows = reader.load(_WILD.sub(r"\\\g<0>", path)).select("path", "length").collect()

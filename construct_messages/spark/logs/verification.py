@@ -22,7 +22,15 @@ from construct_messages.errors import ConstructMessagesError, UsageError
 from construct_messages.formats.file_names import format_of_file
 from construct_messages.reading import read_log
 from construct_messages.spark.logs.files import Place, place_of, read_bytes, read_from
-from construct_messages.spark.logs.records import SUCCESS, LogFile, RunRecord, damage, last_run, records, sizes
+from construct_messages.spark.logs.records import (
+    SUCCESS,
+    LogFile,
+    RunRecord,
+    damage,
+    last_run,
+    records,
+    sizes,
+)
 from construct_messages.spark.logs.runs import LeftOver, checksums, left_over
 
 _MESSAGE_BYTES: Final = 1 << 40  # what could be written can be read
@@ -79,7 +87,9 @@ class _Read(NamedTuple):
     problem: str | None
 
 
-def verify_folder(path: str | os.PathLike[str], *, lenient: bool = False, processes: int | None = None) -> Verification:
+def verify_folder(
+    path: str | os.PathLike[str], *, lenient: bool = False, processes: int | None = None
+) -> Verification:
     """Reads all logs in a folder, and compares them with what the runs that wrote them say.
 
     Args:
@@ -94,7 +104,9 @@ def verify_folder(path: str | os.PathLike[str], *, lenient: bool = False, proces
     folder = place_of(os.fspath(path))
     try:
         if folder.files.get_file_info(folder.path).type != fs.FileType.Directory:
-            raise UsageError(f"{path} is no folder", hint="name a folder that spark run or convert has written")
+            raise UsageError(
+                f"{path} is no folder", hint="name a folder that spark run or convert has written"
+            )
         found, runs, last = sizes(folder), records(folder), last_run(folder)
         notes = list(_notes(folder, runs, last))
     except OSError as error:
@@ -139,11 +151,15 @@ def _state(other: LeftOver) -> str:
     return f".{other.run}: a run that still runs, or was stopped elsewhere ({where})"
 
 
-def _tasks(folder: Place, found: Iterable[str], runs: Sequence[RunRecord], lenient: bool) -> Iterator[_Task]:
+def _tasks(
+    folder: Place, found: Iterable[str], runs: Sequence[RunRecord], lenient: bool
+) -> Iterator[_Task]:
     written = {log.name: (record.format, log) for record in runs for log in record.files}
     for name in sorted(found):
         format, log = written.get(name, (None, None))
-        yield _Task(folder.at(f"{folder.path}/{name}").uri, name, format or _format_of(name), log, lenient)
+        yield _Task(
+            folder.at(f"{folder.path}/{name}").uri, name, format or _format_of(name), log, lenient
+        )
 
 
 def _format_of(name: str) -> str | None:
@@ -154,7 +170,9 @@ def _format_of(name: str) -> str | None:
     """
     if (format := format_of_file(name)) is not None:
         return format.extension
-    return "nq" if ".txt" in name else None  # Spark's text writer: each N-Triples log is an N-Quads log, too
+    return (
+        "nq" if ".txt" in name else None
+    )  # Spark's text writer: each N-Triples log is an N-Quads log, too
 
 
 def _read_all(tasks: Iterable[_Task], size: int, processes: int | None) -> Iterator[_Read]:
@@ -163,7 +181,9 @@ def _read_all(tasks: Iterable[_Task], size: int, processes: int | None) -> Itera
         yield from map(_read, tasks)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(processes or os.cpu_count() or 1, len(tasks)), mp_context=context) as pool:
+    with ProcessPoolExecutor(
+        min(processes or os.cpu_count() or 1, len(tasks)), mp_context=context
+    ) as pool:
         yield from pool.map(_read, tasks)
 
 
@@ -173,7 +193,9 @@ def _read(task: _Task) -> _Read:
     sums = _Sums()
     try:
         chunks = sums.over(read_from(task.uri))
-        for message in read_log(chunks, task.format, lenient=task.lenient, message_bytes=_MESSAGE_BYTES):
+        for message in read_log(
+            chunks, task.format, lenient=task.lenient, message_bytes=_MESSAGE_BYTES
+        ):
             messages += 1
             quads += len(message)
         problem = _difference(task, messages, sums)
@@ -190,7 +212,9 @@ def _difference(task: _Task, messages: int, sums: _Sums) -> str | None:
     if written is not None and written.messages not in (None, messages):
         return f"{messages:,} messages, and {written.messages:,} were written"
     place = place_of(task.uri)
-    if place.is_local and (place.files.get_file_info(kept := checksums(place.path)).type == fs.FileType.File):
+    if place.is_local and (
+        place.files.get_file_info(kept := checksums(place.path)).type == fs.FileType.File
+    ):
         return _hadoop_difference(read_bytes(place, kept), read_from(task.uri))
     return None
 

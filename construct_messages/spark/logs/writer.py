@@ -97,11 +97,15 @@ def write_folder(
     check_options(format, options)
     if not (_is_native(format, syntax, graphs=graphs) and compression in _CODECS):
         how = {"compression": compression} if compression else {}
-        return _write_rdfm(messages, os.fspath(path), format, syntax, graphs, prefixes, options, mode, how, lenient)
+        return _write_rdfm(
+            messages, os.fspath(path), format, syntax, graphs, prefixes, options, mode, how, lenient
+        )
     values, told = _observed(messages, _value(syntax, announced=True))
     with translated():
         media_type = content_type(format, syntax)
-        write_texts(values, told, os.fspath(path), media_type, mode=mode, compression=_CODECS[compression])
+        write_texts(
+            values, told, os.fspath(path), media_type, mode=mode, compression=_CODECS[compression]
+        )
         return _written(told)
 
 
@@ -130,7 +134,9 @@ def write_file(
         UnsupportedByFormat: as for `write_folder`.
     """
     if _URL.match(name := os.fspath(path)):
-        raise UsageError(f"{name} is no file of this machine", hint="name a folder: it may be on any filesystem")
+        raise UsageError(
+            f"{name} is no file of this machine", hint="name a folder: it may be on any filesystem"
+        )
     target = Path(name.removeprefix("file:"))
     check_options(format, options)
     if _is_native(format, syntax, graphs=graphs):
@@ -140,7 +146,18 @@ def write_file(
                 log.write(chunk)
         return written
     how = {"single": "true"}
-    return _write_rdfm(messages, os.fspath(path), format, syntax, graphs, prefixes, options, "overwrite", how, lenient)
+    return _write_rdfm(
+        messages,
+        os.fspath(path),
+        format,
+        syntax,
+        graphs,
+        prefixes,
+        options,
+        "overwrite",
+        how,
+        lenient,
+    )
 
 
 def _write_rdfm(
@@ -157,11 +174,17 @@ def _write_rdfm(
 ) -> Written:
     place = place_of(path)
     if mode == "error" and place.files.get_file_info(place.path).type != fs.FileType.NotFound:
-        raise UsageError(f"{path} exists already", hint="choose another path, or ask for it to be overwritten")
+        raise UsageError(
+            f"{path} exists already", hint="choose another path, or ask for it to be overwritten"
+        )
     register(messages.sparkSession)
     told = Observation()
     writer = messages.observe(told, *map(expr, _FIGURES)).write.format("rdfm").options(**how)
-    writer = writer.option("format", content_type(format, syntax)).option("graphs", graphs).option("lenient", lenient)
+    writer = (
+        writer.option("format", content_type(format, syntax))
+        .option("graphs", graphs)
+        .option("lenient", lenient)
+    )
     writer = writer.option("prefixes", json.dumps(dict(prefixes or {})))
     if options is not None:
         writer = writer.option(format.extension, json.dumps(options.as_dict()))
@@ -205,7 +228,9 @@ def _written(told: Observation) -> Written:
 
 
 @contextmanager
-def _parts(messages: DataFrame, syntax: Syntax, target: Path) -> Iterator[tuple[Sequence[Path], Written]]:
+def _parts(
+    messages: DataFrame, syntax: Syntax, target: Path
+) -> Iterator[tuple[Sequence[Path], Written]]:
     """The messages of each partition as a file, in order, as long as the block runs."""
     values, told = _observed(messages, _value(syntax, announced=False))
     try:
@@ -213,7 +238,9 @@ def _parts(messages: DataFrame, syntax: Syntax, target: Path) -> Iterator[tuple[
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         run = Run.begin(place_of(str(above)), Owner.this())
     except OSError as error:
-        raise CannotWrite(f"cannot write {target}: {error.strerror or error}", hint="choose another place") from error
+        raise CannotWrite(
+            f"cannot write {target}: {error.strerror or error}", hint="choose another place"
+        ) from error
     try:
         folder = f"{run.hidden}/logs"
         with translated():

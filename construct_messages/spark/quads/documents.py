@@ -140,15 +140,21 @@ def reasons(graphs: bool, lenient: bool = False) -> Callable[[Batches], Batches]
 
     def explained(batches: Batches) -> Batches:
         for batch in batches:
-            pairs = zip(batch.column("file").to_pylist(), batch.column("text").to_pylist(), strict=True)
-            yield _failures([(file, text.decode("utf-8", "replace"), reason(text)) for file, text in pairs])
+            pairs = zip(
+                batch.column("file").to_pylist(), batch.column("text").to_pylist(), strict=True
+            )
+            yield _failures(
+                [(file, text.decode("utf-8", "replace"), reason(text)) for file, text in pairs]
+            )
 
     return explained
 
 
 def _failures(rows: list[tuple[str, str | None, str]]) -> pa.RecordBatch:
     columns = zip(*rows, strict=True)
-    return pa.RecordBatch.from_arrays([pa.array(column, pa.string()) for column in columns], ["file", "text", "reason"])
+    return pa.RecordBatch.from_arrays(
+        [pa.array(column, pa.string()) for column in columns], ["file", "text", "reason"]
+    )
 
 
 def _files(batches: Batches) -> Iterator[tuple[str, bytes]]:
@@ -177,7 +183,10 @@ def _quads(
     document: Any = unmarked(unpacked)
     format_read = kind.format.parsed_as
     if kind.format == RDF_XML:
-        document, format_read = NTriplesFile(document, file, lenient=lenient), ox.RdfFormat.N_TRIPLES
+        document, format_read = (
+            NTriplesFile(document, file, lenient=lenient),
+            ox.RdfFormat.N_TRIPLES,
+        )
     try:
         for quad in ox.parse(document, format_read, base_iri=file, lenient=lenient):
             graph = None if isinstance(quad.graph_name, ox.DefaultGraph) else read(quad.graph_name)
@@ -185,7 +194,9 @@ def _quads(
     except LimitExceeded as error:
         raise QuadsError(f"{file}: {error.message}", hint=error.hint) from error
     except MemoryError as error:  # of the parser's buffer, not of the machine
-        raise QuadsError(f"{file}: a term is too long for the parser: {error}", hint="shorten the literal") from error
+        raise QuadsError(
+            f"{file}: a term is too long for the parser: {error}", hint="shorten the literal"
+        ) from error
     except unpack_errors(SyntaxError, ValueError) as error:
         if isinstance(document, NTriplesFile) and isinstance(error, SyntaxError):
             error = document.located(error)
@@ -201,7 +212,9 @@ def _tables(rows: Iterator[tuple[Term, Term, Term, Term | None]]) -> Batches:
     characters = 0
 
     def batch() -> pa.RecordBatch:
-        return pa.RecordBatch.from_arrays([pa.array(column, pa.string()) for column in zip(*held, strict=True)], names)
+        return pa.RecordBatch.from_arrays(
+            [pa.array(column, pa.string()) for column in zip(*held, strict=True)], names
+        )
 
     for row in rows:
         held.append(row)

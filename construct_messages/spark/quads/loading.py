@@ -78,7 +78,9 @@ def load_quads(
         QuadsError: a malformed line or file; raised by `session.translated()` around an action.
     """
     if on_error not in ON_ERROR:
-        raise UsageError(f"on_error={on_error!r} is unknown", hint=f"choose one of {', '.join(ON_ERROR)}")
+        raise UsageError(
+            f"on_error={on_error!r} is unknown", hint=f"choose one of {', '.join(ON_ERROR)}"
+        )
     if (on_error == "quarantine") != (quarantine is not None):
         raise UsageError(
             "on_error='quarantine' and quarantine= belong together",
@@ -107,7 +109,9 @@ def escaped_path(path: str) -> str:
 class _Dump:
     """The files of a dump, grouped by how they are read."""
 
-    def __init__(self, spark: SparkSession, paths: list[str], format: str | None, lenient: bool) -> None:
+    def __init__(
+        self, spark: SparkSession, paths: list[str], format: str | None, lenient: bool
+    ) -> None:
         self._spark, self._paths = spark, [escaped_path(path) for path in paths]
         self._format, self._lenient = format, lenient
         if not paths:
@@ -117,7 +121,9 @@ class _Dump:
             files = self._all.inputFiles()
         if not files:
             raise UsageError(f"no files in {', '.join(paths)}")
-        if colons := [file for file in files if file.startswith("file:") and ":" in file.rsplit("/", 1)[-1]]:
+        if colons := [
+            file for file in files if file.startswith("file:") and ":" in file.rsplit("/", 1)[-1]
+        ]:
             raise UsageError(f"{colons[0]}: {_NO_COLONS}", hint=_RENAME)
         kinds = {documents.kind_of(file, format) for file in files}
         # names cannot tell the groups apart where a format is given: then one group takes all
@@ -134,7 +140,12 @@ class _Dump:
     def _is_text(self, kind: documents.Kind) -> bool:
         """Whether Spark's text reader can read a file."""
         zstandard = tuple(map(int, self._spark.version.split(".")[:2])) >= (4, 3)
-        return kind.format.line_based and kind.packing in ("", ".gz", ".bz2", *([".zst"] if zstandard else []))
+        return kind.format.line_based and kind.packing in (
+            "",
+            ".gz",
+            ".bz2",
+            *([".zst"] if zstandard else []),
+        )
 
     def _reader(self, kinds: Iterable[documents.Kind] = ()) -> DataFrameReader:
         # a session may have settings by which files are left out unseen
@@ -151,17 +162,26 @@ class _Dump:
 
     def _contents(self) -> DataFrame:
         reader = self._reader(() if self._one_group else self._whole)
-        return reader.format("binaryFile").load(self._paths).select(F.expr(_FILE).alias("file"), "content")
+        return (
+            reader.format("binaryFile")
+            .load(self._paths)
+            .select(F.expr(_FILE).alias("file"), "content")
+        )
 
     def quads(self, failed: DataFrame | None = None) -> DataFrame:
         """The quads without malformed files and lines, if `failed` has these; otherwise the first one ends the job."""
         read = _by_java if self._lines and jar.has_functions(self._spark) else _by_sql
-        frames = [read(self._text(kinds), graphs, failed is None, self._lenient) for graphs, kinds in self._lines]
+        frames = [
+            read(self._text(kinds), graphs, failed is None, self._lenient)
+            for graphs, kinds in self._lines
+        ]
         if self._whole:
             contents = self._contents()
             if failed is not None:
                 contents = contents.join(failed.select("file"), "file", "left_anti")
-            frames.append(contents.mapInArrow(documents.quads(self._format, self._lenient), documents.QUADS))
+            frames.append(
+                contents.mapInArrow(documents.quads(self._format, self._lenient), documents.QUADS)
+            )
         return reduce(DataFrame.unionByName, frames)
 
     def failures(self) -> DataFrame:
@@ -180,7 +200,9 @@ class _Dump:
         ]
         if self._whole:
             frames.append(
-                self._contents().mapInArrow(documents.failures(self._format, self._lenient), documents.FAILURES)
+                self._contents().mapInArrow(
+                    documents.failures(self._format, self._lenient), documents.FAILURES
+                )
             )
         return reduce(DataFrame.unionByName, frames)
 
@@ -191,10 +213,14 @@ def _by_java(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> Data
     statement = jar.statement("value", _FILE, graphs=graphs, lenient=lenient)
     if strict:
         statement = f"coalesce({statement}, {_failure('value')})"
-    statements = text.selectExpr(f"{statement} AS statement").filter("statement.subject IS NOT NULL")
+    statements = text.selectExpr(f"{statement} AS statement").filter(
+        "statement.subject IS NOT NULL"
+    )
     # where no line names a graph, Spark should know without looking at each
     graph = "statement.graph" if graphs else "CAST(NULL AS STRING) AS graph"
-    return statements.selectExpr("statement.subject", "statement.predicate", "statement.object", graph)
+    return statements.selectExpr(
+        "statement.subject", "statement.predicate", "statement.object", graph
+    )
 
 
 def _by_sql(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> DataFrame:
@@ -207,7 +233,9 @@ def _by_sql(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> DataF
 
 
 def _failure(line: str) -> str:
-    hint = literal("\n  hint: mend it, or load with on_error='quarantine', which tells what is wrong with each line")
+    hint = literal(
+        "\n  hint: mend it, or load with on_error='quarantine', which tells what is wrong with each line"
+    )
     return fail(QuadsError, f"concat({_FILE}, ': malformed line: ', {shown_line(line)}, {hint})")
 
 
@@ -222,12 +250,16 @@ def count_malformed(quads: DataFrame | QuadTable) -> int:
         QuadsError: a malformed line or file, or columns that are not quads.
     """
     frame = (quads if isinstance(quads, QuadTable) else QuadTable.of(quads)).frame
-    each = " + ".join(lines.malformed(column) for column in ("subject", "predicate", "object", "graph"))
+    each = " + ".join(
+        lines.malformed(column) for column in ("subject", "predicate", "object", "graph")
+    )
     with translated():
         return int(frame.selectExpr(f"coalesce(sum({each}), 0) AS count").collect()[0]["count"])
 
 
-def write_quads(quads: DataFrame | QuadTable, path: str | os.PathLike[str], *, overwrite: bool = False) -> Statistics:
+def write_quads(
+    quads: DataFrame | QuadTable, path: str | os.PathLike[str], *, overwrite: bool = False
+) -> Statistics:
     """Writes quads as a set, in Parquet sorted by predicate, with statistics of each predicate.
 
     The statistics are written last. `read_quads` refuses a table without them as incomplete.
@@ -248,7 +280,11 @@ def write_quads(quads: DataFrame | QuadTable, path: str | os.PathLike[str], *, o
     path = os.fspath(path)
     frame = (quads if isinstance(quads, QuadTable) else QuadTable.of(quads)).frame
     spark = frame.sparkSession
-    clustered = frame.repartition("subject").dropDuplicates().sortWithinPartitions("predicate", "subject", "object")
+    clustered = (
+        frame.repartition("subject")
+        .dropDuplicates()
+        .sortWithinPartitions("predicate", "subject", "object")
+    )
     told = Observation()
     with translated():
         observed = clustered.observe(told, F.count(F.lit(1)).alias("rows"))
@@ -277,7 +313,9 @@ def is_table(spark: SparkSession, path: str | os.PathLike[str]) -> bool:
     """
     with translated():
         parquet = (
-            spark.read.format("binaryFile").option("pathGlobFilter", "*.parquet").load(escaped_path(os.fspath(path)))
+            spark.read.format("binaryFile")
+            .option("pathGlobFilter", "*.parquet")
+            .load(escaped_path(os.fspath(path)))
         )
         return bool(parquet.inputFiles())
 
@@ -285,7 +323,9 @@ def is_table(spark: SparkSession, path: str | os.PathLike[str]) -> bool:
 def _statistics(quads: DataFrame) -> Statistics:
     distinct = (F.approx_count_distinct(position, _DEVIATION) for position in ("subject", "object"))
     counted = quads.groupBy("predicate").agg(F.count(F.lit(1)), *distinct).collect()
-    predicates = {Term(predicate): PredicateStatistics(*figures) for predicate, *figures in sorted(counted)}
+    predicates = {
+        Term(predicate): PredicateStatistics(*figures) for predicate, *figures in sorted(counted)
+    }
     return Statistics(sum(figures.rows for figures in predicates.values()), True, predicates)
 
 
@@ -313,12 +353,15 @@ def read_quads(spark: SparkSession, path: str | os.PathLike[str]) -> QuadTable:
     record = json.loads(text[0].value)
     if record["version"] != _VERSION:
         raise QuadsError(
-            f"{path} was written by another version of this package", hint="write it again by write_quads()"
+            f"{path} was written by another version of this package",
+            hint="write it again by write_quads()",
         )
     if record["files"] != names:
         raise QuadsError(
             f"{path} has other files than its statistics are of",
             hint="write it again with write_quads(), or use it with QuadTable.of(spark.read.parquet(…))",
         )
-    predicates = {Term(term): PredicateStatistics(**figures) for term, figures in record["predicates"].items()}
+    predicates = {
+        Term(term): PredicateStatistics(**figures) for term, figures in record["predicates"].items()
+    }
     return QuadTable(table, Statistics(record["rows"], record["distinct"], predicates))

@@ -36,7 +36,12 @@ class QuadTable:
     statistics: Statistics = field(default_factory=Statistics)
 
     @classmethod
-    def of(cls, frame: DataFrame, columns: Mapping[str, str] | None = None, assume_distinct: bool = False) -> QuadTable:
+    def of(
+        cls,
+        frame: DataFrame,
+        columns: Mapping[str, str] | None = None,
+        assume_distinct: bool = False,
+    ) -> QuadTable:
         """Uses a table, view or DataFrame as quads.
 
         Args:
@@ -52,7 +57,8 @@ class QuadTable:
         names = dict(columns or {})
         if unknown := sorted(names.keys() - set(COLUMNS)):
             raise QuadsError(
-                f"{unknown[0]!r} is no position of a quad", hint=f"map {', '.join(COLUMNS)} to the names of columns"
+                f"{unknown[0]!r} is no position of a quad",
+                hint=f"map {', '.join(COLUMNS)} to the names of columns",
             )
         types = {column.name: column.dataType for column in frame.schema.fields}
 

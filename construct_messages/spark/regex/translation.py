@@ -70,11 +70,17 @@ def translate_pattern(pattern: str, flags: str = "") -> Regex:
     ('^a\\z', '[Aa][^\\x{a}\\x{d}][Bb]', '[[a-z]&&[^[aeiou]]]')
     """
     if unknown := set(flags) - set("smixq"):
-        raise IllegalPattern(f"{sorted(unknown)[0]!r} is no flag of a regular expression; flags are s, m, i, x and q")
+        raise IllegalPattern(
+            f"{sorted(unknown)[0]!r} is no flag of a regular expression; flags are s, m, i, x and q"
+        )
     if "q" in flags:
-        java = "".join(java_class(case_variants(char) if "i" in flags else char) for char in pattern)
+        java = "".join(
+            java_class(case_variants(char) if "i" in flags else char) for char in pattern
+        )
         return Regex(java, 0, True, None)
-    return _Parser(_without_whitespace(pattern) if "x" in flags else pattern, frozenset(flags)).regex()
+    return _Parser(
+        _without_whitespace(pattern) if "x" in flags else pattern, frozenset(flags)
+    ).regex()
 
 
 def translate_replacement(text: str, regex: Regex) -> str:
@@ -98,7 +104,9 @@ def translate_replacement(text: str, regex: Regex) -> str:
             while digits > 1 and int(number[:digits]) > regex.groups:
                 digits -= 1
             # a group that there is not is empty; a digit behind a group must not become part of its number
-            pieces.append(f"${int(number[:digits])}" if int(number[:digits]) <= regex.groups else "")
+            pieces.append(
+                f"${int(number[:digits])}" if int(number[:digits]) <= regex.groups else ""
+            )
             pieces.extend(f"\\{digit}" for digit in number[digits:])
         elif plain:
             pieces.append(f"\\{plain}" if "0" <= plain <= "9" else plain)
@@ -150,7 +158,10 @@ class _Parser:
     def __init__(self, pattern: str, flags: frozenset[str]) -> None:
         self._pattern, self._at, self._groups, self._closed = pattern, 0, 0, set[int]()
         self._any_case = "i" in flags
-        self._cased_atoms, self._cased = 0, set[int]()  # groups that may capture a character with case variants
+        self._cased_atoms, self._cased = (
+            0,
+            set[int](),
+        )  # groups that may capture a character with case variants
         self._dot = r"[\x{0}-\x{10ffff}]" if "s" in flags else r"[^\x{a}\x{d}]"
         # a newline at the very end begins no line: F&O 5.6.2, flag m
         self._start = r"(?:^|(?<=\n)(?!\z))" if "m" in flags else "^"
@@ -162,7 +173,8 @@ class _Parser:
             self._illegal("a ) without its (")
         if whole.depth > _DEEPEST_PATTERN:
             raise UnsupportedQuery(
-                f"a regular expression of {len(self._pattern)} characters is too long", fragment="REGEX"
+                f"a regular expression of {len(self._pattern)} characters is too long",
+                fragment="REGEX",
             )
         limit = (_STACK - whole.depth) // whole.growth if whole.growth else None
         return Regex(whole.java, self._groups, False, limit)
@@ -184,11 +196,15 @@ class _Parser:
         return self._pattern[self._at - 1]
 
     def _illegal(self, what: str) -> NoReturn:
-        raise IllegalPattern(f"{what}, at {self._at + 1} of the regular expression {self._pattern!r}")
+        raise IllegalPattern(
+            f"{what}, at {self._at + 1} of the regular expression {self._pattern!r}"
+        )
 
     def _refuse(self, fragment: str, message: str, hint: str | None = None) -> NoReturn:
         raise UnsupportedQuery(
-            f"the regular expression {self._pattern!r} holds {fragment}, {message}", fragment=fragment, hint=hint
+            f"the regular expression {self._pattern!r} holds {fragment}, {message}",
+            fragment=fragment,
+            hint=hint,
         )
 
     def _foreign(self, fragment: str, hint: str | None = None) -> NoReturn:
@@ -234,7 +250,9 @@ class _Parser:
             return atom
         self._at = counts.end()
         if _COUNTS.match(self._pattern, self._at) or self._ahead("+"):
-            self._foreign(counts.group() + self._pattern[self._at], "put what is repeated between ( and )")
+            self._foreign(
+                counts.group() + self._pattern[self._at], "put what is repeated between ( and )"
+            )
         least, most = _bounds(counts)
         if most is not None and least > most:
             self._illegal(f"the quantity {counts.group()}")
@@ -304,7 +322,9 @@ class _Parser:
     def _back_reference(self, number: str, captured: frozenset[int]) -> _Piece:
         if int(number) not in self._closed:
             self._illegal(f"\\{number} before the end of such a group")
-        while (more := _DIGIT.match(self._pattern, self._at)) and int(number + more.group()) in self._closed:
+        while (more := _DIGIT.match(self._pattern, self._at)) and int(
+            number + more.group()
+        ) in self._closed:
             number, self._at = number + more.group(), more.end()
         if int(number) not in captured:
             # XPath: then it stands for the empty string; in Java it matches nothing
@@ -324,13 +344,17 @@ class _Parser:
             self._foreign(f"\\{char}", None if char.isalnum() else f"write {char} without the \\")
         name = _PROPERTY.match(self._pattern, self._at)
         if name is None:
-            self._foreign(f"\\{char}{self._pattern[self._at : self._at + 1]}", rf"write \{char}{{…}}")
+            self._foreign(
+                f"\\{char}{self._pattern[self._at : self._at + 1]}", rf"write \{char}{{…}}"
+            )
         self._at = name.end()
         self._cased_atoms += char == "P" or name[1][:1] not in ("P", "Z")
         if CATEGORY.fullmatch(name[1]):
             return f"\\{char}{name.group()}"
         if not name[1].startswith("Is") or name[1][2:] not in BLOCKS:
-            self._refuse(f"\\{char}{name.group()}", "which is no category or block of XML Schema 1.0")
+            self._refuse(
+                f"\\{char}{name.group()}", "which is no category or block of XML Schema 1.0"
+            )
         return f"\\{char}{{In{name[1][2:]}}}"
 
     # --- character classes
@@ -344,7 +368,9 @@ class _Parser:
         while not _GROUP_END.match(self._pattern, self._at):
             members.append(self._member(first=not members))
         if not members:
-            self._foreign(f"[{negative}{self._pattern[self._at]}", "write \\] or \\- for the character")
+            self._foreign(
+                f"[{negative}{self._pattern[self._at]}", "write \\] or \\- for the character"
+            )
         java = f"[{negative}{''.join(members)}]"
         if self._skip("-["):
             java = f"[{java}&&[^{self._char_class(nesting + 1)}]]"
@@ -365,7 +391,9 @@ class _Parser:
         high = self._end_of_range()
         if len(high) > 1 or low > high:
             self._illegal(f"the range {low}-{high}")
-        cased = [char for char in cased_characters() if low <= char <= high] if self._any_case else []
+        cased = (
+            [char for char in cased_characters() if low <= char <= high] if self._any_case else []
+        )
         self._cased_atoms += bool(cased)
         variants = {variant for char in cased for variant in case_variants(char)}
         outside = sorted(char for char in variants if not low <= char <= high)

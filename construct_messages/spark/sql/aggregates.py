@@ -48,7 +48,10 @@ def aggregate(name: str, value: Scalar, *, distinct: bool = False, separator: st
     term = as_term(value)
     match name:
         case "COUNT":
-            return Scalar(f"CAST(count({'DISTINCT ' if distinct else ''}{term}) AS DECIMAL(38,0))", Type.INTEGER)
+            return Scalar(
+                f"CAST(count({'DISTINCT ' if distinct else ''}{term}) AS DECIMAL(38,0))",
+                Type.INTEGER,
+            )
         case "SAMPLE":
             return Scalar(f"first({term}, true)")
         case "MIN" | "MAX":
@@ -80,7 +83,9 @@ def _sum(term: str, *, mean: bool = False) -> str:
     def of_type(type: Type) -> str:
         values = let(term, lambda t: case((is_of(t, type), as_type(Scalar(t), type))))
         # try_sum is NULL of no values and of too many alike
-        return case((f"count({values}) > 0", in_range(f"try_sum({values})", "'a sum'", type)), otherwise="0")
+        return case(
+            (f"count({values}) > 0", in_range(f"try_sum({values})", "'a sum'", type)), otherwise="0"
+        )
 
     integers, decimals = of_type(Type.INTEGER), of_type(Type.DECIMAL)
     doubles = f"sum({let(term, lambda t: as_type(Scalar(t), Type.DOUBLE))})"

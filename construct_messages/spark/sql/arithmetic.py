@@ -131,21 +131,33 @@ def _exact(operator: str, type: Type, x: str, y: str) -> str:
         case _:
             result = f"{_TRY[operator]}({x}, {y})"
     attempt = f"try_cast({result} AS {type.value})"
-    return case((error, "NULL"), otherwise=in_range(attempt, f"concat({x}, ' {operator} ', {y})", type))
+    return case(
+        (error, "NULL"), otherwise=in_range(attempt, f"concat({x}, ' {operator} ', {y})", type)
+    )
 
 
 def _product(x: str, y: str) -> str:
     """By wholes and fractions, whose products have exact types."""
 
     def split(number: str, body: Callable[[str, str], str]) -> str:
-        whole, fraction = f"CAST({number} - {number} % 1BD AS DECIMAL(19,0))", f"CAST({number} % 1BD AS DECIMAL(18,18))"
+        whole, fraction = (
+            f"CAST({number} - {number} % 1BD AS DECIMAL(19,0))",
+            f"CAST({number} % 1BD AS DECIMAL(18,18))",
+        )
         return let(whole, lambda w: let(fraction, lambda f: body(w, f)))
 
     def product(w: str, f: str, v: str, g: str) -> str:
-        total, *rest = f"{w} * {v}", f"{w} * {g}", f"{f} * {v}", f"{f} * {g} - {f} * {g} % {_LAST_DIGIT}"
+        total, *rest = (
+            f"{w} * {v}",
+            f"{w} * {g}",
+            f"{f} * {v}",
+            f"{f} * {g} - {f} * {g} % {_LAST_DIGIT}",
+        )
         total = f"try_cast({total} AS {Type.DECIMAL.value})"
         for term in rest:
-            total = f"try_cast({total} + CAST({term} AS {Type.DECIMAL.value}) AS {Type.DECIMAL.value})"
+            total = (
+                f"try_cast({total} + CAST({term} AS {Type.DECIMAL.value}) AS {Type.DECIMAL.value})"
+            )
         return total
 
     return split(x, lambda w, f: split(y, lambda v, g: product(w, f, v, g)))

@@ -60,7 +60,9 @@ def _string(value: Scalar) -> Scalar:
         )
 
     def of_term(t: str) -> str:
-        return let(positive(Scalar(t)).sql, lambda n: let(comparisons.boolean(t), lambda b: text(t, n, b)))
+        return let(
+            positive(Scalar(t)).sql, lambda n: let(comparisons.boolean(t), lambda b: text(t, n, b))
+        )
 
     return Scalar(let(value.sql, of_term, interpreted=True), Type.STRING)
 
@@ -87,7 +89,10 @@ def _number(type: Type) -> Callable[[Scalar], Scalar]:
     def of_term(t: str, rank: str) -> str:
         boolean = comparisons.boolean(t)
         return case(
-            (is_simple(t), let(f"concat({t}, {literal(f'^^<{XSD}{type.name.lower()}>')})", of_text)),
+            (
+                is_simple(t),
+                let(f"concat({t}, {literal(f'^^<{XSD}{type.name.lower()}>')})", of_text),
+            ),
             (f"{rank} IS NOT NULL", _FROM_NUMBER[type](t, rank)),
             (f"{boolean} IS NOT NULL", f"CAST(if({boolean}, 1, 0) AS {type.value})"),
         )
@@ -97,7 +102,9 @@ def _number(type: Type) -> Callable[[Scalar], Scalar]:
             return Scalar(value.sql, type)
         return Scalar(
             let(
-                as_term(value), lambda t: let(numbers.rank(Scalar(t)), lambda rank: of_term(t, rank)), interpreted=True
+                as_term(value),
+                lambda t: let(numbers.rank(Scalar(t)), lambda rank: of_term(t, rank)),
+                interpreted=True,
             ),
             type,
         )
@@ -108,14 +115,19 @@ def _number(type: Type) -> Callable[[Scalar], Scalar]:
 def _integer_of(t: str, rank: str) -> str:
     def exact(whole: str) -> str:
         return in_range(
-            f"try_cast(if({whole} RLIKE '[0-9]', {whole}, '0') AS {Type.INTEGER.value})", whole, Type.INTEGER
+            f"try_cast(if({whole} RLIKE '[0-9]', {whole}, '0') AS {Type.INTEGER.value})",
+            whole,
+            Type.INTEGER,
         )
 
     def floating(d: str) -> str:
         return case(
             (f"isnan({d}) OR abs({d}) = CAST('Infinity' AS DOUBLE)", "NULL"),
             (f"abs({d}) < 9e18D", f"CAST(CAST({d} AS BIGINT) AS {Type.INTEGER.value})"),
-            otherwise=fail(ValueOutOfRange, f"concat({digits(t)}, ' is beyond the integers that doubles are cast to')"),
+            otherwise=fail(
+                ValueOutOfRange,
+                f"concat({digits(t)}, ' is beyond the integers that doubles are cast to')",
+            ),
         )
 
     whole = let(f"substring_index({digits(t)}, '.', 1)", exact)
@@ -152,7 +164,10 @@ def _date_time(value: Scalar) -> Scalar:
     def candidate(t: str) -> str:
         lexical = case(
             (is_simple(t), t),
-            (f"{xsd_type(t)} IN ('dateTime>', 'dateTimeStamp>')", f"""concat('"', {digits(t)}, '"')"""),
+            (
+                f"{xsd_type(t)} IN ('dateTime>', 'dateTimeStamp>')",
+                f"""concat('"', {digits(t)}, '"')""",
+            ),
             (f"{xsd_type(t)} = 'date>'", midnight(t)),
         )
         return f"concat({lexical}, {literal(f'^^<{XSD}dateTime>')})"
@@ -172,7 +187,9 @@ def _date(value: Scalar) -> Scalar:
         # midnight at the end of a day is that at the beginning of the next; Spark's own dates have four digits
         later = let(
             f"if({before} RLIKE '^[0-9]{{4}}-', CAST(date_add(try_cast({before} AS DATE), 1) AS STRING), NULL)",
-            lambda next: f"coalesce({next}, {fail(ValueOutOfRange, f'concat({d}, {_NO_NEXT_DAY})')})",
+            lambda next: (
+                f"coalesce({next}, {fail(ValueOutOfRange, f'concat({d}, {_NO_NEXT_DAY})')})"
+            ),
         )
         return f"""concat('"', if({d} LIKE '%T24:%', {later}, {before}), {zone}, '"')"""
 

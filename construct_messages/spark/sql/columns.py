@@ -12,5 +12,6 @@ def column(variable: Var) -> str:
     ('v_company', 'v_a_4e_ame', 'v__2e_g0')
     """
     return "v_" + "".join(
-        char if char.isascii() and (char.islower() or char.isdigit()) else f"_{ord(char):x}_" for char in variable.name
+        char if char.isascii() and (char.islower() or char.isdigit()) else f"_{ord(char):x}_"
+        for char in variable.name
     )

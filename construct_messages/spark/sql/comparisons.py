@@ -36,7 +36,9 @@ from construct_messages.spark.sql.values import (
 )
 from construct_messages.terms import XSD
 
-TRUE, FALSE = ([f'"{text}"^^<{XSD}boolean>' for text in texts] for texts in (("true", "1"), ("false", "0")))
+TRUE, FALSE = (
+    [f'"{text}"^^<{XSD}boolean>' for text in texts] for texts in (("true", "1"), ("false", "0"))
+)
 _NULL = "CAST(NULL AS BOOLEAN)"
 _BACKSLASH = literal("\\")
 NATIVE = (Type.STRING, Type.BOOLEAN, Type.INTEGER, Type.DECIMAL)
@@ -81,7 +83,11 @@ def _compare(operator: str, left: Scalar, right: Scalar) -> Scalar:
     def compared(x: str, y: str) -> str:
         a, b = Scalar(x, left.type, left.term), Scalar(y, right.type, right.term)
         for side, other in ((a, b), (b, a)):
-            if side.term is not None and (point := datetimes.constant_point(side.term)) and other.type is Type.TERM:
+            if (
+                side.term is not None
+                and (point := datetimes.constant_point(side.term))
+                and other.type is Type.TERM
+            ):
                 return _compare_point(operator, other.sql, point, swapped=side is a)
         if a.type is b.type is Type.TERM:
             return _compare_terms(operator, x, y)
@@ -116,21 +122,33 @@ def _compare_native(operator: str, left: Scalar, right: Scalar) -> str:
 def _other_kind(term: str) -> str:
     """`=` of a term with a value of another kind: false, or NULL if the value of the term is unknown."""
     return case(
-        (f"NOT {is_literal(term)} OR NOT endswith({term}, '>') OR {_has_value(term)}", "false"), otherwise=_NULL
+        (f"NOT {is_literal(term)} OR NOT endswith({term}, '>') OR {_has_value(term)}", "false"),
+        otherwise=_NULL,
     )
 
 
 def _has_value(term: str) -> str:
     """Whether a typed literal is a number, boolean, date or time."""
-    return one_of(numbers.is_number(Scalar(term)), any_of(term, (*TRUE, *FALSE)), datetimes.is_date(term))
+    return one_of(
+        numbers.is_number(Scalar(term)), any_of(term, (*TRUE, *FALSE)), datetimes.is_date(term)
+    )
 
 
 def _compare_point(operator: str, term: str, constant: Point, *, swapped: bool) -> str:
     """A term and a constant date or time."""
-    types = ("dateTime", "dateTimeStamp") if constant.type == "'dateTime'" else (constant.type.strip("'"),)
+    types = (
+        ("dateTime", "dateTimeStamp")
+        if constant.type == "'dateTime'"
+        else (constant.type.strip("'"),)
+    )
     fixed, point = _date(constant), datetimes.point(term)
-    by_value = let(_date(point), lambda p: _compare_dates(operator, *((fixed, p) if swapped else (p, fixed))))
-    return case((datetimes.is_date(term, *types), by_value), otherwise=_other_kind(term) if operator == "=" else _NULL)
+    by_value = let(
+        _date(point), lambda p: _compare_dates(operator, *((fixed, p) if swapped else (p, fixed)))
+    )
+    return case(
+        (datetimes.is_date(term, *types), by_value),
+        otherwise=_other_kind(term) if operator == "=" else _NULL,
+    )
 
 
 def _date(point: Point) -> str:
@@ -151,11 +169,19 @@ def _compare_dates(operator: str, a: str, b: str) -> str:
 
     before, after = f"{later(a)} < {b}.key", f"{later(b)} < {a}.key"
     # to Spark NULL in a struct is less than all else
-    unknown = [(f"{a}.key.number IS NULL OR {b}.key.number IS NULL", _NULL)] if is_out_of_range_unbound() else []
+    unknown = (
+        [(f"{a}.key.number IS NULL OR {b}.key.number IS NULL", _NULL)]
+        if is_out_of_range_unbound()
+        else []
+    )
     return case(
         *unknown,
         (f"{a}.zoned = {b}.zoned", f"{a}.key {operator} {b}.key"),
-        *([(f"{before} OR {after}", "false")] if operator == "=" else [(before, "true"), (after, "false")]),
+        *(
+            [(f"{before} OR {after}", "false")]
+            if operator == "="
+            else [(before, "true"), (after, "false")]
+        ),
     )
 
 
@@ -197,7 +223,10 @@ def _compare_values(operator: str, a: str, b: str) -> str:
 
     highest = f"greatest({a}.rank, {b}.rank)"
     return case(
-        (f"{highest} = 3", numbers.compare_floating(operator, f"{a}.key.number", f"{b}.key.number")),
+        (
+            f"{highest} = 3",
+            numbers.compare_floating(operator, f"{a}.key.number", f"{b}.key.number"),
+        ),
         (f"{highest} = 2", numbers.compare_floating(operator, f"{a}.single", f"{b}.single")),
         (f"{a}.zoned IS NOT NULL", _compare_dates(operator, a, b)),
         otherwise=f"{a}.key {operator} {b}.key",
@@ -231,7 +260,9 @@ def _decoded(term: str, text: Callable[[str], str]) -> str:
         (is_date, point.type),
     )
     key = _key(
-        case((seems_number, numbers.double(form, is_float)), (is_date, point.seconds), otherwise="0D"),
+        case(
+            (seems_number, numbers.double(form, is_float)), (is_date, point.seconds), otherwise="0D"
+        ),
         case(
             (is_text, text(term)),
             (seems_exact, numbers.order_key(form)),

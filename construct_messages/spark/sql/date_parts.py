@@ -11,7 +11,17 @@ from collections.abc import Callable
 from typing import Final
 
 from construct_messages.spark.sql import datetimes
-from construct_messages.spark.sql.values import ERROR, Scalar, Type, any_of, case, digits, let, typed, xsd_type
+from construct_messages.spark.sql.values import (
+    ERROR,
+    Scalar,
+    Type,
+    any_of,
+    case,
+    digits,
+    let,
+    typed,
+    xsd_type,
+)
 
 _CALENDAR: Final = ("dateTime", "dateTimeStamp", "date")
 _CLOCK: Final = ("dateTime", "dateTimeStamp", "time")
@@ -31,7 +41,9 @@ def _with_form(value: Scalar, types: tuple[str, ...], body: Callable[[str, str, 
 
     def of_term(t: str) -> str:
         def of_zone(d: str, z: str) -> str:
-            return let(f"substring({d}, 1, length({d}) - length({z}))", lambda form: body(t, form, z))
+            return let(
+                f"substring({d}, 1, length({d}) - length({z}))", lambda form: body(t, form, z)
+            )
 
         parts = let(digits(t), lambda d: let(datetimes.zone(d), lambda z: of_zone(d, z)))
         return case((datetimes.is_date(t, *types), parts))
@@ -56,14 +68,20 @@ def _from_day(part: str, otherwise: str) -> Callable[[str, str, str], str]:
 
 def year(value: Scalar) -> Scalar:
     """YEAR."""
-    return _number(value, (*_CALENDAR, "gYear", "gYearMonth"), _from_day("year", "regexp_extract({}, '^-?[0-9]+', 0)"))
+    return _number(
+        value,
+        (*_CALENDAR, "gYear", "gYearMonth"),
+        _from_day("year", "regexp_extract({}, '^-?[0-9]+', 0)"),
+    )
 
 
 def month(value: Scalar) -> Scalar:
     """MONTH."""
     # --12 and --12-31, or 2026-12
     of_others = "if(startswith({0}, '--'), substring({0}, 3, 2), substring({0}, -2))"
-    return _number(value, (*_CALENDAR, "gYearMonth", "gMonth", "gMonthDay"), _from_day("month", of_others))
+    return _number(
+        value, (*_CALENDAR, "gYearMonth", "gMonth", "gMonthDay"), _from_day("month", of_others)
+    )
 
 
 def day(value: Scalar) -> Scalar:
@@ -73,7 +91,9 @@ def day(value: Scalar) -> Scalar:
 
 def hours(value: Scalar) -> Scalar:
     """HOURS."""
-    return _number(value, _CLOCK, lambda _, form, __: f"replace(substring({_time(form)}, 1, 2), '24', '0')")
+    return _number(
+        value, _CLOCK, lambda _, form, __: f"replace(substring({_time(form)}, 1, 2), '24', '0')"
+    )
 
 
 def minutes(value: Scalar) -> Scalar:
@@ -105,9 +125,13 @@ def timezone(value: Scalar) -> Scalar:
             number = f"CAST(substring({zone}, {start}, 2) AS INT)"
             return f"if({number} > 0, concat({number}, '{name}'), '')"
 
-        duration = f"concat(if(startswith({zone}, '-'), '-', ''), 'PT', {unit(2, 'H')}, {unit(5, 'M')})"
+        duration = (
+            f"concat(if(startswith({zone}, '-'), '-', ''), 'PT', {unit(2, 'H')}, {unit(5, 'M')})"
+        )
         lexical = case(
-            (f"{zone} = ''", "NULL"), (f"{zone} = 'Z' OR endswith({zone}, '00:00')", "'PT0S'"), otherwise=duration
+            (f"{zone} = ''", "NULL"),
+            (f"{zone} = 'Z' OR endswith({zone}, '00:00')", "'PT0S'"),
+            otherwise=duration,
         )
         return typed(lexical, "dayTimeDuration")
 

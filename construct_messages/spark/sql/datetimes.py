@@ -20,7 +20,9 @@ from construct_messages.spark.sql.values import digits, fail, has_form
 from construct_messages.terms import XSD, Term
 
 _YEAR: Final = "-?([1-9][0-9]{3,}|0[0-9]{3})"
-_LEAP_YEAR: Final = f"(?={_YEAR}-)-?[0-9]*([0-9]{{2}}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)"
+_LEAP_YEAR: Final = (
+    f"(?={_YEAR}-)-?[0-9]*([0-9]{{2}}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)"
+)
 _DAY: Final = "((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))"
 _MONTH: Final = "(0[1-9]|1[0-2])"
 _DATE: Final = f"({_YEAR}-{_DAY}|{_LEAP_YEAR}-02-29)"
@@ -41,7 +43,12 @@ _TYPES: Final = {
     "gMonth": f"--{_MONTH}{_ZONE}?",
 }
 # what the types have not is the same in all of their values
-_BEFORE: Final = {"time": "1972-12-31T", "gMonthDay": "1972-", "gMonth": "1972-", "gDay": "1972-12-"}
+_BEFORE: Final = {
+    "time": "1972-12-31T",
+    "gMonthDay": "1972-",
+    "gMonth": "1972-",
+    "gDay": "1972-12-",
+}
 _BEHIND: Final = {
     **dict.fromkeys(("date", "gMonthDay", "gDay"), "T00:00:00"),
     **dict.fromkeys(("gYearMonth", "gMonth"), "-01T00:00:00"),
@@ -101,7 +108,9 @@ def point(term: str, *, beyond: str | None = None) -> Point:
         ValueOutOfRange: a year beyond those of Spark's timestamps.
     """
     if beyond is None:
-        beyond = fail(ValueOutOfRange, f"concat({digits(term)}, ' is beyond the years of timestamps')")
+        beyond = fail(
+            ValueOutOfRange, f"concat({digits(term)}, ' is beyond the years of timestamps')"
+        )
     type = f"regexp_extract({term}, '#([A-Za-z]+?)(Stamp)?>$', 1)"
     zoned = f"({term} RLIKE '{_ANY_ZONE}\"')"
     return Point(

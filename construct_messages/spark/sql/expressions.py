@@ -11,10 +11,33 @@ from dataclasses import replace
 from typing import Final
 
 from construct_messages.errors import UnsupportedQuery
-from construct_messages.query.algebra.nodes import Aggregation, Call, Constant, Exists, Expression, Var
-from construct_messages.spark.sql import aggregates, arithmetic, casts, comparisons, functions, numbers, value_keys
+from construct_messages.query.algebra.nodes import (
+    Aggregation,
+    Call,
+    Constant,
+    Exists,
+    Expression,
+    Var,
+)
+from construct_messages.spark.sql import (
+    aggregates,
+    arithmetic,
+    casts,
+    comparisons,
+    functions,
+    numbers,
+    value_keys,
+)
 from construct_messages.spark.sql.columns import column
-from construct_messages.spark.sql.values import ERROR, Scalar, Type, as_term, case, compiled_if_short, let
+from construct_messages.spark.sql.values import (
+    ERROR,
+    Scalar,
+    Type,
+    as_term,
+    case,
+    compiled_if_short,
+    let,
+)
 from construct_messages.terms import XSD
 
 
@@ -67,7 +90,9 @@ def aggregate(aggregation: Aggregation) -> str:
         return as_term(aggregates.count_all())
     value = compiled(aggregation.argument)
     return as_term(
-        aggregates.aggregate(aggregation.name, value, distinct=aggregation.distinct, separator=aggregation.separator)
+        aggregates.aggregate(
+            aggregation.name, value, distinct=aggregation.distinct, separator=aggregation.separator
+        )
     )
 
 
@@ -89,7 +114,11 @@ def compiled(expression: Expression) -> Scalar:
         case Call(name, arguments):
             value = _call(expression, name, [compiled(argument) for argument in arguments])
             # operands of AND stay apart, for Spark sends each of them where it can be asked first, and joins by keys
-            return value if name in ("&&", "SAMEKEY") else replace(value, sql=compiled_if_short(value.sql))
+            return (
+                value
+                if name in ("&&", "SAMEKEY")
+                else replace(value, sql=compiled_if_short(value.sql))
+            )
 
 
 def _call(node: Call, name: str, values: Sequence[Scalar]) -> Scalar:
@@ -108,8 +137,12 @@ def _check_dates(operator: str, values: Sequence[Scalar]) -> None:
     durations = any(_has_datatype(value, _DURATIONS) for value in values)
     if operator in _ORDERS and durations:
         raise UnsupportedQuery("durations have no order here", fragment=operator, hint=_DATES_HINT)
-    if operator in _ARITHMETIC and (durations or any(_has_datatype(value, _DATES) for value in values)):
-        raise UnsupportedQuery("dates and durations have no arithmetic here", fragment=operator, hint=_DATES_HINT)
+    if operator in _ARITHMETIC and (
+        durations or any(_has_datatype(value, _DATES) for value in values)
+    ):
+        raise UnsupportedQuery(
+            "dates and durations have no arithmetic here", fragment=operator, hint=_DATES_HINT
+        )
 
 
 def _has_datatype(value: Scalar, names: tuple[str, ...]) -> bool:
@@ -140,7 +173,9 @@ def _in(needle: Scalar, *values: Scalar) -> Scalar:
             return f"({' OR '.join(comparisons.equal(Scalar(x), value).sql for value in values)})"
 
         return Scalar(let(needle.sql, among), Type.BOOLEAN)
-    return Scalar(f"({' OR '.join(comparisons.equal(needle, value).sql for value in values)})", Type.BOOLEAN)
+    return Scalar(
+        f"({' OR '.join(comparisons.equal(needle, value).sql for value in values)})", Type.BOOLEAN
+    )
 
 
 def _alternatives(values: Sequence[Scalar]) -> tuple[Type, list[str]]:
@@ -171,7 +206,9 @@ def _arithmetic(operator: str) -> Callable[[Scalar, Scalar], Scalar]:
 
 _ORDERS: Final = ("<", "<=", ">", ">=")
 _ARITHMETIC: Final = ("+", "-", "*", "/", "u+", "u-")
-_DURATIONS: Final = tuple(f"^^<{XSD}{name}>" for name in ("duration", "dayTimeDuration", "yearMonthDuration"))
+_DURATIONS: Final = tuple(
+    f"^^<{XSD}{name}>" for name in ("duration", "dayTimeDuration", "yearMonthDuration")
+)
 _DATES: Final = tuple(f"^^<{XSD}{name}>" for name in ("date", "time", "dateTime", "dateTimeStamp"))
 _DATES_HINT: Final = "compare dates with each other, or their YEAR(), MONTH() and DAY()"
 

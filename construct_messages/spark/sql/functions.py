@@ -110,10 +110,14 @@ def _strdt(lexical: Scalar, type: Scalar) -> Scalar:
 
 
 def _strlang(lexical: Scalar, tag: Scalar) -> Scalar:
-    well_formed = literal(r"^([A-Za-z]{2,8}|[XxIi](?=-))(-[A-Za-z0-9]{1,8})*+\z")  # BCP 47, but for its finer points
+    well_formed = literal(
+        r"^([A-Za-z]{2,8}|[XxIi](?=-))(-[A-Za-z0-9]{1,8})*+\z"
+    )  # BCP 47, but for its finer points
 
     def of_tag(t: str) -> str:
-        return case((f"{t} RLIKE {well_formed}", f"concat({_simple_term(lexical)}, '@', lower({t}))"))
+        return case(
+            (f"{t} RLIKE {well_formed}", f"concat({_simple_term(lexical)}, '@', lower({t}))")
+        )
 
     return Scalar(let(_simple(tag), of_tag))
 
@@ -140,13 +144,19 @@ def _is(test: Callable[[str], str]) -> Callable[[Scalar], Scalar]:
 
 
 def _is_numeric(value: Scalar) -> Scalar:
-    test = let(value.sql, lambda v: case((f"{v} IS NOT NULL", numbers.is_number(Scalar(v, value.type)))))
+    test = let(
+        value.sql, lambda v: case((f"{v} IS NOT NULL", numbers.is_number(Scalar(v, value.type))))
+    )
     return Scalar(test, Type.BOOLEAN)
 
 
 def _constant(value: Scalar) -> str | None:
     """The characters of a constant simple literal."""
-    return literal_parts(value.term)[0] if value.term is not None and value.type is Type.STRING else None
+    return (
+        literal_parts(value.term)[0]
+        if value.term is not None and value.type is Type.STRING
+        else None
+    )
 
 
 def _iri(value: Scalar, base: Scalar | None = None) -> Scalar:
@@ -180,7 +190,9 @@ def _regex(value: Scalar, pattern: Scalar, flags: Scalar = _NO_FLAGS) -> Scalar:
     return strings.regex(value, *texts) if texts else Scalar("CAST(NULL AS BOOLEAN)", Type.BOOLEAN)
 
 
-def _replace(value: Scalar, pattern: Scalar, replacement: Scalar, flags: Scalar = _NO_FLAGS) -> Scalar:
+def _replace(
+    value: Scalar, pattern: Scalar, replacement: Scalar, flags: Scalar = _NO_FLAGS
+) -> Scalar:
     texts = _patterns("REPLACE", pattern=pattern, replacement=replacement, flags=flags)
     return strings.replace(value, *texts) if texts else strings.NO_STRING
 
@@ -194,7 +206,10 @@ def _integer(value: Scalar) -> str:
         return value.sql
     if value.type is not Type.TERM:
         return "CAST(NULL AS INT)"
-    return let(value.sql, lambda t: case((numbers.is_of(t, Type.INTEGER), numbers.as_type(Scalar(t), Type.INTEGER))))
+    return let(
+        value.sql,
+        lambda t: case((numbers.is_of(t, Type.INTEGER), numbers.as_type(Scalar(t), Type.INTEGER))),
+    )
 
 
 def _abs(value: Scalar) -> Scalar:
@@ -221,20 +236,29 @@ def _whole(of_decimal: str, of_double: Callable[[str], str]) -> Callable[[Scalar
             case Type.INTEGER:
                 return sql
             case Type.DECIMAL:
-                return let(sql, lambda d: case((f"{d} IS NOT NULL", _fitting(of_decimal.format(d)))))
-        return let(f"CAST({sql} AS DOUBLE)", lambda d: f"CAST({_signed_zero(d, of_double(d))} AS {type.value})")
+                return let(
+                    sql, lambda d: case((f"{d} IS NOT NULL", _fitting(of_decimal.format(d))))
+                )
+        return let(
+            f"CAST({sql} AS DOUBLE)",
+            lambda d: f"CAST({_signed_zero(d, of_double(d))} AS {type.value})",
+        )
 
     return lambda value: arithmetic.map_number(value, of)
 
 
 def _fitting(decimal: str) -> str:
     message = "'a decimal has no room for the next whole number'"
-    return f"coalesce(try_cast({decimal} AS {Type.DECIMAL.value}), {fail(ValueOutOfRange, message)})"
+    return (
+        f"coalesce(try_cast({decimal} AS {Type.DECIMAL.value}), {fail(ValueOutOfRange, message)})"
+    )
 
 
 def _signed_zero(value: str, result: str) -> str:
     """Zero from below is negative, as in XPath."""
-    return let(result, lambda r: case((f"{value} < 0 AND {r} = 0", "CAST('-0.0' AS DOUBLE)"), otherwise=r))
+    return let(
+        result, lambda r: case((f"{value} < 0 AND {r} = 0", "CAST('-0.0' AS DOUBLE)"), otherwise=r)
+    )
 
 
 def _floor(d: str) -> str:

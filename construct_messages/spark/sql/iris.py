@@ -10,7 +10,17 @@ import re
 from typing import Final
 
 from construct_messages.spark.sql.lines import IRI
-from construct_messages.spark.sql.values import ERROR, Scalar, Type, case, is_iri, is_simple, let, literal, text_of
+from construct_messages.spark.sql.values import (
+    ERROR,
+    Scalar,
+    Type,
+    case,
+    is_iri,
+    is_simple,
+    let,
+    literal,
+    text_of,
+)
 
 _ABSOLUTE: Final = rf"^(?:{IRI})\z"
 _SCHEME: Final = r"^[A-Za-z][A-Za-z0-9+.\-]*+:"
@@ -60,7 +70,10 @@ def _resolved(reference: str, base: str) -> str:
     )
     return case(
         (f"{reference} RLIKE '^[^/?#]*:'", "NULL"),  # a scheme that is none
-        (f"{reference} = '' OR startswith({reference}, '#')", _joined(scheme + authority + path + query, reference)),
+        (
+            f"{reference} = '' OR startswith({reference}, '#')",
+            _joined(scheme + authority + path + query, reference),
+        ),
         (f"startswith({reference}, '?')", _joined(scheme + authority + path, reference)),
         otherwise=let(f"concat({prefixes}, {reference})", _without_dots),
     )

@@ -36,7 +36,8 @@ def _set(chars: str) -> str:
 _ALPHANUMERIC: Final = string.ascii_letters + string.digits
 _UNRESERVED: Final = _ALPHANUMERIC + UNRESERVED
 _UCSCHAR: Final = UCSCHAR + "".join(
-    f"\\x{{{plane:x}{'1000' if plane == 14 else '0000'}}}-\\x{{{plane:x}fffd}}" for plane in range(1, 15)
+    f"\\x{{{plane:x}{'1000' if plane == 14 else '0000'}}}-\\x{{{plane:x}fffd}}"
+    for plane in range(1, 15)
 )
 _PRIVATE: Final = "\\ue000-\\uf8ff\\x{f0000}-\\x{ffffd}\\x{100000}-\\x{10fffd}"
 
@@ -57,7 +58,10 @@ _IP_V6: Final = "|".join(
         f"(?:(?:{HEX}{{1,4}}:){{0,{before}}}{HEX}{{1,4}})?::(?:{HEX}{{1,4}}:){{{4 - before}}}{_LAST}"
         for before in range(5)
     ]
-    + [f"(?:(?:{HEX}{{1,4}}:){{0,5}}{HEX}{{1,4}})?::{HEX}{{1,4}}", f"(?:(?:{HEX}{{1,4}}:){{0,6}}{HEX}{{1,4}})?::"]
+    + [
+        f"(?:(?:{HEX}{{1,4}}:){{0,5}}{HEX}{{1,4}})?::{HEX}{{1,4}}",
+        f"(?:(?:{HEX}{{1,4}}:){{0,6}}{HEX}{{1,4}})?::",
+    ]
 )
 _IP: Final = f"\\[(?:{_IP_V6}|[vV]{HEX}+\\.{_set(_UNRESERVED + SUB_DELIMS + ':')}+)\\]"
 IRI: Final = (
@@ -70,7 +74,9 @@ _LENIENT_IRI: Final = f"{_SCHEME}[^{NOT_IN_IRIREF}]*+"
 # with hosts and characters that are usual; what it does not know is read by the other
 _USUAL: Final = _set(_UNRESERVED + SUB_DELIMS + ":@/?")
 _USUAL_CHARS: Final = f"{_USUAL}*(?:(?:%{HEX}{{2}}|[\\u00a0-\\ud7ff]+){_USUAL}*)*+"
-_USUAL_IRI: Final = f"(?:https?://{_set(_UNRESERVED)}*{_PORT}/|{_SCHEME}(?!//)){_USUAL_CHARS}(?:#{_USUAL_CHARS})?+"
+_USUAL_IRI: Final = (
+    f"(?:https?://{_set(_UNRESERVED)}*{_PORT}/|{_SCHEME}(?!//)){_USUAL_CHARS}(?:#{_USUAL_CHARS})?+"
+)
 # what most IRIs of a dump are, told in three quarters of the time
 _COMMON_IRI: Final = f"https?://{_set(_UNRESERVED)}*/(?>{_USUAL}*#?{_USUAL}*)"
 
@@ -90,10 +96,13 @@ _LENIENT_LANGUAGE: Final = "[A-Za-z]++(?:-[A-Za-z0-9]++)*+"
 
 # --- lines in canonical form ----------------------------------------------------------------------------------------
 
-_PLAIN_TEXT: Final = _set("".join(chr(code) for code in range(0x20, 0x7F) if chr(code) not in '"\\'))
+_PLAIN_TEXT: Final = _set(
+    "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) not in '"\\')
+)
 # U+FFFD is what bytes that are no UTF-8 become: lines that hold it are looked at again
 _TEXT: Final = (
-    f'"{_PLAIN_TEXT}*(?:(?:\\\\[{CANONICAL_ECHAR}]|[\\u0080-\\ufffc\\x{{10000}}-\\x{{10ffff}}]+){_PLAIN_TEXT}*)*+"'
+    f'"{_PLAIN_TEXT}*'
+    f'(?:(?:\\\\[{CANONICAL_ECHAR}]|[\\u0080-\\ufffc\\x{{10000}}-\\x{{10ffff}}]+){_PLAIN_TEXT}*)*+"'
 )
 _LOWER: Final = _set(string.ascii_lowercase)
 
@@ -114,14 +123,21 @@ _IRIREF: Final = f"<(?:[^{NOT_IN_IRIREF}]|{_UCHAR})*+>"
 _STRING: Final = f'"[^"\\\\\\n\\r]*+(?:(?:\\\\[tbnrf"\\x27\\\\]|{_UCHAR})[^"\\\\\\n\\r]*+)*+"'
 _TAG: Final = "@[A-Za-z]++(?:-[A-Za-z0-9]++)*+(?:--[A-Za-z]++)?+"
 _BLANK: Final = f"_:{BLANK_LABEL}"
-_TOKEN: Final = f"<<\\(|\\)>>|\\.|{_IRIREF}|{_BLANK}|{_STRING}(?:{_SPACE}(?:{_TAG}|\\^\\^{_SPACE}{_IRIREF}))?+"
+_TOKEN: Final = (
+    f"<<\\(|\\)>>|\\.|{_IRIREF}|{_BLANK}|{_STRING}(?:{_SPACE}(?:{_TAG}|\\^\\^{_SPACE}{_IRIREF}))?+"
+)
 _TOKENS: Final = f"(?s)^(?:{_SPACE}(?:{_TOKEN}))*+{_SPACE}"
 _NOTHING: Final = f'(?s)^{_SPACE}(?:VERSION{_SPACE}(?:"[^"\\\\]*+"|\\x27[^\\x27\\\\]*+\\x27){_SPACE})?+{_COMMENT}\\z'
 _PIECE: Final = f"(?s){_UCHAR}|\\\\.|[^\\\\]++"
 
 
 def canonical(
-    line: str, scope: str, malformed: Callable[[str], str], *, graphs: bool = True, lenient: bool = False
+    line: str,
+    scope: str,
+    malformed: Callable[[str], str],
+    *,
+    graphs: bool = True,
+    lenient: bool = False,
 ) -> str:
     """SQL: the statement of a line in canonical form; NULL where the line is blank, a comment or a version.
 
@@ -135,7 +151,9 @@ def canonical(
         lenient: whether IRIs and language tags that are malformed are passed.
     """
     # not as code of Spark's, which would be so large that Java never compiles the method in which most lines are told
-    other = let(line, lambda text: _other(text, scope, malformed, graphs, lenient), interpreted=True)
+    other = let(
+        line, lambda text: _other(text, scope, malformed, graphs, lenient), interpreted=True
+    )
     return case(
         (
             f"{line} RLIKE {literal(_canonical(graphs, _COMMON_IRI))} OR {line} RLIKE {literal(_canonical(graphs))}",
@@ -181,7 +199,10 @@ def _object_and_graph(rest: str, graphs: bool) -> tuple[str, str]:
     # a graph has no quote and no `)>>`, and the space before it is the last one of all
     tail = f"""substring_index({rest}, if(startswith({rest}, '<<('), ')>>', '"'), -1)"""
     graph = case((f"contains({tail}, ' ')", f"substring_index({rest}, ' ', -1)"))
-    return f"coalesce({_bytes(rest, 1, f'octet_length({rest}) - octet_length({graph}) - 1')}, {rest})", graph
+    return (
+        f"coalesce({_bytes(rest, 1, f'octet_length({rest}) - octet_length({graph}) - 1')}, {rest})",
+        graph,
+    )
 
 
 def _bytes(text: str, start: int, length: str) -> str:
@@ -204,7 +225,9 @@ def malformed(term: str) -> str:
         term: a column of terms in canonical form, or NULL.
     """
     iri, suffix = f"<(?:{IRI})>", f"@{_LANGUAGE}(?:--(?:ltr|rtl))?"
-    sound = literal(f'(?s)^(?:<<\\(|\\)>>|_:.*+|{iri}|"(?:[^"\\\\]|\\\\.)*+"(?:{suffix}|\\^\\^{iri})?)\\z')
+    sound = literal(
+        f'(?s)^(?:<<\\(|\\)>>|_:.*+|{iri}|"(?:[^"\\\\]|\\\\.)*+"(?:{suffix}|\\^\\^{iri})?)\\z'
+    )
     tokens = f"regexp_extract_all({term}, {literal(_TOKEN)}, 0)"
     usual = literal(f"^(?:<{_USUAL_IRI}>|_:.*+|{_TEXT}(?:@{_LOWER}{{2,3}})?)\\z")
     found = f"size(filter({tokens}, t -> NOT t RLIKE {sound}))"
@@ -219,11 +242,16 @@ def _is_sound(line: str) -> str:
     return f"(is_valid_utf8({line}) AND {line} RLIKE {literal(_TOKENS + _COMMENT + chr(92) + 'z')})"
 
 
-def _other(line: str, scope: str, malformed: Callable[[str], str], graphs: bool, lenient: bool) -> str:
+def _other(
+    line: str, scope: str, malformed: Callable[[str], str], graphs: bool, lenient: bool
+) -> str:
     def joined(tokens: str) -> str:
         # where there are more than those of a plain statement, those from the third on are of a triple term
         inner = f"size({tokens}) > 5 AND i > 1 AND i < size({tokens}) - 2"
-        scoped = case((f"{inner} AND startswith(t, '_:')", f"concat('_:', {scope}, substring(t, 3))"), otherwise="t")
+        scoped = case(
+            (f"{inner} AND startswith(t, '_:')", f"concat('_:', {scope}, substring(t, 3))"),
+            otherwise="t",
+        )
         whole = f"NOT exists({tokens}, t -> t IS NULL) AND {_is_statement(tokens, graphs)}"
         return case((whole, f"array_join(transform({tokens}, (t, i) -> {scoped}), ' ')"))
 
@@ -247,13 +275,17 @@ def _term(token: str, lenient: bool) -> str:
     return case(
         (f"left({token}, 1) IN ('_', '.', ')') OR {token} = '<<('", token),
         (f"startswith({token}, '<')", _iri(f"substring({token}, 2, length({token}) - 2)", lenient)),
-        otherwise=let(f"substring_index({token}, '\"', -1)", lambda suffix: _literal(token, suffix, lenient)),
+        otherwise=let(
+            f"substring_index({token}, '\"', -1)", lambda suffix: _literal(token, suffix, lenient)
+        ),
     )
 
 
 def _iri(text: str, lenient: bool) -> str:
     whole = literal(f"^(?:{_LENIENT_IRI if lenient else IRI})\\z")
-    return let(_decoded(text), lambda iri: case((f"{iri} RLIKE {whole}", f"concat('<', {iri}, '>')")))
+    return let(
+        _decoded(text), lambda iri: case((f"{iri} RLIKE {whole}", f"concat('<', {iri}, '>')"))
+    )
 
 
 def _literal(token: str, suffix: str, lenient: bool) -> str:
@@ -283,7 +315,10 @@ def _decoded(text: str) -> str:
     piece = case(
         (f"startswith(p, {literal(chr(92) + 'u')})", "decode(unhex(substring(p, 3)), 'UTF-16BE')"),
         # UTF-32 would take U+FEFF for a byte order mark
-        (f"startswith(p, {literal(chr(92) + 'U0000')})", "decode(unhex(substring(p, 7)), 'UTF-16BE')"),
+        (
+            f"startswith(p, {literal(chr(92) + 'U0000')})",
+            "decode(unhex(substring(p, 7)), 'UTF-16BE')",
+        ),
         (f"startswith(p, {literal(chr(92) + 'U')})", "decode(unhex(substring(p, 3)), 'UTF-32')"),
         (f"startswith(p, {backslash})", f"translate(substring(p, 2), 'tbnrf', {raw})"),
         otherwise="p",

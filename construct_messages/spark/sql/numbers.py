@@ -133,7 +133,10 @@ def has_type(term: str, *types: Type) -> str:
 def rank(value: Scalar) -> str:
     """SQL: the place of a number's type in `NUMERIC`; NULL unless it is a number."""
     if value.type is Type.TERM:
-        return let(value.sql, lambda t: case(*((is_of(t, type), str(rank)) for rank, type in enumerate(NUMERIC))))
+        return let(
+            value.sql,
+            lambda t: case(*((is_of(t, type), str(rank)) for rank, type in enumerate(NUMERIC))),
+        )
     if value.type in NUMERIC:
         return case((f"{value.sql} IS NOT NULL", str(NUMERIC.index(value.type))))
     return "CAST(NULL AS INT)"
@@ -149,7 +152,11 @@ def is_number(value: Scalar) -> str:
 def double(form: str, is_float: str) -> str:
     """SQL: the DOUBLE for SQL of a number's lexical form; that of an xsd:float is the value of the float."""
     exact = f"try_cast({form} AS DOUBLE)"
-    return exact if is_float == "false" else f"if({is_float}, CAST(try_cast({form} AS FLOAT) AS DOUBLE), {exact})"
+    return (
+        exact
+        if is_float == "false"
+        else f"if({is_float}, CAST(try_cast({form} AS FLOAT) AS DOUBLE), {exact})"
+    )
 
 
 def single(form: str, is_float: str) -> str:
@@ -159,13 +166,20 @@ def single(form: str, is_float: str) -> str:
     doubles or as floats, have one FLOAT.
     """
     by_double = f"CAST(try_cast({form} AS DOUBLE) AS FLOAT)"
-    return by_double if is_float == "false" else case((is_float, f"try_cast({form} AS FLOAT)"), otherwise=by_double)
+    return (
+        by_double
+        if is_float == "false"
+        else case((is_float, f"try_cast({form} AS FLOAT)"), otherwise=by_double)
+    )
 
 
 def is_zero(form: str) -> str:
     """SQL: whether SQL of a number's lexical form is that of zero, or of NaN."""
     double = f"try_cast({form} AS DOUBLE)"
-    return case((f"{form} RLIKE '[eEN]'", f"{double} = 0 OR isnan({double})"), otherwise=f"NOT {form} RLIKE '[1-9]'")
+    return case(
+        (f"{form} RLIKE '[eEN]'", f"{double} = 0 OR isnan({double})"),
+        otherwise=f"NOT {form} RLIKE '[1-9]'",
+    )
 
 
 def in_range(attempt: str, text: str, type: Type) -> str:
@@ -234,8 +248,12 @@ def compare(operator: str, left: Operand, right: Operand, otherwise: str = "NULL
     """
     doubles = (double(side.form, side.is_float) for side in (left, right))
     floats = (single(side.form, side.is_float) for side in (left, right))
-    is_double = one_of(all_of(left.is_double, right.is_number), all_of(right.is_double, left.is_number))
-    is_float = one_of(all_of(left.is_float, right.is_number), all_of(right.is_float, left.is_number))
+    is_double = one_of(
+        all_of(left.is_double, right.is_number), all_of(right.is_double, left.is_number)
+    )
+    is_float = one_of(
+        all_of(left.is_float, right.is_number), all_of(right.is_float, left.is_number)
+    )
     return case(
         (all_of(left.is_exact, right.is_exact), _compare_exact(operator, left.form, right.form)),
         (is_double, compare_floating(operator, *doubles)),

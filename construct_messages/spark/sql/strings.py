@@ -115,7 +115,12 @@ def substring(argument: Scalar, start: str, count: str | None = None) -> Scalar:
     # greatest and least pass NULL over
 
     def from_start(chars: str, s: str) -> str:
-        return case((f"{s} IS NOT NULL", f"substring({chars}, CAST(least(greatest({s}, 1), {_FAR}) AS INT))"))
+        return case(
+            (
+                f"{s} IS NOT NULL",
+                f"substring({chars}, CAST(least(greatest({s}, 1), {_FAR}) AS INT))",
+            )
+        )
 
     def counted(chars: str, s: str, c: str) -> str:
         # where it is a sum, its operands have opposite signs, and no sum has more digits than they have
@@ -144,7 +149,10 @@ def after(first: Scalar, second: Scalar) -> Scalar:
 def _around(first: Scalar, second: Scalar, part: Callable[[str, str], str]) -> Scalar:
     def found(a: str, b: str, tag: str | None) -> str:
         result = part(a, b) if tag is None else tagged(part(a, b), tag)
-        return case((f"contains({a}, {b})", result), (f"NOT contains({a}, {b})", "''" if tag is None else """'""'"""))
+        return case(
+            (f"contains({a}, {b})", result),
+            (f"NOT contains({a}, {b})", "''" if tag is None else """'""'"""),
+        )
 
     def bound(tag: str | None) -> Callable[[str, str], str]:
         return lambda a, b: let(a, lambda a: let(b, lambda b: found(a, b, tag)))
@@ -157,19 +165,25 @@ def _around(first: Scalar, second: Scalar, part: Callable[[str, str], str]) -> S
 def concat(arguments: Sequence[Scalar]) -> Scalar:
     """CONCAT; the result has a language if all arguments have that one."""
     if all(argument.type is not Type.TERM for argument in arguments):
-        return Scalar(f"concat({', '.join(map(text, arguments))})" if arguments else "''", Type.STRING)
+        return Scalar(
+            f"concat({', '.join(map(text, arguments))})" if arguments else "''", Type.STRING
+        )
 
     def joined(rest: Sequence[Scalar], characters: list[str], tags: list[str]) -> str:
         """Binds one argument after the other; escaped characters joined are the joined characters escaped."""
         if not rest:
-            tag = case((" AND ".join(f"{tag} = {tags[0]}" for tag in tags), tags[0]), otherwise="''")
+            tag = case(
+                (" AND ".join(f"{tag} = {tags[0]}" for tag in tags), tags[0]), otherwise="''"
+            )
             return f"""concat('"', {", ".join(characters)}, '"', {tag})"""
         head, *tail = rest
         if head.type is not Type.TERM:
             return joined(tail, [*characters, escape(text(head))], [*tags, "''"])
         return let(
             head.sql,
-            lambda t: joined(tail, [*characters, case((is_string(t), escaped(t)))], [*tags, suffix(t)]),
+            lambda t: joined(
+                tail, [*characters, case((is_string(t), escaped(t)))], [*tags, suffix(t)]
+            ),
         )
 
     return Scalar(joined(arguments, [], []))
@@ -229,7 +243,9 @@ def regex(argument: Scalar, pattern: str, flags: str) -> Scalar:
     except IllegalPattern:
         return Scalar("CAST(NULL AS BOOLEAN)", Type.BOOLEAN)
     java = literal(translated.java)
-    return Scalar(_guarded(text(argument), translated, lambda chars: f"{chars} RLIKE {java}"), Type.BOOLEAN)
+    return Scalar(
+        _guarded(text(argument), translated, lambda chars: f"{chars} RLIKE {java}"), Type.BOOLEAN
+    )
 
 
 def replace(argument: Scalar, pattern: str, replacement: str, flags: str) -> Scalar:
@@ -261,6 +277,7 @@ def _guarded(chars: str, translated: Regex, matching: Callable[[str], str]) -> s
     return let(
         chars,
         lambda chars: case(
-            (f"length({chars}) > {translated.limit}", fail(ValueOutOfRange, message)), otherwise=matching(chars)
+            (f"length({chars}) > {translated.limit}", fail(ValueOutOfRange, message)),
+            otherwise=matching(chars),
         ),
     )

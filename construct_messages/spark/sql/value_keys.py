@@ -73,5 +73,7 @@ def _date(t: str) -> str:
     point = datetimes.point(t, beyond="NULL")
     # those beyond the years of timestamps meet, so that comparing them says that it cannot be told
     seconds = f"coalesce(CAST({point.seconds} AS STRING), {literal('beyond')})"
-    by_point = f"concat_ws(' ', {point.type}, CAST({point.zoned} AS STRING), {seconds}, {point.fraction})"
+    by_point = (
+        f"concat_ws(' ', {point.type}, CAST({point.zoned} AS STRING), {seconds}, {point.fraction})"
+    )
     return case((datetimes.is_date(t), by_point), otherwise=t)

@@ -286,7 +286,9 @@ def text_of(term: str) -> str:
 def characters(term: str) -> str:
     """The raw text between a literal's quotes; of no use for other terms."""
     # nearly all terms have no escapes
-    return case((f"contains({term}, {_BACKSLASH})", unescape(escaped(term))), otherwise=escaped(term))
+    return case(
+        (f"contains({term}, {_BACKSLASH})", unescape(escaped(term))), otherwise=escaped(term)
+    )
 
 
 def language(term: str) -> str:
@@ -314,7 +316,9 @@ def xsd_type(term: str) -> str:
     CASE WHEN endswith(v_x, '>') THEN substring_index(v_x, '"^^<http://www.w3.org/2001/XMLSchema#', -1) ELSE NULL END
     """
     # a quote inside a literal has a backslash before it, and no datatype holds a quote: the last one is the closing one
-    return case((f"endswith({term}, '>')", f"substring_index({term}, {literal(f'{chr(34)}^^<{XSD}')}, -1)"))
+    return case(
+        (f"endswith({term}, '>')", f"substring_index({term}, {literal(f'{chr(34)}^^<{XSD}')}, -1)")
+    )
 
 
 def has_form(term: str, forms: Mapping[str, str]) -> str:
@@ -340,7 +344,10 @@ _BACKSLASH: Final = literal("\\")
 _TWO_BACKSLASHES: Final = literal(r"\\")
 _UNICODE: Final = literal(r"\u00")
 # what follows the backslash in canonical N-Triples, but for control characters as \u00XX
-_ESCAPES: Final = dict(zip('"nrtbf', '"\n\r\t\b\f', strict=True)) | {"uFFFE": "\ufffe", "uFFFF": "\uffff"}
+_ESCAPES: Final = dict(zip('"nrtbf', '"\n\r\t\b\f', strict=True)) | {
+    "uFFFE": "\ufffe",
+    "uFFFF": "\uffff",
+}
 _CONTROLS: Final = sorted({*range(0x20), 0x7F} - {ord(char) for char in _ESCAPES.values()})
 _BACKSLASH_HERE: Final = literal("\x01")
 _UNICODE_HERE: Final = literal("\x02")
@@ -358,7 +365,9 @@ def unescape(escaped: str) -> str:
         text = f"replace({text}, {literal(chr(92) + letter)}, {literal(char)})"
     text = f"replace({text}, {_BACKSLASH_HERE}, {_BACKSLASH})"
     char = "concat(chr(CAST(conv(substring(s, 1, 2), 16, 10) AS INT)), substring(s, 3))"
-    return f"array_join(transform(split({text}, {_UNICODE_HERE}), (s, i) -> if(i = 0, s, {char})), '')"
+    return (
+        f"array_join(transform(split({text}, {_UNICODE_HERE}), (s, i) -> if(i = 0, s, {char})), '')"
+    )
 
 
 def escape(text: str) -> str:

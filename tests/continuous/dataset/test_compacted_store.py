@@ -28,7 +28,11 @@ BESIDE = (
     *STATIC,
     Quad(Term("_:a"), iri("urn:p"), Term("_:b"), iri("urn:g")),
     Quad(iri("urn:a"), iri("urn:p"), literal("chat", language="fr"), Term("_:a")),
-    Quad(iri("urn:b"), iri("urn:q"), Term('<<( <urn:s> <urn:p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> )>>')),
+    Quad(
+        iri("urn:b"),
+        iri("urn:q"),
+        Term('<<( <urn:s> <urn:p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> )>>'),
+    ),
 )
 FIXED = tuple(
     ox.parse(
@@ -37,7 +41,9 @@ FIXED = tuple(
     )
 )
 QUADS = st.integers(0, 9).map(
-    lambda number: ox.Quad(ox.BlankNode(f"b{number % 3}"), ox.NamedNode("urn:p"), ox.Literal(number))
+    lambda number: ox.Quad(
+        ox.BlankNode(f"b{number % 3}"), ox.NamedNode("urn:p"), ox.Literal(number)
+    )
 )
 
 
@@ -52,7 +58,9 @@ def at_each_removal() -> Iterator[None]:
 
 @given(st.lists(st.frozensets(QUADS, max_size=4), max_size=12))
 @settings(max_examples=60, deadline=None, derandomize=True)
-def test_holds_what_a_store_holds_that_is_never_built_anew(contents: list[frozenset[ox.Quad]]) -> None:
+def test_holds_what_a_store_holds_that_is_never_built_anew(
+    contents: list[frozenset[ox.Quad]],
+) -> None:
     fixed = [ox.Quad(triple.subject, triple.predicate, triple.object) for triple in FIXED]
     plain = ox.Store()
     plain.extend(fixed)
@@ -76,7 +84,9 @@ def check_history(case: Case, events: list[Event]) -> None:
     plain = WindowedQuery(case.query, options_of(case), static=case.static, label_prefix="x")
     expected = [unordered(happen(plain, case, event)) for event in events]
     with at_each_removal():
-        compacted = WindowedQuery(case.query, options_of(case), static=case.static, label_prefix="x")
+        compacted = WindowedQuery(
+            case.query, options_of(case), static=case.static, label_prefix="x"
+        )
         assert [unordered(happen(compacted, case, event)) for event in events] == expected
 
 
@@ -106,7 +116,11 @@ def test_is_built_anew_in_proportion_to_what_passes(fixed: int) -> None:
         there = added
     assert len(store.store) == fixed + 100
     # of 19,900 removed, each time four times the hundred that change and half of those that stay
-    assert 19_900 // (4 * 100 + fixed // 2 + 200) <= store.compactions <= 19_900 // (4 * 100 + fixed // 2) + 1
+    assert (
+        19_900 // (4 * 100 + fixed // 2 + 200)
+        <= store.compactions
+        <= 19_900 // (4 * 100 + fixed // 2) + 1
+    )
 
 
 PROGRAM = """
@@ -134,7 +148,10 @@ print(given)
 def test_memory_stays_within_a_limit() -> None:
     """160 MB of texts pass through a window of ten messages."""
     data = subprocess.run(
-        [sys.executable, "-c", PROGRAM.replace("MEMORY", str(120 << 20))], capture_output=True, text=True, check=False
+        [sys.executable, "-c", PROGRAM.replace("MEMORY", str(120 << 20))],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (data.stdout, data.stderr, data.returncode) == ("8000\n", "", 0)
 
@@ -142,7 +159,8 @@ def test_memory_stays_within_a_limit() -> None:
 def test_the_limit_of_memory_is_one() -> None:
     """Without compaction, the same program ends."""
     never = (
-        "from construct_messages.continuous.dataset import compacted_store\ncompacted_store._SPARE_BYTES = 1 << 60\n"
+        "from construct_messages.continuous.dataset import "
+        "compacted_store\ncompacted_store._SPARE_BYTES = 1 << 60\n"
     )
     program = never + PROGRAM.replace("MEMORY", str(120 << 20))
     data = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)

@@ -24,14 +24,30 @@ DATATYPES = st.sampled_from(
     [
         *(
             f"{XSD}{name}"
-            for name in ("integer", "decimal", "double", "float", "dateTime", "boolean", "string", "long")
+            for name in (
+                "integer",
+                "decimal",
+                "double",
+                "float",
+                "dateTime",
+                "boolean",
+                "string",
+                "long",
+            )
         ),
-        *(f"{XSD}{name}" for name in ("date", "duration", "dayTimeDuration", "int", "nonNegativeInteger")),
+        *(
+            f"{XSD}{name}"
+            for name in ("date", "duration", "dayTimeDuration", "int", "nonNegativeInteger")
+        ),
         "http://example.org/type",
     ]
 )
-LITERALS = st.builds(lambda text, datatype: ox.Literal(text, datatype=ox.NamedNode(datatype)), LEXICAL, DATATYPES)
-TERMS = LITERALS | st.builds(lambda object: ox.Triple(ox.NamedNode("urn:s"), ox.NamedNode("urn:p"), object), LITERALS)
+LITERALS = st.builds(
+    lambda text, datatype: ox.Literal(text, datatype=ox.NamedNode(datatype)), LEXICAL, DATATYPES
+)
+TERMS = LITERALS | st.builds(
+    lambda object: ox.Triple(ox.NamedNode("urn:s"), ox.NamedNode("urn:p"), object), LITERALS
+)
 
 
 @given(st.lists(TERMS, min_size=1, max_size=5))
@@ -46,7 +62,9 @@ def test_equals_what_a_store_gives_back(terms: list[ox.Literal | ox.Triple]) -> 
         assert [stored.quad(quad)] == list(store)
 
 
-@pytest.mark.parametrize("term", [ox.NamedNode("urn:o"), ox.BlankNode("b"), ox.Literal("a", language="EN")])
+@pytest.mark.parametrize(
+    "term", [ox.NamedNode("urn:o"), ox.BlankNode("b"), ox.Literal("a", language="EN")]
+)
 def test_other_terms_stay(term: ox.NamedNode | ox.BlankNode | ox.Literal) -> None:
     quad = ox.Quad(ox.NamedNode("urn:a"), ox.NamedNode("urn:b"), term)
     assert StoredTerms().quad(quad) is quad

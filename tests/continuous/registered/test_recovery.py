@@ -58,7 +58,9 @@ def test_progress_begins_anew() -> None:
         (QueryError("refused"), False, False),
     ],
 )
-def test_which_errors_are_tried_again(error: ConstructMessagesError, alone: bool, with_skip: bool) -> None:
+def test_which_errors_are_tried_again(
+    error: ConstructMessagesError, alone: bool, with_skip: bool
+) -> None:
     assert (Recovery(1.0, None).after(error) is not None) == alone
     assert (Recovery(1.0, 3).after(error) is not None) == with_skip
 
@@ -69,7 +71,12 @@ def test_an_element_is_left_out_when_it_has_failed_alone() -> None:
     assert recovery.order(last, 7).most == BATCH
     assert recovery.after(SLOW)
     step = recovery.order(last, 7)
-    assert (step.last, step.now, step.most, step.skip) == (last, 7, 1, False)  # so that it shows which one it is
+    assert (step.last, step.now, step.most, step.skip) == (
+        last,
+        7,
+        1,
+        False,
+    )  # so that it shows which one it is
     recovery.advanced(1, evaluated=True)
     for _ in range(2):
         assert not recovery.order(last, 7).skip

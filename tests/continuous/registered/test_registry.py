@@ -48,7 +48,9 @@ async def running(store: StreamStore, limits: QueryLimits | None = None) -> Asyn
 
 
 def over_a(text: str, after: int = 0, **options: object) -> Registration:
-    return Registration(text=text, streams=STREAMS, inputs={f"{STREAMS}a": "a"}, after={"a": after}, **options)  # type: ignore[arg-type]
+    return Registration(
+        text=text, streams=STREAMS, inputs={f"{STREAMS}a": "a"}, after={"a": after}, **options
+    )  # type: ignore[arg-type]
 
 
 def given(store: StreamStore, name: str = "seen") -> list[str]:
@@ -73,7 +75,9 @@ async def test_history_first_then_live(store: StreamStore) -> None:
     assert given(store) == [f"x{each}" for each in range(1, 2500)]
 
 
-@pytest.mark.parametrize(("text", "elements"), [(STATELESS, 30), (LAST_THREE, 30)], ids=["stateless", "windows"])
+@pytest.mark.parametrize(
+    ("text", "elements"), [(STATELESS, 30), (LAST_THREE, 30)], ids=["stateless", "windows"]
+)
 async def test_it_goes_on_where_it_was(store: StreamStore, text: str, elements: int) -> None:
     async with running(store) as registry:
         await registry.register("seen", over_a(text), Description())
@@ -83,11 +87,15 @@ async def test_it_goes_on_where_it_was(store: StreamStore, text: str, elements: 
     async with running(store):
         store.append_all("a", map(numbered, range(20, elements)))
         await until(store, elements)
-    assert sorted(given(store), key=lambda each: int(each[1:])) == [f"x{each}" for each in range(elements)]
+    assert sorted(given(store), key=lambda each: int(each[1:])) == [
+        f"x{each}" for each in range(elements)
+    ]
 
 
 @pytest.mark.parametrize(
-    "kept", [b'{"version": 2, "registration": {}}', b'{"text": "", "streams": ""}'], ids=["a later one", "none"]
+    "kept",
+    [b'{"version": 2, "registration": {}}', b'{"text": "", "streams": ""}'],
+    ids=["a later one", "none"],
 )
 async def test_what_another_version_saved_is_refused(store: StreamStore, kept: bytes) -> None:
     """Nothing of it is changed: the release that saved it can go on."""
@@ -97,7 +105,9 @@ async def test_what_another_version_saved_is_refused(store: StreamStore, kept: b
         await until(store, 3)
     store.commit("query:seen", {"registration": kept})
     before = store.saved_state("query:seen")
-    with pytest.raises(StoreError, match=r"seen: the query is saved in version .*program knows version 1"):
+    with pytest.raises(
+        StoreError, match=r"seen: the query is saved in version .*program knows version 1"
+    ):
         async with running(store):
             pass
     assert store.saved_state("query:seen") == before
@@ -162,8 +172,13 @@ async def test_a_process_that_is_killed_is_started_again(store: StreamStore) -> 
             assert process is not None
             os.kill(process._process.pid, signal.SIGKILL)
             # no message has to come for that
-            await eventually(lambda: query.restarts == times and query._process not in (None, process))  # noqa: B023
-            assert (query.registration.status, "SIGKILL" in (query.error or "")) == ("running", True)
+            await eventually(
+                lambda: query.restarts == times and query._process not in (None, process)  # noqa: B023
+            )
+            assert (query.registration.status, "SIGKILL" in (query.error or "")) == (
+                "running",
+                True,
+            )
         store.append_all("a", map(numbered, range(4, 6)))
         await until(store, 6)
         await eventually(lambda: query.error is None)
@@ -179,7 +194,9 @@ async def test_a_process_that_ends_again_and_again_is_paused(
         query = registry.get("seen")
         assert query is not None
         dies = (sys.executable, "-c", "import os; os.abort()")
-        monkeypatch.setattr("construct_messages.continuous.registered.process.module_command", lambda _: dies)
+        monkeypatch.setattr(
+            "construct_messages.continuous.registered.process.module_command", lambda _: dies
+        )
         assert query._process is not None
         os.kill(query._process._process.pid, signal.SIGKILL)
         await eventually(lambda: query.registration.status == "failed")
@@ -196,7 +213,9 @@ LARGE = Message(quad for each in range(200) for quad in numbered(each, 100))
 @pytest.mark.parametrize(
     "text", [STATELESS, LAST_THREE.replace("ELEMENTS 3 STEP 3", "ROWS 1")], ids=["alone", "windows"]
 )
-async def test_an_element_that_fails_is_left_out_if_asked_for(store: StreamStore, text: str) -> None:
+async def test_an_element_that_fails_is_left_out_if_asked_for(
+    store: StreamStore, text: str
+) -> None:
     """It is told from those around it, and counted; each other is there once."""
     store.append_all("a", [*map(numbered, range(5)), LARGE, *map(numbered, range(6, 12))])
     limits = QueryLimits(seconds=SECONDS, output_bytes=5000, restart_seconds=0.01)
@@ -224,7 +243,9 @@ async def test_windows_over_two_streams_of_which_one_is_quiet(tmp_path: Path) ->
     FROM NAMED WINDOW <urn:w> ON <{STREAMS}b> [RANGE PT60S STEP PT10S]
     WHERE {{ WINDOW <urn:v> {{ ?s <urn:number> ?n }} WINDOW <urn:w> {{ ?s <urn:number> ?m }} }}"""
     inputs = {f"{STREAMS}{name}": name for name in "ab"}
-    registration = Registration(text=text, streams=STREAMS, inputs=inputs, after=dict.fromkeys("ab", 0))
+    registration = Registration(
+        text=text, streams=STREAMS, inputs=inputs, after=dict.fromkeys("ab", 0)
+    )
     with StreamStore(tmp_path / "streams.db", clock=clock) as store:
         for name in "ab":
             store.create(name)
@@ -291,7 +312,11 @@ async def test_removed_with_its_stream(store: StreamStore) -> None:
     async with running(store) as registry:
         await registry.register("seen", over_a(STATELESS), Description())
         await registry.remove("seen")
-        assert (len(registry), [state.name for state in store.streams()], store.owners()) == (0, ["a"], [])
+        assert (len(registry), [state.name for state in store.streams()], store.owners()) == (
+            0,
+            ["a"],
+            [],
+        )
 
 
 def take_input_away(store: StreamStore) -> None:
@@ -308,7 +333,10 @@ def let_elements_fade(store: StreamStore) -> None:
 
 
 PRODUCT = "".join(f"VALUES ?v{each} {{ {'1 ' * 99}}} " for each in range(9))
-PAIRS = " ".join(f"?s{each} ?p{each} ?n{each} ." for each in range(9)) + " FILTER(CONCAT(?n0, ?n8) = 'no')"
+PAIRS = (
+    " ".join(f"?s{each} ?p{each} ?n{each} ." for each in range(9))
+    + " FILTER(CONCAT(?n0, ?n8) = 'no')"
+)
 
 
 @pytest.mark.parametrize(
@@ -323,7 +351,13 @@ PAIRS = " ".join(f"?s{each} ?p{each} ?n{each} ." for each in range(9)) + " FILTE
             "more than 5 seconds",
             id="slow",
         ),
-        pytest.param("?s ?p ?n", {"seconds": SECONDS, "output_bytes": 1000}, add_one, "1000 bytes", id="too-much"),
+        pytest.param(
+            "?s ?p ?n",
+            {"seconds": SECONDS, "output_bytes": 1000},
+            add_one,
+            "1000 bytes",
+            id="too-much",
+        ),
         pytest.param(
             f"?s ?p ?n {PRODUCT}",
             {"seconds": SECONDS, "memory_bytes": 1 << 28, "restart_seconds": 0.01},
@@ -334,13 +368,21 @@ PAIRS = " ".join(f"?s{each} ?p{each} ?n{each} ." for each in range(9)) + " FILTE
     ],
 )
 async def test_a_query_that_fails_is_paused_and_says_why(
-    store: StreamStore, text: str, limits: dict[str, float], cause: Callable[[StreamStore], object], error: str
+    store: StreamStore,
+    text: str,
+    limits: dict[str, float],
+    cause: Callable[[StreamStore], object],
+    error: str,
 ) -> None:
     async with running(store, QueryLimits(**limits)) as registry:  # type: ignore[arg-type] # as given
         await registry.register(
-            "other", over_a("CONSTRUCT { ?s a <urn:Seen> } WHERE { ?s ?p ?n } LIMIT 1"), Description()
+            "other",
+            over_a("CONSTRUCT { ?s a <urn:Seen> } WHERE { ?s ?p ?n } LIMIT 1"),
+            Description(),
         )
-        await registry.register("seen", over_a(f"CONSTRUCT {{ ?s <urn:q> ?n }} WHERE {{ {text} }}"), Description())
+        await registry.register(
+            "seen", over_a(f"CONSTRUCT {{ ?s <urn:q> ?n }} WHERE {{ {text} }}"), Description()
+        )
         if cause is let_elements_fade:
             await registry.pause("seen")
             let_elements_fade(store)
@@ -362,7 +404,9 @@ async def test_a_query_that_fails_is_paused_and_says_why(
 async def test_what_is_refused_leaves_nothing(store: StreamStore) -> None:
     async with running(store) as registry:
         with pytest.raises(QueryError):
-            await registry.register("seen", over_a("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p }"), Description())
+            await registry.register(
+                "seen", over_a("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p }"), Description()
+            )
         with pytest.raises(Conflict):
             await registry.register("a", over_a(STATELESS), Description())
         with pytest.raises(ConstructMessagesError, match="no name"):

@@ -102,17 +102,25 @@ MALFORMED = {
         "<x/s> is relative",
     ),
     "a space in an IRI": (
-        triples(row(name=jelly.RdfNameEntry(value="a b")), row(triple=TRIPLE(o_iri=jelly.RdfIri()))),
+        triples(
+            row(name=jelly.RdfNameEntry(value="a b")), row(triple=TRIPLE(o_iri=jelly.RdfIri()))
+        ),
         "IRI <http://example.org/a b> holds ' '",
     ),
     "a quad": (triples(row(quad=jelly.RdfQuad(s_bnode="a"))), "a quad in a stream of TRIPLES"),
-    "a graph": (triples(row(graph_end=jelly.RdfGraphEnd())), "the end of a graph in a stream of TRIPLES"),
+    "a graph": (
+        triples(row(graph_end=jelly.RdfGraphEnd())),
+        "the end of a graph in a stream of TRIPLES",
+    ),
     "other options": (triples(options_row(TRIPLES, rdf_star=False)), "options that differ"),
     "a literal as subject": (
         triples(row(triple=TRIPLE(s_literal=jelly.RdfLiteral(lex="x")))),
         "a literal as subject or predicate, where RDF",
     ),
-    "a quoted subject": (triples(row(triple=TRIPLE(s_triple_term=FIRST.triple))), "a quoted triple as subject or pred"),
+    "a quoted subject": (
+        triples(row(triple=TRIPLE(s_triple_term=FIRST.triple))),
+        "a quoted triple as subject or pred",
+    ),
     "a blank predicate": (
         triples(row(triple=TRIPLE(p_bnode="b"))),
         "a blank node as predicate, where RDF has no place",
@@ -125,9 +133,18 @@ MALFORMED = {
     "no row": (raw(""), "a row of no kind that is known"),
     "a row of the future": (raw("a2060161"), "a row of no kind that is known"),
     "a triple that is a number": (raw("1007"), "a triple is a number, where bytes are due"),
-    "a subject that is a number": (raw("120208 07".replace(" ", "")), "the subject is a number, where bytes are due"),
-    "a name that is a number": (raw("4a021007"), "an entry of names is a number, where text is due"),
-    "an id that is bytes": (raw("4a030a0161"), "the id of an entry is bytes, where a number is due"),
+    "a subject that is a number": (
+        raw("120208 07".replace(" ", "")),
+        "the subject is a number, where bytes are due",
+    ),
+    "a name that is a number": (
+        raw("4a021007"),
+        "an entry of names is a number, where text is due",
+    ),
+    "an id that is bytes": (
+        raw("4a030a0161"),
+        "the id of an entry is bytes, where a number is due",
+    ),
     "a triple that ends too late": (raw("12052a00"), "field 2 of 5 bytes, where 2 are left"),
     "an IRI that ends too late": (raw("12022a09"), "field 5 of 9 bytes, where 0 are left"),
     "a literal that ends too late": (raw("12055a030a0961"), "field 1 of 9 bytes, where 1 are left"),
@@ -135,17 +152,29 @@ MALFORMED = {
     "field 0": (raw("020161"), "a field with the number 0"),
     "an endless number": (raw("12" + "ff" * 10), "a varint of more than 64 bits"),
     "half a number": (raw("12ff"), "the end within a varint"),
-    "a label that is not UTF-8": (raw("12031201ff"), "the label of a blank node is not UTF-8: byte 0 is 0xFF"),
-    "a literal that is not UTF-8": (raw("12055a030a01ff"), "a literal is not UTF-8: byte 0 is 0xFF"),
+    "a label that is not UTF-8": (
+        raw("12031201ff"),
+        "the label of a blank node is not UTF-8: byte 0 is 0xFF",
+    ),
+    "a literal that is not UTF-8": (
+        raw("12055a030a01ff"),
+        "a literal is not UTF-8: byte 0 is 0xFF",
+    ),
     "a name that is not UTF-8": (raw("4a031201ff"), "an entry of names is not UTF-8"),
 }
 NO_START = {
     "no options": (log_of([FIRST]), "a triple, where the options of the stream are due"),
     "a name before the options": (log_of([], [ENTRIES[1]]), "a name, where the options"),
-    "a type that is not there": (log_of([options_row(TRIPLES, physical_type=9)]), r"stream types 9 \(physical\) and 3"),
+    "a type that is not there": (
+        log_of([options_row(TRIPLES, physical_type=9)]),
+        r"stream types 9 \(physical\) and 3",
+    ),
     "no type": (log_of([options_row(TRIPLES, physical_type=0)]), r"stream types 0"),
     "version 3": (log_of([options_row(TRIPLES, version=3)]), "version 3 of Jelly"),
-    "a huge table": (log_of([options_row(TRIPLES, max_name_table_size=1 << 31)]), "max_name_table_size=2147483648"),
+    "a huge table": (
+        log_of([options_row(TRIPLES, max_name_table_size=1 << 31)]),
+        "max_name_table_size=2147483648",
+    ),
     "types that do not go together": (
         log_of([options_row(TRIPLES, logical_type=4)]),
         "type DATASETS cannot have the physical type TRIPLES",
@@ -154,12 +183,18 @@ NO_START = {
         log_of([options_row(TRIPLES), *ENTRIES, row(triple=TRIPLE(s_iri=IRI))]),
         "without its predicate",
     ),
-    "a triple outside of graphs": (log_of([options_row(GRAPHS), *ENTRIES, FIRST]), "a statement without its graph"),
+    "a triple outside of graphs": (
+        log_of([options_row(GRAPHS), *ENTRIES, FIRST]),
+        "a statement without its graph",
+    ),
     "a graph without a name": (
         log_of([options_row(GRAPHS), row(graph_start=jelly.RdfGraphStart())]),
         "the start of a graph without its name",
     ),
-    "a single frame": (log_of([options_row(TRIPLES), FIRST])[1:], "byte 20: .* is not in the table"),
+    "a single frame": (
+        log_of([options_row(TRIPLES), FIRST])[1:],
+        "byte 20: .* is not in the table",
+    ),
 }
 
 
@@ -199,7 +234,9 @@ def test_how_large_a_message_may_be(is_delimited: bool, size: int) -> None:
     log = log if is_delimited else log[2:]
     frame = len(log) - 2 if is_delimited else len(log)
     assert len(list(read(log, size, limit=frame))) == 1
-    with pytest.raises(LimitExceeded, match=r"^message 1: a frame (of \d+ bytes|that is not delimited) at byte 0"):
+    with pytest.raises(
+        LimitExceeded, match=r"^message 1: a frame (of \d+ bytes|that is not delimited) at byte 0"
+    ):
         list(read(log, size, limit=frame - 1))
 
 
@@ -213,13 +250,20 @@ def test_a_length_is_refused_before_what_it_announces() -> None:
 
 def test_a_frame_cannot_make_much_of_little() -> None:
     """Three bytes of a name's id stand for as many characters as its entry has, before another prefix each time."""
-    rows = [options_row(TRIPLES), *ENTRIES, row(name=jelly.RdfNameEntry(value="x" * 100_000)), FIRST]
+    rows = [
+        options_row(TRIPLES),
+        *ENTRIES,
+        row(name=jelly.RdfNameEntry(value="x" * 100_000)),
+        FIRST,
+    ]
     for number in range(1000):
         rows.append(row(prefix=jelly.RdfPrefixEntry(id=2, value=f"urn:{number}:")))
         rows.append(row(triple=TRIPLE(o_iri=jelly.RdfIri(prefix_id=2, name_id=2))))
     assert len(log_of(rows[:200])) < 110_000
     assert [len(one) for one in read(log_of(rows[:200]))] == [1 + 97]
-    with pytest.raises(LimitExceeded, match="message 1: more than 67108864 characters of IRIs that differ"):
+    with pytest.raises(
+        LimitExceeded, match="message 1: more than 67108864 characters of IRIs that differ"
+    ):
         list(read(log_of(rows), limit=1 << 20))
 
 
@@ -227,15 +271,28 @@ def test_a_frame_cannot_make_much_of_little() -> None:
 
 
 def test_a_single_frame() -> None:
-    log = log_of([options_row(QUADS), *ENTRIES, row(quad=jelly.RdfQuad(s_iri=IRI, p_iri=IRI, o_bnode="x", g_iri=IRI))])
-    assert list(read(log)) == list(read(log[1:])) == list(read(log[1:], 1)) == [message((S, S, "_:x_m1b0", S))]
+    log = log_of(
+        [
+            options_row(QUADS),
+            *ENTRIES,
+            row(quad=jelly.RdfQuad(s_iri=IRI, p_iri=IRI, o_bnode="x", g_iri=IRI)),
+        ]
+    )
+    assert (
+        list(read(log))
+        == list(read(log[1:]))
+        == list(read(log[1:], 1))
+        == [message((S, S, "_:x_m1b0", S))]
+    )
 
 
 def test_namespaces_become_prefixes() -> None:
     """pyjelly's compiled wheels cannot read them."""
     declaring = JellyOptions(namespace_declarations=True)
     log = write(
-        [message((S, P, O)), Message()], options=declaring, prefixes={"ex": "http://example.org/", "": "urn:x:"}
+        [message((S, P, O)), Message()],
+        options=declaring,
+        prefixes={"ex": "http://example.org/", "": "urn:x:"},
     )
     decoder = decoder_for(JELLY)
     assert [*decoder.feed(log), *decoder.close()] == [message((S, P, O)), Message()]
@@ -243,7 +300,11 @@ def test_namespaces_become_prefixes() -> None:
     assert decoder.options is not None
     assert decoder.options.version == 2
     with pytest.raises(TermError, match="relative"):
-        encoder_for(JELLY, JELLY.own, EncoderOptions({"ex": "relative"}, own=JellyOptions(namespace_declarations=True)))
+        encoder_for(
+            JELLY,
+            JELLY.own,
+            EncoderOptions({"ex": "relative"}, own=JellyOptions(namespace_declarations=True)),
+        )
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -259,7 +320,10 @@ def test_metadata_are_passed_over(version: int) -> None:
 def test_small_prefix_tables(options: JellyOptions, prefixes: int) -> None:
     small = replace(options, max_prefix_table_size=prefixes)
     graph = G if options is QUADS else None
-    log = [message((iri(f"urn:a/{n}"), iri(f"urn:b/{n}"), iri(f"urn:c/{n % 2}"), graph)) for n in range(9)]
+    log = [
+        message((iri(f"urn:a/{n}"), iri(f"urn:b/{n}"), iri(f"urn:c/{n % 2}"), graph))
+        for n in range(9)
+    ]
     data = write(log, options=small)
     assert list(read(data)) == log
     assert read_by_peer(data) == log
@@ -271,12 +335,19 @@ def test_small_prefix_tables(options: JellyOptions, prefixes: int) -> None:
 @pytest.mark.parametrize("prefixes", [1, 2, 3])
 def test_smaller_prefix_tables_are_refused(prefixes: int) -> None:
     """With less than four prefixes, pyjelly's writer loses some of a statement that needs more."""
-    with pytest.raises(UsageError, match=f"max_prefix_table_size={prefixes}: a quad may need 4 .* pyjelly"):
-        encoder_for(JELLY, JELLY.own, EncoderOptions(own=JellyOptions(max_prefix_table_size=prefixes)))
+    with pytest.raises(
+        UsageError, match=f"max_prefix_table_size={prefixes}: a quad may need 4 .* pyjelly"
+    ):
+        encoder_for(
+            JELLY, JELLY.own, EncoderOptions(own=JellyOptions(max_prefix_table_size=prefixes))
+        )
 
 
 def test_logs_can_be_joined_end_to_end() -> None:
-    logs = [[message((S, P, O, None)), message((S, Q, A, G))], [message((O, P, literal("1", datatype=INTEGER)))]]
+    logs = [
+        [message((S, P, O, None)), message((S, Q, A, G))],
+        [message((O, P, literal("1", datatype=INTEGER)))],
+    ]
     joined = b"".join(map(write, logs))
     both = [*logs[0], *logs[1]]
     assert isomorphic(list(read(joined)), both)
@@ -300,13 +371,23 @@ def test_joined_streams_of_others_are_no_guess(kind: str, size: int) -> None:
     first = [options_row(TRIPLES), *ENTRIES, FIRST]
     decoded, error = read_on(log_of(first, [options_row(TRIPLES), entries[kind], FIRST]), size)
     assert decoded == [message((S, S, S))]
-    assert re.match(r"message 2: byte \d+: the first entry of .* behind options that come again has no id", str(error))
+    assert re.match(
+        r"message 2: byte \d+: the first entry of .* behind options that come again has no id",
+        str(error),
+    )
     # with an id it can be told, and so can an entry behind it, or options within a frame
     getattr(entries[kind], kind).id = 1
     told = row(name=jelly.RdfNameEntry(id=1, value="s")), row(name=jelly.RdfNameEntry(value="u"))
-    again = [options_row(TRIPLES), entries[kind], *told, row(triple=TRIPLE(o_iri=jelly.RdfIri(name_id=2)))]
+    again = [
+        options_row(TRIPLES),
+        entries[kind],
+        *told,
+        row(triple=TRIPLE(o_iri=jelly.RdfIri(name_id=2))),
+    ]
     assert len(list(read(log_of(first, again), size))) == 2
-    assert len(list(read(log_of([*first, options_row(TRIPLES), entries["name"], FIRST]), size))) == 1
+    assert (
+        len(list(read(log_of([*first, options_row(TRIPLES), entries["name"], FIRST]), size))) == 1
+    )
 
 
 def test_terms_out_of_place_are_read_where_asked_for() -> None:
@@ -333,7 +414,11 @@ def scrambled(data: bytes, kind: type[Any]) -> bytes:
             value = scrambled(value, field.message_type._concrete_class)
         out.append(longer(number << 3 | 2) + longer(len(value)) + value)
     # repeated fields keep their order; an unknown field is to be passed over
-    return b"".join(out if descriptor.name == "RdfStreamFrame" else out[::-1]) + varint(99 << 3) + b"\x07"
+    return (
+        b"".join(out if descriptor.name == "RdfStreamFrame" else out[::-1])
+        + varint(99 << 3)
+        + b"\x07"
+    )
 
 
 def longer(number: int) -> bytes:
@@ -342,12 +427,18 @@ def longer(number: int) -> bytes:
 
 
 @given(log=messages(directions=False), options=st.sampled_from([QUADS, GRAPHS]), seed=st.booleans())
-def test_any_form_of_protocol_buffers_is_read(log: list[Message], options: JellyOptions, seed: bool) -> None:
+def test_any_form_of_protocol_buffers_is_read(
+    log: list[Message], options: JellyOptions, seed: bool
+) -> None:
     encoder = encoder_for(JELLY, JELLY.own, EncoderOptions(own=options))
     out = []
     for one in log:
         data = encoder.encode(one)
-        out.append(data if seed and len(out) % 2 else delimited(scrambled(frame_of(data), jelly.RdfStreamFrame)))
+        out.append(
+            data
+            if seed and len(out) % 2
+            else delimited(scrambled(frame_of(data), jelly.RdfStreamFrame))
+        )
     assert list(read(b"".join(out), **KEPT)) == log
 
 
@@ -362,12 +453,17 @@ def frame_of(data: bytes) -> bytes:
 
 
 @given(
-    log=messages(directions=False), changes=st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 255)), max_size=3)
+    log=messages(directions=False),
+    changes=st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 255)), max_size=3),
 )
-def test_changed_bytes_give_messages_or_our_errors(log: list[Message], changes: list[tuple[int, int]]) -> None:
+def test_changed_bytes_give_messages_or_our_errors(
+    log: list[Message], changes: list[tuple[int, int]]
+) -> None:
     data = bytearray(write([message((S, P, O)), *log]))
     for place, byte in changes:
         data[place % len(data)] = byte
-    (slowly, error), (whole, same) = (read_on(bytes(data), size, limit=1 << 20) for size in (1, 1 << 30))
+    (slowly, error), (whole, same) = (
+        read_on(bytes(data), size, limit=1 << 20) for size in (1, 1 << 30)
+    )
     assert slowly == whole
     assert str(error) == str(same)

@@ -42,7 +42,9 @@ def nodes(log: Sequence[Message]) -> list[set[Term]]:
     return [blanks(message) for message in log]
 
 
-def written(log: Sequence[Message], logical: LogicalType, physical: PhysicalType | None = None) -> bytes:
+def written(
+    log: Sequence[Message], logical: LogicalType, physical: PhysicalType | None = None
+) -> bytes:
     out = io.BytesIO()
     options = JellyOptions(physical_type=physical, logical_type=logical, rdf_star=True)
     write_log(log, out, "jelly", options=options)
@@ -61,7 +63,13 @@ def test_one_node_of_rdflib_stays_one() -> None:
     whole = rdflib.Graph()
     for message in log:
         for quad in message:
-            whole.add((rdflib.BNode(quad.subject[2:]), rdflib.URIRef("urn:p"), rdflib.Literal(quad.object)))
+            whole.add(
+                (
+                    rdflib.BNode(quad.subject[2:]),
+                    rdflib.URIRef("urn:p"),
+                    rdflib.Literal(quad.object),
+                )
+            )
     assert len(set(whole.subjects())) == 1
 
 
@@ -86,7 +94,9 @@ def test_the_logical_type_says_what_a_label_means(logical: LogicalType, size: in
     """Issue 13, 6: of all types, unspecified and subtypes among them, only the flat ones share nodes."""
     log = [Message([Quad(Term("_:a"), P, Term(f"_:{label}"))]) for label in "abc"]
     data = written(log, logical)
-    first, second, third = nodes(list(read_log([data[at : at + size] for at in range(0, len(data), size)], "jelly")))
+    first, second, third = nodes(
+        list(read_log([data[at : at + size] for at in range(0, len(data), size)], "jelly"))
+    )
     assert [len(first), len(second), len(third)] == [1, 2, 2]
     assert len(first | second | third) == (3 if logical in FLAT else 5)
 
@@ -99,13 +109,22 @@ def test_labels_mean_what_the_reader_is_told(logical: LogicalType, shared: bool)
     assert (first == second) == shared
 
 
-@given(log=messages(directions=False), physical=st.sampled_from([PhysicalType.QUADS, PhysicalType.GRAPHS]))
-def test_a_flat_stream_keeps_which_nodes_are_one(log: list[Message], physical: PhysicalType) -> None:
+@given(
+    log=messages(directions=False),
+    physical=st.sampled_from([PhysicalType.QUADS, PhysicalType.GRAPHS]),
+)
+def test_a_flat_stream_keeps_which_nodes_are_one(
+    log: list[Message], physical: PhysicalType
+) -> None:
     """Issue 13, 6: no two messages share a node unless they did before, and those that did still do."""
     again = list(read_log(written(log, LogicalType.FLAT_QUADS, physical), "jelly"))
     one, other = (Message(chain.from_iterable(each)) for each in (log, again))
     assert one.isomorphic(other)
-    mapping = {a: b for p, q in zip(log, again, strict=True) for a, b in zip(labels(p), labels(q), strict=True)}
+    mapping = {
+        a: b
+        for p, q in zip(log, again, strict=True)
+        for a, b in zip(labels(p), labels(q), strict=True)
+    }
     assert len(set(mapping.values())) == len(mapping)
     # and once more, without labels that grow
     twice = list(read_log(written(again, LogicalType.FLAT_QUADS, physical), "jelly"))
@@ -128,7 +147,10 @@ def test_flat_logs_of_two_streams_joined_share_no_node() -> None:
     """Issue 13, 6 and 7: bytes behind bytes are one stream, in which labels of two queries cannot meet."""
     query = "CONSTRUCT { ?s <urn:p> [] } WHERE { VALUES ?n { 1 2 } BIND(BNODE() AS ?s) }"
     flat = JellyOptions(logical_type=LogicalType.FLAT_TRIPLES)
-    one, other = (b"".join(construct_messages(query, ox.Store()).serialize("jelly", options=flat)) for _ in range(2))
+    one, other = (
+        b"".join(construct_messages(query, ox.Store()).serialize("jelly", options=flat))
+        for _ in range(2)
+    )
     joined = nodes(list(read_log(one + other, "jelly")))
     assert [len(each) for each in joined] == [2] * 4
     assert len(set().union(*joined)) == 8
@@ -140,7 +162,8 @@ def test_labels_that_no_other_format_can_write_stay_apart() -> None:
     name = row(name=jelly.RdfNameEntry(value="urn:p"))
     iri_1 = jelly.RdfIri(name_id=1)
     frames = [
-        [row(triple=jelly.RdfTriple(s_bnode=label, p_iri=iri_1, o_bnode=label)) for label in odd] for _ in range(2)
+        [row(triple=jelly.RdfTriple(s_bnode=label, p_iri=iri_1, o_bnode=label)) for label in odd]
+        for _ in range(2)
     ]
     first, second = read_log(log_of([options, name, *frames[0]], frames[1]), "jelly")
     assert first == second
@@ -176,7 +199,9 @@ def test_pyjelly_writes_flat_and_we_read_what_it_means() -> None:
         for number in range(700)
     ]
     out = io.BytesIO()
-    options = SerializerOptions(logical_type=jelly.LOGICAL_STREAM_TYPE_FLAT_QUADS, params=StreamParameters())
+    options = SerializerOptions(
+        logical_type=jelly.LOGICAL_STREAM_TYPE_FLAT_QUADS, params=StreamParameters()
+    )
     flat_stream_to_file(iter(quads), out, options=options)
     log = list(read_log(out.getvalue(), "jelly"))
     assert len(log) > 1

@@ -14,13 +14,31 @@ import pyoxigraph as ox
 import pytest
 from pyjelly import jelly
 
-from construct_messages import JellyOptions, Message, Quad, awrite_log, construct_messages, iri, read_log, write_log
+from construct_messages import (
+    JellyOptions,
+    Message,
+    Quad,
+    awrite_log,
+    construct_messages,
+    iri,
+    read_log,
+    write_log,
+)
 from construct_messages.spark.logs.committer import LogJob
 from construct_messages.spark.logs.options import WriteOptions
 from tests.support.commands import run
 from tests.support.http.streams import serving_streams
 from tests.support.logs import rdfjs_jelly
-from tests.support.logs.cases.jelly import GRAPHS, QUADS, SIZES, TRIPLES, options_row, read, read_on, write
+from tests.support.logs.cases.jelly import (
+    GRAPHS,
+    QUADS,
+    SIZES,
+    TRIPLES,
+    options_row,
+    read,
+    read_on,
+    write,
+)
 from tests.support.logs.pyjelly import read_by_peer
 
 ONE: Final = Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"))])
@@ -33,7 +51,9 @@ def frames(data: bytes) -> list[list[str]]:
 
 
 @SIZES
-@pytest.mark.parametrize("options", [TRIPLES, QUADS, GRAPHS], ids=lambda options: options.physical_type.name)
+@pytest.mark.parametrize(
+    "options", [TRIPLES, QUADS, GRAPHS], ids=lambda options: options.physical_type.name
+)
 @pytest.mark.parametrize("delimited", [True, False])
 def test_no_message_is_read(options: JellyOptions, delimited: bool, size: int) -> None:
     options = replace(options, delimited=delimited)
@@ -56,7 +76,12 @@ def test_other_readers_take_it() -> None:
 def test_joined_logs(size: int) -> None:
     """The messages of each, wherever those without stand."""
     some = write([Message(), ONE, Message()])
-    for logs in ([b"", some], [some, b""], [some, b"", some], [b"", b"", some, b"", b"", some, b""]):
+    for logs in (
+        [b"", some],
+        [some, b""],
+        [some, b"", some],
+        [b"", b"", some, b"", b"", some, b""],
+    ):
         joined = b"".join(log or write([]) for log in logs)
         assert list(read(joined, size)) == [Message(), ONE, Message()] * sum(map(bool, logs))
 
@@ -120,7 +145,9 @@ def by_a_server(folder: Path) -> bytes:
     async def asked() -> bytes:
         async with serving_streams(folder / "streams.db") as server:
             await server.ask("PUT", "/streams/a")
-            answer = await server.ask("GET", "/streams/a/output?last=10", Accept="application/x-jelly-rdf")
+            answer = await server.ask(
+                "GET", "/streams/a/output?last=10", Accept="application/x-jelly-rdf"
+            )
             assert answer.status == 200
             return answer.body
 
@@ -129,7 +156,9 @@ def by_a_server(folder: Path) -> bytes:
 
 def spark_job(folder: Path, *, single: bool) -> LogJob:
     options = {"path": str(folder / ("log.jelly" if single else "logs")), "format": "jelly"}
-    return LogJob.begin(WriteOptions.of(options | ({"single": "true"} if single else {})), overwrite=False)
+    return LogJob.begin(
+        WriteOptions.of(options | ({"single": "true"} if single else {})), overwrite=False
+    )
 
 
 def by_spark(folder: Path) -> bytes:

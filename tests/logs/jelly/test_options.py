@@ -68,9 +68,13 @@ WAYS: dict[str, Callable[[], bytes]] = {
     "write_log": lambda: written([ONE, Message(), BLANK]),
     "write_log without graphs": lambda: written([ONE, Message(), BLANK], graphs=False),
     "a query": lambda: query("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }"),
-    "a query that names graphs": lambda: query("CONSTRUCT { GRAPH ?s { ?s ?p ?o, 1 } } WHERE { ?s ?p ?o }"),
+    "a query that names graphs": lambda: query(
+        "CONSTRUCT { GRAPH ?s { ?s ?p ?o, 1 } } WHERE { ?s ?p ?o }"
+    ),
     "a log that is read": lambda: written(list(read_log(b"<urn:s> <urn:p> <urn:o> .", "nq"))),
-    "a labelled log": lambda: converted(b'VERSION "1.2-messages"\n<urn:s> <urn:p> <urn:o> .\nMESSAGE\n'),
+    "a labelled log": lambda: converted(
+        b'VERSION "1.2-messages"\n<urn:s> <urn:p> <urn:o> .\nMESSAGE\n'
+    ),
     "a Jelly log": lambda: converted(written([ONE, NAMED]), "jelly"),
 }
 
@@ -130,17 +134,24 @@ def test_a_template_tells_beforehand_whether_it_has_triple_terms(text: str, rdf_
 def test_a_triple_term_that_was_not_announced_is_refused_by_name() -> None:
     """Also one in the first message, so that the options never depend on the data."""
     store = ox.Store()
-    store.load(b'VERSION "1.2" <urn:s> <urn:p> <<( <urn:a> <urn:b> <urn:c> )>> .', format=ox.RdfFormat.TURTLE)
+    store.load(
+        b'VERSION "1.2" <urn:s> <urn:p> <<( <urn:a> <urn:b> <urn:c> )>> .',
+        format=ox.RdfFormat.TURTLE,
+    )
     text = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }"
     refused = "message 1: the stream's options allow no triple terms: .*<<"
     with pytest.raises(UnsupportedByFormat, match=refused) as raised:
         list(construct_messages(text, store).serialize("jelly"))
     assert "rdf_star" in (raised.value.hint or "")
-    log = b"".join(construct_messages(text, store).serialize("jelly", options=JellyOptions(rdf_star=True)))
+    log = b"".join(
+        construct_messages(text, store).serialize("jelly", options=JellyOptions(rdf_star=True))
+    )
     assert len(list(read_log(log, "jelly"))) == 1
     with pytest.raises(UnsupportedByFormat, match="message 2"):
         written([ONE, TRIPLE_TERM])
-    assert list(read_log(written([ONE, TRIPLE_TERM], options=JellyOptions(rdf_star=True)), "jelly")) == [
+    assert list(
+        read_log(written([ONE, TRIPLE_TERM], options=JellyOptions(rdf_star=True)), "jelly")
+    ) == [
         ONE,
         TRIPLE_TERM,
     ]
@@ -180,15 +191,26 @@ def test_options_are_what_the_log_says(options: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_options_on_the_command_line(options: dict[str, Any], here: Callable[..., Done], tmp_path: Path) -> None:
+def test_options_on_the_command_line(
+    options: dict[str, Any], here: Callable[..., Done], tmp_path: Path
+) -> None:
     """Issue 13, 10."""
-    texts = {name: value.name.lower() if hasattr(value, "name") else str(value) for name, value in options.items()}
-    given = [part for name, value in texts.items() for part in ("--jelly", f"{name.replace('_', '-')}={value}")]
+    texts = {
+        name: value.name.lower() if hasattr(value, "name") else str(value)
+        for name, value in options.items()
+    }
+    given = [
+        part
+        for name, value in texts.items()
+        for part in ("--jelly", f"{name.replace('_', '-')}={value}")
+    ]
     (tmp_path / "in.ttl").write_text("PREFIX ex: <http://example.org/> ex:s ex:p ex:o .")
     done = here("convert", str(tmp_path / "in.ttl"), str(tmp_path / "out.jelly"), *given)
     assert done.status == 0, done.errors
     shown = json.loads(here("inspect", str(tmp_path / "out.jelly"), "--json").log)["jelly"]
-    assert {name: str(shown[name]).lower() for name in options} == {name: text.lower() for name, text in texts.items()}
+    assert {name: str(shown[name]).lower() for name in options} == {
+        name: text.lower() for name, text in texts.items()
+    }
 
 
 QUOTED = triple(S, P, O)
@@ -205,7 +227,9 @@ STAR = [
 
 
 @pytest.mark.parametrize(("quad", "options", "why"), STAR, ids=str)
-def test_what_is_more_than_rdf(quad: Quad, options: dict[str, Any], why: str | None, tmp_path: Path) -> None:
+def test_what_is_more_than_rdf(
+    quad: Quad, options: dict[str, Any], why: str | None, tmp_path: Path
+) -> None:
     log, path = [Message([quad])], tmp_path / "log.jelly"
     if why is not None:
         with pytest.raises((UnsupportedByFormat, TermError), match=why):
@@ -260,20 +284,34 @@ WRONG = {
     "a word": (["rdf-star=yes"], "rdf_star=yes is neither true nor false"),
     "a number": (["max-name-table-size=many"], "max_name_table_size=many is no number"),
     "no number": (["max-name-table-size"], "max_name_table_size=true is no number"),
-    "a small table": (["max-name-table-size=7"], "max_name_table_size=7, where Jelly has 8 and more"),
+    "a small table": (
+        ["max-name-table-size=7"],
+        "max_name_table_size=7, where Jelly has 8 and more",
+    ),
     "a large table": (["max-prefix-table-size=5000"], "max_prefix_table_size=5000"),
     "a negative table": (["max-prefix-table-size=-1"], "max_prefix_table_size=-1"),
-    "a table that pyjelly misreads": (["max-prefix-table-size=3"], "a quad may need 4 prefixes at once, and pyjelly"),
+    "a table that pyjelly misreads": (
+        ["max-prefix-table-size=3"],
+        "a quad may need 4 prefixes at once, and pyjelly",
+    ),
     "a type": (["logical-type=flat"], "logical_type=flat is unknown"),
-    "types that contradict": (["logical-type=graphs", "physical-type=quads"], "GRAPHS cannot have the physical type Q"),
+    "types that contradict": (
+        ["logical-type=graphs", "physical-type=quads"],
+        "GRAPHS cannot have the physical type Q",
+    ),
     "a version": (["version=3"], "version 3 of Jelly"),
-    "a version without namespaces": (["version=1", "namespace-declarations"], "version 1 .* has no namespace decl"),
+    "a version without namespaces": (
+        ["version=1", "namespace-declarations"],
+        "version 1 .* has no namespace decl",
+    ),
     "an option twice": (["rdf-star", "rdf-star=false"], "--jelly rdf-star comes twice"),
 }
 
 
 @pytest.mark.parametrize(("given", "why"), WRONG.values(), ids=WRONG.keys())
-def test_options_that_make_no_sense(given: list[str], why: str, here: Callable[..., Done], tmp_path: Path) -> None:
+def test_options_that_make_no_sense(
+    given: list[str], why: str, here: Callable[..., Done], tmp_path: Path
+) -> None:
     (tmp_path / "in.nt").write_text("<urn:s> <urn:p> <urn:o> .")
     options = [part for each in given for part in ("--jelly", each)]
     done = here("convert", str(tmp_path / "in.nt"), str(tmp_path / "out.jelly"), *options)
@@ -286,12 +324,21 @@ def test_options_of_jelly_for_another_format(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="options of Jelly have no meaning for N-Quads"):
         write_log([ONE], tmp_path / "out.nq", options=JellyOptions())
     with pytest.raises(UsageError, match="options of Jelly have no meaning for TriG"):
-        list(construct_messages("CONSTRUCT WHERE { ?s ?p ?o }", ox.Store()).serialize("trig", options=JellyOptions()))
+        list(
+            construct_messages("CONSTRUCT WHERE { ?s ?p ?o }", ox.Store()).serialize(
+                "trig", options=JellyOptions()
+            )
+        )
 
 
 @pytest.mark.parametrize(
     "options",
-    [{"logical_type": "FLAT_QUADS"}, {"max_name_table_size": "8"}, {"rdf_star": 1}, {"version": True}],
+    [
+        {"logical_type": "FLAT_QUADS"},
+        {"max_name_table_size": "8"},
+        {"rdf_star": 1},
+        {"version": True},
+    ],
     ids=str,
 )
 def test_values_of_other_types(options: dict[str, Any]) -> None:
@@ -304,13 +351,21 @@ def test_what_is_not_delimited_is_one_message() -> None:
     log = written([ONE], options=single)
     assert log[:1] == b"\x0a"
     assert list(read_log(log)) == [ONE]
-    with pytest.raises(UnsupportedByFormat, match="message 2: a stream that is not delimited is a single frame"):
+    with pytest.raises(
+        UnsupportedByFormat, match="message 2: a stream that is not delimited is a single frame"
+    ):
         written([ONE, ONE], options=single)
     store = ox.Store()
     for name in "ab":
         store.add(ox.Quad(ox.NamedNode(f"urn:{name}"), ox.NamedNode("urn:p"), ox.Literal("x")))
-    with pytest.raises(UnsupportedByFormat, match="message 2: a stream that is not delimited is a single frame"):
-        list(construct_messages("CONSTRUCT WHERE { ?s ?p ?o }", store).serialize("jelly", options=single))
+    with pytest.raises(
+        UnsupportedByFormat, match="message 2: a stream that is not delimited is a single frame"
+    ):
+        list(
+            construct_messages("CONSTRUCT WHERE { ?s ?p ?o }", store).serialize(
+                "jelly", options=single
+            )
+        )
 
 
 # --- a log that is written anew -------------------------------------------------------------------------------------
@@ -339,7 +394,9 @@ def test_a_jelly_log_keeps_its_types(logical: LogicalType) -> None:
         (LogicalType.NAMED_GRAPHS, False, LogicalType.GRAPHS),
     ],
 )
-def test_types_follow_whether_there_are_graphs(source: LogicalType, graphs: bool, logical: LogicalType) -> None:
+def test_types_follow_whether_there_are_graphs(
+    source: LogicalType, graphs: bool, logical: LogicalType
+) -> None:
     log = written([ONE], options=JellyOptions(logical_type=source))
     assert announced(converted(log, "jelly", graphs=graphs)).logical_type == logical
 
@@ -357,9 +414,15 @@ def test_triples_stay_triples_in_another_format() -> None:
 
 def test_inspect_shows_the_options(here: Callable[..., Done], tmp_path: Path) -> None:
     """Issue 13, 6."""
-    options = JellyOptions(logical_type=LogicalType.FLAT_QUADS, rdf_star=True, max_name_table_size=128, stream_name="x")
+    options = JellyOptions(
+        logical_type=LogicalType.FLAT_QUADS, rdf_star=True, max_name_table_size=128, stream_name="x"
+    )
     write_log([ONE], tmp_path / "log.jelly", options=options)
-    (line,) = [line for line in here("inspect", str(tmp_path / "log.jelly")).log.splitlines() if "stream " in line]
+    (line,) = [
+        line
+        for line in here("inspect", str(tmp_path / "log.jelly")).log.splitlines()
+        if "stream " in line
+    ]
     assert line.split(maxsplit=1)[1] == (
         "logical type FLAT_QUADS, physical type QUADS, version 1, tables of 128 names / 150 prefixes / 32 datatypes, "
         "rdf-star, name 'x'"

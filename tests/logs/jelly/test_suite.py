@@ -83,7 +83,9 @@ def names(direction: str) -> Sequence[object]:
 
 # --- what the suite's statements are written in: N-Quads, generalized, with quoted triples ---------------------------
 
-TOKEN = re.compile(r'\s*(<<|>>|<[^>]*>|_:[^\s<>]+|"(?:[^"\\]|\\.)*"(?:@[\w\-]+|\^\^<[^>]*>)?|\.)\s*')
+TOKEN = re.compile(
+    r'\s*(<<|>>|<[^>]*>|_:[^\s<>]+|"(?:[^"\\]|\\.)*"(?:@[\w\-]+|\^\^<[^>]*>)?|\.)\s*'
+)
 
 
 def statements(text: str) -> Iterator[Quad]:
@@ -131,7 +133,10 @@ class Nodes:
         if is_triple(one) and is_triple(other):
             return all(map(self.match, triple_parts(one), triple_parts(other)))
         if is_blank(one) and is_blank(other):
-            return self.there.setdefault(one, other) == other and self.back.setdefault(other, one) == one
+            return (
+                self.there.setdefault(one, other) == other
+                and self.back.setdefault(other, one) == one
+            )
         return one == other
 
 
@@ -181,7 +186,9 @@ def test_to_jelly(case: Case) -> None:
     assert options is not None
     assert reader.options == options
     nodes = Nodes()
-    assert [nodes.same(message, wanted) for message, wanted in zip(again, messages, strict=True)] == [True] * len(again)
+    assert [
+        nodes.same(message, wanted) for message, wanted in zip(again, messages, strict=True)
+    ] == [True] * len(again)
     # and as the project's own Python library reads it
     peer = list(parse_jelly_grouped(BytesIO(log)))
     assert [len(sink) for sink in peer] == [len(message) for message in messages]

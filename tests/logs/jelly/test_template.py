@@ -45,9 +45,19 @@ def outcome(encode: Callable[[], bytes]) -> bytes | str:
         return str(error)
 
 
-@given(template=templates(), solutions=SOLUTIONS, cut=st.integers(0, 6), options=OPTIONS, times=st.integers(1, 3))
+@given(
+    template=templates(),
+    solutions=SOLUTIONS,
+    cut=st.integers(0, 6),
+    options=OPTIONS,
+    times=st.integers(1, 3),
+)
 def test_batches_equal_messages(
-    template: Template, solutions: list[tuple[Term, ...]], cut: int, options: JellyOptions, times: int
+    template: Template,
+    solutions: list[tuple[Term, ...]],
+    cut: int,
+    options: JellyOptions,
+    times: int,
 ) -> None:
     plain, special = (encoder_for(JELLY, JELLY.own, EncoderOptions(own=options)) for _ in range(2))
     frames = special.for_template(template)
@@ -55,9 +65,17 @@ def test_batches_equal_messages(
     for _ in range(times):
         for part in (solutions[:cut], solutions[cut:]):
             if part:
-                messages = [Message(template.instantiate(one, number + place)) for place, one in enumerate(part)]
+                messages = [
+                    Message(template.instantiate(one, number + place))
+                    for place, one in enumerate(part)
+                ]
                 expected = outcome(lambda messages=messages: b"".join(map(plain.encode, messages)))
-                assert outcome(lambda part=part, at=number: bytes(frames.encode(Solutions.of(part), at))) == expected
+                assert (
+                    outcome(
+                        lambda part=part, at=number: bytes(frames.encode(Solutions.of(part), at))
+                    )
+                    == expected
+                )
                 number += len(part)
                 event("refused" if isinstance(expected, str) else "written")
 
@@ -94,17 +112,23 @@ def test_long_logs_outlive_their_tables(names: int, datatypes: int) -> None:
             iri(f"http://example.org/thing/{number}"),
             iri(f"http://example.org/{number % 53}/{number % 7}"),
             literal(str(number % 5), datatype=f"urn:dt:{number % 90 // 30}"),
-            [literal(f"value {number}"), iri(f"urn:x:{number % 11}"), Term(f"_:b{number}")][number % 3],
+            [literal(f"value {number}"), iri(f"urn:x:{number % 11}"), Term(f"_:b{number}")][
+                number % 3
+            ],
         )
         for number in range(1500)
     ]
-    expected = b"".join(plain.encode(Message(STAR.instantiate(one, number))) for number, one in enumerate(solutions))
+    expected = b"".join(
+        plain.encode(Message(STAR.instantiate(one, number))) for number, one in enumerate(solutions)
+    )
     log = b"".join(
         bytes(frames.encode(Solutions.of(solutions[start : start + 100]), start))
         for start in range(0, len(solutions), 100)
     )
     assert log == expected
-    decoder = decoder_for(JELLY, options=DecoderOptions(shared_labels=True, labels=Labels("x", keep=True)))
+    decoder = decoder_for(
+        JELLY, options=DecoderOptions(shared_labels=True, labels=Labels("x", keep=True))
+    )
     assert [*decoder.feed(log), *decoder.close()] == [
         Message(STAR.instantiate(one, number)) for number, one in enumerate(solutions)
     ]
@@ -115,7 +139,9 @@ def test_most_frames_are_written_by_what_is_prepared(monkeypatch: pytest.MonkeyP
     frames = encoder.for_template(STAR)
     plainly: list[Message] = []
     write = FrameWriter.write
-    monkeypatch.setattr(FrameWriter, "write", lambda self, message: plainly.append(message) or write(self, message))
+    monkeypatch.setattr(
+        FrameWriter, "write", lambda self, message: plainly.append(message) or write(self, message)
+    )
     for number in range(9000):
         subject = iri(f"http://example.org/thing/{number}")
         frames.encode(Solutions.of([(subject, literal("a"), literal("b"), literal("c"))]), number)
@@ -133,12 +159,17 @@ def test_batches_and_messages_in_turn() -> None:
     plain, special = (encoder_for(JELLY, JELLY.own, EncoderOptions(own=options)) for _ in range(2))
     frames = special.for_template(STAR)
     solutions = [
-        (iri(f"urn:{number}"), literal(str(number)), iri(f"urn:x/{number % 9}"), literal("x")) for number in range(60)
+        (iri(f"urn:{number}"), literal(str(number)), iri(f"urn:x/{number % 9}"), literal("x"))
+        for number in range(60)
     ]
     for number, solution in enumerate(solutions):
         message = Message(STAR.instantiate(solution, number))
         expected = plain.encode(message)
-        written = special.encode(message) if number % 3 == 2 else bytes(frames.encode(Solutions.of([solution]), number))
+        written = (
+            special.encode(message)
+            if number % 3 == 2
+            else bytes(frames.encode(Solutions.of([solution]), number))
+        )
         assert written == expected
 
 
@@ -176,7 +207,11 @@ def test_columns_of_literals(names: int, size: int) -> None:
             iri(f"http://example.org/thing/{number}"),
             literal("x" * (number * 7 % 150)),
             literal(str(number % 3)),
-            iri(["http://example.org/ns#q4", "http://example.org/ns#q3", f"urn:x:{number % 5}"][number // 3 % 3]),
+            iri(
+                ["http://example.org/ns#q4", "http://example.org/ns#q3", f"urn:x:{number % 5}"][
+                    number // 3 % 3
+                ]
+            ),
             literal("é" * (number % 90) * (number % 40), language="fr"),
             literal("2" if number % 11 else "", datatype=XSD + "integer"),
         )
@@ -186,5 +221,7 @@ def test_columns_of_literals(names: int, size: int) -> None:
     frames = special.for_template(template)
     for start in range(0, len(solutions), size):
         part = solutions[start : start + size]
-        expected = b"".join(plain.encode(Message(template.instantiate(each, start))) for each in part)
+        expected = b"".join(
+            plain.encode(Message(template.instantiate(each, start))) for each in part
+        )
         assert bytes(frames.encode(Solutions.of(part), start)) == expected

@@ -37,11 +37,17 @@ BASE = "https://w3c.github.io/json-ld-api/tests/"
 
 EXCEPTIONS = {
     # another processor than that of JSON-LD 1.1 is asked for
-    **dict.fromkeys(["#tc029", "#tep02", "#ter21", "#ter42", "#ttn01"], "processing mode json-ld-1.0"),
     **dict.fromkeys(
-        ["#te014", "#te026", "#te071", "#te115", "#te116", "#ter24", "#ter32"], "of JSON-LD 1.0, which 1.1 changed"
+        ["#tc029", "#tep02", "#ter21", "#ter42", "#ttn01"], "processing mode json-ld-1.0"
     ),
-    **dict.fromkeys(["#tdi09", "#tdi10", "#tdi11", "#tdi12"], "rdfDirection: directions are those of RDF 1.2 here"),
+    **dict.fromkeys(
+        ["#te014", "#te026", "#te071", "#te115", "#te116", "#ter24", "#ter32"],
+        "of JSON-LD 1.0, which 1.1 changed",
+    ),
+    **dict.fromkeys(
+        ["#tdi09", "#tdi10", "#tdi11", "#tdi12"],
+        "rdfDirection: directions are those of RDF 1.2 here",
+    ),
     **dict.fromkeys(["#t0118", "#te075"], "generalized RDF, which no message is"),
 }
 """What is not as the suite has it, and why."""
@@ -80,7 +86,12 @@ def outcome(case: Any) -> Message | LogError:
     if "expandContext" in options:
         lines.insert(0, json.loads((folder / options["expandContext"]).read_text()))
     if all(isinstance(line, dict) for line in lines) and document.keys() != {"@context"}:
-        came = read([json.dumps(line).encode() + b"\n" for line in lines], LINES, base=base, contexts=contexts)
+        came = read(
+            [json.dumps(line).encode() + b"\n" for line in lines],
+            LINES,
+            base=base,
+            contexts=contexts,
+        )
         if came.error is None:
             (message,) = came.messages
             return message
@@ -117,7 +128,9 @@ def meets(case: Any, came: Message | LogError) -> bool:
 
 
 def expected(case: Any) -> Message:
-    return to_message(ox.parse((case["folder"] / case["expect"]).read_text(), format=ox.RdfFormat.N_QUADS))
+    return to_message(
+        ox.parse((case["folder"] / case["expect"]).read_text(), format=ox.RdfFormat.N_QUADS)
+    )
 
 
 @pytest.mark.suite
@@ -139,7 +152,8 @@ def without_direction(term: Term) -> Term:
 
 @pytest.mark.suite
 @pytest.mark.parametrize(
-    "case", [case for case in EXCEPTIONS if EXCEPTIONS[case] != "generalized RDF, which no message is"]
+    "case",
+    [case for case in EXCEPTIONS if EXCEPTIONS[case] != "generalized RDF, which no message is"],
 )
 def test_exceptions_are_needed(case: str) -> None:
     assert not meets(suite()[case], outcome(suite()[case])), "no exception any more"
@@ -147,7 +161,9 @@ def test_exceptions_are_needed(case: str) -> None:
 
 @pytest.mark.suite
 def test_tally() -> None:
-    positive = {name for name, case in suite().items() if "jld:NegativeEvaluationTest" not in case["@type"]}
+    positive = {
+        name for name, case in suite().items() if "jld:NegativeEvaluationTest" not in case["@type"]
+    }
     assert len(positive) == 361
     assert len(positive - EXCEPTIONS.keys() - DIRECTIONS) == 348
 
@@ -193,7 +209,19 @@ NAMES = st.sampled_from(
     ]
 )
 KEYS = st.sampled_from(
-    ["urn:p", "http://example.org/p", "ex:p", "_:p", "a:p", "ex:", ":", "p:%zz", "ex://p", "p", "@f"]
+    [
+        "urn:p",
+        "http://example.org/p",
+        "ex:p",
+        "_:p",
+        "a:p",
+        "ex:",
+        ":",
+        "p:%zz",
+        "ex://p",
+        "p",
+        "@f",
+    ]
 )
 NUMBERS = st.sampled_from([0, -3, 10**19, 10**20, 1.5, 5.0, -0.0, 1e30, 1e20, 5e-7])
 SCALARS = st.one_of(NAMES, st.booleans(), NUMBERS, st.none())
@@ -204,8 +232,11 @@ def one_or_more(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return values | st.lists(values, max_size=2)
 
 
-VALUE_OBJECTS = st.fixed_dictionaries({"@value": SCALARS}, optional={"@type": NAMES}) | st.fixed_dictionaries(
-    {"@value": SCALARS}, optional={"@language": LANGUAGES, "@direction": st.sampled_from(["ltr", "rtl", "x"])}
+VALUE_OBJECTS = st.fixed_dictionaries(
+    {"@value": SCALARS}, optional={"@type": NAMES}
+) | st.fixed_dictionaries(
+    {"@value": SCALARS},
+    optional={"@language": LANGUAGES, "@direction": st.sampled_from(["ltr", "rtl", "x"])},
 )
 
 
@@ -217,7 +248,11 @@ def nodes(draw: st.DrawFn, depth: int = 2) -> dict[str, Any]:
         keywords |= {"@graph": one_or_more(within), "@included": one_or_more(within)}
     node = draw(st.fixed_dictionaries({}, optional=keywords))
     for key in draw(st.lists(KEYS, max_size=2)):
-        node[key] = draw(one_or_more(st.sampled_from([SCALARS, VALUE_OBJECTS, within]).flatmap(lambda kind: kind)))
+        node[key] = draw(
+            one_or_more(
+                st.sampled_from([SCALARS, VALUE_OBJECTS, within]).flatmap(lambda kind: kind)
+            )
+        )
     return node
 
 
@@ -238,7 +273,9 @@ def test_both_ways_give_the_same(base: str | None, context: Any, node: dict[str,
     except LogError:
         short = None
     assert "_contexts" not in documents.__dict__, "the long way was taken"
-    assert (long is None and short is None) or (long is not None and short is not None and long.isomorphic(short))
+    assert (long is None and short is None) or (
+        long is not None and short is not None and long.isomorphic(short)
+    )
 
 
 def by_pyld(document: Any, base: str | None) -> Message | None:
@@ -301,7 +338,10 @@ KEYWORDS = [
 ]
 MALFORMED = st.recursive(
     SCALARS | st.sampled_from(KEYWORDS),
-    lambda values: st.lists(values, max_size=3) | st.dictionaries(KEYS | st.sampled_from(KEYWORDS), values, max_size=4),
+    lambda values: (
+        st.lists(values, max_size=3)
+        | st.dictionaries(KEYS | st.sampled_from(KEYWORDS), values, max_size=4)
+    ),
     max_leaves=10,
 )
 
@@ -324,14 +364,24 @@ ACTIVE: dict[str, Any] = {
     "none": None,
     "several": [{"a": "urn:a"}, {"a": "urn:x:a", "b": "a:b"}, None, {"b": "urn:b"}],
     "nothing": [],
-    "a vocabulary and a base": {"@vocab": "urn:v:", "@base": "http://example.org/x/", "@language": "en"},
+    "a vocabulary and a base": {
+        "@vocab": "urn:v:",
+        "@base": "http://example.org/x/",
+        "@language": "en",
+    },
     "no propagation": {"@propagate": False, "a": "urn:a", "@vocab": "urn:v:"},
     "several without propagation": [{"@propagate": False, "a": "urn:a"}, {"b": "urn:b"}],
     "scoped by type": {"T": {"@id": "urn:T", "@context": {"a": "urn:t:a"}}, "a": "urn:a"},
-    "scoped by property": {"b": {"@id": "urn:b", "@context": {"a": "urn:p:a", "@propagate": True}}, "a": "urn:a"},
+    "scoped by property": {
+        "b": {"@id": "urn:b", "@context": {"a": "urn:p:a", "@propagate": True}},
+        "a": "urn:a",
+    },
     "protected": {"@protected": True, "a": "urn:a", "b": "urn:b"},
     "loaded": ["http://example.org/context", {"b": "urn:b"}],
-    "containers": {"a": {"@id": "urn:a", "@container": "@language"}, "b": {"@id": "urn:b", "@container": "@list"}},
+    "containers": {
+        "a": {"@id": "urn:a", "@container": "@language"},
+        "b": {"@id": "urn:b", "@container": "@list"},
+    },
 }
 UNDER: list[Any] = [
     {"@id": "urn:s", "a": "x", "b": [{"@id": "o", "a": "y"}, "z"]},
@@ -355,7 +405,9 @@ def test_the_active_context_is_one_around_the_document(name: str) -> None:
             return str(error)
 
     for document in UNDER * 2:
-        around = outcome(lambda: Contexts(given, None).expand({"@context": active, "@graph": document}))  # noqa: B023
+        around = outcome(
+            lambda: Contexts(given, None).expand({"@context": active, "@graph": document})  # noqa: B023
+        )
         assert outcome(lambda: once.expand({"@graph": document}, active)) == around  # noqa: B023
 
 
@@ -370,7 +422,10 @@ def test_the_active_context_is_processed_once(monkeypatch: pytest.MonkeyPatch) -
         return define(*arguments, **options)
 
     monkeypatch.setattr(jsonld.JsonLdProcessor, "_create_term_definition", counted)
-    contexts, active = Contexts(None, None), {f"t{number}": {"@id": f"urn:{number}"} for number in range(50)}
+    contexts, active = (
+        Contexts(None, None),
+        {f"t{number}": {"@id": f"urn:{number}"} for number in range(50)},
+    )
     for _ in range(20):
         contexts.expand({"@graph": {"@id": "urn:s", "t1": 1}}, active)
     assert made == 50

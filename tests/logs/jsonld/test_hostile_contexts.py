@@ -18,8 +18,30 @@ from tests.support.logs.cases.jsonld import parse
 from tests.support.logs.json_ld import by_jsonld_js
 
 KEYWORDS = [
-    *("@id", "@type", "@value", "@language", "@direction", "@graph", "@included", "@list", "@set", "@index"),
-    *("@reverse", "@nest", "@json", "@context", "@vocab", "@base", "@container", "@import", "@protected", "@prefix"),
+    *(
+        "@id",
+        "@type",
+        "@value",
+        "@language",
+        "@direction",
+        "@graph",
+        "@included",
+        "@list",
+        "@set",
+        "@index",
+    ),
+    *(
+        "@reverse",
+        "@nest",
+        "@json",
+        "@context",
+        "@vocab",
+        "@base",
+        "@container",
+        "@import",
+        "@protected",
+        "@prefix",
+    ),
     *("@propagate", "@version", "@none", "@foo"),
 ]
 HOSTILE = {
@@ -44,11 +66,16 @@ def test_what_pyld_fails_on_is_an_error_with_a_position(context: str) -> None:
 def test_a_failure_names_the_program_and_what_to_check() -> None:
     with pytest.raises(LogError) as raised:
         read({"@context": HOSTILE["an empty @nest"]})
-    assert raised.value.message == "malformed JSON-LD, on which PyLD fails: IndexError: string index out of range"
+    assert (
+        raised.value.message
+        == "malformed JSON-LD, on which PyLD fails: IndexError: string index out of range"
+    )
     assert raised.value.hint == "check the values of keywords, in @context above all"
 
 
-def test_the_command_line_says_so_without_a_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_says_so_without_a_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "log.ndjsonld"
     path.write_text(json.dumps({"@context": HOSTILE["an empty @nest"]}) + "\n", encoding="utf-8")
     assert main(["validate", str(path)]) == 1
@@ -58,12 +85,31 @@ def test_the_command_line_says_so_without_a_traceback(tmp_path: Path, capsys: py
 
 
 SCALARS = st.sampled_from(
-    [*KEYWORDS, "", "@", ":", "_:", "a", "b", "a:b", "http://e/p", "//[", "\0", "a b", None, True, 0, 1.1, -1]
+    [
+        *KEYWORDS,
+        "",
+        "@",
+        ":",
+        "_:",
+        "a",
+        "b",
+        "a:b",
+        "http://e/p",
+        "//[",
+        "\0",
+        "a b",
+        None,
+        True,
+        0,
+        1.1,
+        -1,
+    ]
 )
 VALUES = st.recursive(
     SCALARS,
     lambda values: (
-        st.lists(values, max_size=2) | st.dictionaries(st.sampled_from([*KEYWORDS, "a", ""]), values, max_size=3)
+        st.lists(values, max_size=2)
+        | st.dictionaries(st.sampled_from([*KEYWORDS, "a", ""]), values, max_size=3)
     ),
     max_leaves=5,
 )
@@ -71,14 +117,21 @@ DEFINITIONS = VALUES | st.dictionaries(st.sampled_from(KEYWORDS), VALUES, max_si
     lambda definition: {"@id": "http://e/p", **definition}
 )
 CONTEXTS = st.dictionaries(
-    st.sampled_from([*KEYWORDS, "a", "a", "b", "a:b", "", "http://e/q"]), DEFINITIONS, min_size=1, max_size=4
+    st.sampled_from([*KEYWORDS, "a", "a", "b", "a:b", "", "http://e/q"]),
+    DEFINITIONS,
+    min_size=1,
+    max_size=4,
 )
-NODES = st.dictionaries(st.sampled_from(["a", "b", "@id", "@type", "a:b", "", "@nest", "@reverse"]), VALUES, max_size=3)
+NODES = st.dictionaries(
+    st.sampled_from(["a", "b", "@id", "@type", "a:b", "", "@nest", "@reverse"]), VALUES, max_size=3
+)
 
 
 @given(CONTEXTS | st.lists(CONTEXTS | SCALARS, max_size=2), NODES, st.booleans())
 @settings(max_examples=4 * settings.default.max_examples)
-def test_only_our_errors_come_out_of_any_context(context: Any, node: dict[str, Any], alone: bool) -> None:
+def test_only_our_errors_come_out_of_any_context(
+    context: Any, node: dict[str, Any], alone: bool
+) -> None:
     documents = Documents(None, {"urn:c": {"p": "urn:p"}}, Labels("x"))
     positions: set[Position | None] = set()
     for document in [{"@context": context}, node] if alone else [{"@context": context, **node}]:
@@ -97,7 +150,11 @@ def test_only_our_errors_come_out_of_any_context(context: Any, node: dict[str, A
 NULLS: list[Any] = [
     {"@vocab": None},
     {"@language": None, "@direction": None},
-    [{"@vocab": "http://e/", "@language": "en"}, {"@vocab": None, "@language": None}, {"@vocab": None}],
+    [
+        {"@vocab": "http://e/", "@language": "en"},
+        {"@vocab": None, "@language": None},
+        {"@vocab": None},
+    ],
     [{"@language": "en"}, None, {"@language": None}],
     {"@import": "urn:c", "@language": None},
     {"p": {"@id": "urn:p", "@context": {"@vocab": None, "@language": None}}},

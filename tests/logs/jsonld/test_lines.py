@@ -38,7 +38,13 @@ def test_reads(case: str, kind: Kind) -> None:
 
 def test_the_context_names_the_prefixes() -> None:
     decoder = decoder_for(NDJSON_LD)
-    list(decoder.feed((HEAD + '{"@context":{"a":{"@id":"urn:a","@prefix":true},"b":"urn:b","c":"ex:c#"}}\n').encode()))
+    list(
+        decoder.feed(
+            (
+                HEAD + '{"@context":{"a":{"@id":"urn:a","@prefix":true},"b":"urn:b","c":"ex:c#"}}\n'
+            ).encode()
+        )
+    )
     assert decoder.prefixes == {"ex": "http://example.org/", "a": "urn:a", "c": "ex:c#"}
     assert decoder.syntax is NDJSON_LD.own
 
@@ -59,11 +65,26 @@ ERRORS: dict[str, tuple[bytes, list[int], tuple[int, int], str]] = {
     "half a character": (b'{"@id": "\\ud83d"}\n', [], (1, 10), "\\ud83d is half a character"),
     "the other half": (b'{"a": "\\\\\\ude00"}\n', [], (1, 10), "\\ude00 is half a character"),
     "a control character": (b'{"a": "\x01"}\n', [], (1, 8), "Invalid control character"),
-    "a key twice": (b'{"@id": "urn:a", "urn:p": [{"a": 1, "b": 2, "a": 1}]}\n', [], (1, 1), 'key "a" stands twice'),
+    "a key twice": (
+        b'{"@id": "urn:a", "urn:p": [{"a": 1, "b": 2, "a": 1}]}\n',
+        [],
+        (1, 1),
+        'key "a" stands twice',
+    ),
     "no number": (b'{"urn:p": NaN}\n', [], (1, 1), "NaN is no JSON number"),
     "a number too large": (b'{"urn:p": 1e400}\n', [], (1, 1), "past the range of xsd:double"),
-    "an integer too large": (b'{"urn:p": ' + b"9" * 5000 + b"}\n", [], (1, 1), "past the range of xsd:double"),
-    "too deep": (b'{"urn:p": ' + b"[" * DEPTH + b"]" * DEPTH + b"}\n", [], (1, 138), f"more than {DEPTH} levels"),
+    "an integer too large": (
+        b'{"urn:p": ' + b"9" * 5000 + b"}\n",
+        [],
+        (1, 1),
+        "past the range of xsd:double",
+    ),
+    "too deep": (
+        b'{"urn:p": ' + b"[" * DEPTH + b"]" * DEPTH + b"}\n",
+        [],
+        (1, 138),
+        f"more than {DEPTH} levels",
+    ),
     "too deep to end": (b'{"urn:p":' * 100_000 + b"\n", [], (1, 1153), f"more than {DEPTH} levels"),
     "an unknown context": (
         b'{}\n{"@context": "https://example.org/c"}\n{}\n',
@@ -71,7 +92,12 @@ ERRORS: dict[str, tuple[bytes, list[int], tuple[int, int], str]] = {
         (2, 1),
         "context <https://example.org/c> is not known",
     ),
-    "an unknown local context": (b'{"@context": "https://example.org/c", "a": "b"}\n', [], (1, 1), "is not known"),
+    "an unknown local context": (
+        b'{"@context": "https://example.org/c", "a": "b"}\n',
+        [],
+        (1, 1),
+        "is not known",
+    ),
     "a relative context": (b'{"@context": "c"}\n', [], (1, 1), "is not known"),
     "an unknown context within": (
         b'{"@context": {"@import": "https://example.org/c"}, "a": "b"}\n',
@@ -79,10 +105,17 @@ ERRORS: dict[str, tuple[bytes, list[int], tuple[int, int], str]] = {
         (1, 1),
         "<https://example.org/c> is not known",
     ),
-    "no context": (b'{"@context": 5}\n', [], (1, 1), "@context must be an object (invalid local context)"),
+    "no context": (
+        b'{"@context": 5}\n',
+        [],
+        (1, 1),
+        "@context must be an object (invalid local context)",
+    ),
     "terms in a circle": (b'{"@context": {"a": "b:x", "b": "a:x"}}\n', [], (1, 1), "cyclic"),
     "terms in a long chain": (
-        json.dumps({"@context": {f"t{number}": f"t{number + 1}:x" for number in range(2000)}}).encode(),
+        json.dumps(
+            {"@context": {f"t{number}": f"t{number + 1}:x" for number in range(2000)}}
+        ).encode(),
         [],
         (1, 1),
         "too long a chain",
@@ -127,8 +160,17 @@ def test_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("socket.socket.connect", no_network)
     monkeypatch.setattr("socket.getaddrinfo", no_network)
-    for context in ("http://127.0.0.1:9/c", "https://example.org/c", "file:///etc/hostname", {"@import": "http://a/"}):
-        for document in ({"@context": context}, {"@context": [context], "a": "b"}, {"urn:a": {"@context": context}}):
+    for context in (
+        "http://127.0.0.1:9/c",
+        "https://example.org/c",
+        "file:///etc/hostname",
+        {"@import": "http://a/"},
+    ):
+        for document in (
+            {"@context": context},
+            {"@context": [context], "a": "b"},
+            {"urn:a": {"@context": context}},
+        ):
             error = read([json.dumps(document).encode()], LINES, base="http://example.org/").error
             assert error is not None
             assert "is not known, and none is fetched" in error.message
@@ -179,7 +221,10 @@ OTHERS = {
         '{"@id": "urn:s", "urn:p": {"@value": {"b": [1.0, 1e30], "a": null}, "@type": "@json"}}',
         [f'"{{\\"a\\":null,\\"b\\":[1,1e+30]}}"^^<{RDF}JSON>'],
     ),
-    "escapes": ('{"@id": "urn:s", "urn:p": "\\ud83d\\ude00\\\\ud800\\u0000"}', ['"\U0001f600\\\\ud800\\u0000"']),
+    "escapes": (
+        '{"@id": "urn:s", "urn:p": "\\ud83d\\ude00\\\\ud800\\u0000"}',
+        ['"\U0001f600\\\\ud800\\u0000"'],
+    ),
     "what is relative is dropped": (
         '{"@id": "urn:s", "urn:p": ["x", {"@id": "a"}, {"@id": "//a/b"}], "q": 1}',
         ['"x"'],
@@ -218,13 +263,26 @@ def test_base() -> None:
 def test_a_local_context_does_not_stay() -> None:
     text = '{"@context": {"p": "urn:q"}, "p": "x"}\n{"p": "x"}\n{"@context": null, "p": "x"}\n'
     came = read([b'{"@context": {"p": "urn:p"}}\n', text.encode()], LINES)
-    assert [[quad.predicate for quad in each] for each in came.messages] == [["<urn:q>"], ["<urn:p>"], []]
+    assert [[quad.predicate for quad in each] for each in came.messages] == [
+        ["<urn:q>"],
+        ["<urn:p>"],
+        [],
+    ]
 
 
 def test_blank_nodes_are_of_their_message() -> None:
-    came = read([b'{"@id": "_:x", "urn:p": [{"urn:q": 1}, {"@id": "_:x"}]}\n{"@id": "_:x", "urn:p": "o"}\n'], LINES)
+    came = read(
+        [
+            b'{"@id": "_:x", "urn:p": [{"urn:q": 1}, {"@id": "_:x"}]}\n{"@id": "_:x", "urn:p": "o"}\n'
+        ],
+        LINES,
+    )
     assert [[str(quad) for quad in each] for each in came.messages] == [
-        ["_:x_m1b0 <urn:p> _:x_m1b1 .", f'_:x_m1b1 <urn:q> "1"^^<{XSD}integer> .', "_:x_m1b0 <urn:p> _:x_m1b0 ."],
+        [
+            "_:x_m1b0 <urn:p> _:x_m1b1 .",
+            f'_:x_m1b1 <urn:q> "1"^^<{XSD}integer> .',
+            "_:x_m1b0 <urn:p> _:x_m1b0 .",
+        ],
         ['_:x_m2b0 <urn:p> "o" .'],
     ]
 
@@ -240,7 +298,9 @@ def test_a_message_is_bounded(kind: Kind, bound: int) -> None:
         assert f"message 3 is longer than {bound} bytes" in came.error.message
 
 
-@pytest.mark.parametrize(("size", "read_"), [(4 << 20, True), (9 << 20, False)], ids=["4 MiB", "9 MiB"])
+@pytest.mark.parametrize(
+    ("size", "read_"), [(4 << 20, True), (9 << 20, False)], ids=["4 MiB", "9 MiB"]
+)
 def test_a_string_is_bounded_by_the_parser(size: int, read_: bool) -> None:
     came = read([b'{"@id": "urn:s", "urn:p": "' + b"x" * size + b'"}'], LINES)
     assert [len(each) for each in came.messages] == ([1] if read_ else [])

@@ -31,8 +31,30 @@ TYPES = [None, None, f"{XSD}double", f"{XSD}integer", f"{XSD}decimal", f"{XSD}fl
 def tokens() -> Iterator[str]:
     """JSON numbers without end: about edges, of few digits, of all doubles, integers with a fraction of 0."""
     drawn = random.Random(26)
-    edges = [0, 10**15, 2**53, 10**16, 2**63, 2**64, 10**19, 10**20, 123456789012345680000, 10**21, 10**22, 10**30]
-    yield from ["1e20", "123456789012345680000", "12345678901234567890.0", "-0.0", "-0", "1E+2", "0.1e1", "5e-324"]
+    edges = [
+        0,
+        10**15,
+        2**53,
+        10**16,
+        2**63,
+        2**64,
+        10**19,
+        10**20,
+        123456789012345680000,
+        10**21,
+        10**22,
+        10**30,
+    ]
+    yield from [
+        "1e20",
+        "123456789012345680000",
+        "12345678901234567890.0",
+        "-0.0",
+        "-0",
+        "1E+2",
+        "0.1e1",
+        "5e-324",
+    ]
     while True:
         sign = drawn.choice(["", "-"])
         yield f"{sign}{drawn.choice(edges) + drawn.randint(-2, 2)}".replace("--", "")
@@ -60,7 +82,9 @@ def document() -> str:
 
 
 def untyped(text: str) -> str:
-    return json.dumps({name: value for name, value in json.loads(text).items() if not isinstance(value, dict)})
+    return json.dumps(
+        {name: value for name, value in json.loads(text).items() if not isinstance(value, dict)}
+    )
 
 
 def by_name(message: Message) -> dict[str, str]:
@@ -84,7 +108,9 @@ def in_yaml(text: str) -> Message:
 
 
 def in_an_inbox(text: str) -> Message:
-    (message,) = read_messages("application/ld+json", text.encode(), base="http://e/", message_bytes=1 << 24, most=1)
+    (message,) = read_messages(
+        "application/ld+json", text.encode(), base="http://e/", message_bytes=1 << 24, most=1
+    )
     return message
 
 
@@ -136,4 +162,6 @@ def is_another_in_js(number: int | float) -> bool:
         return True  # -0.0, which has no sign there
     digits = "".join(map(str, Decimal(number).as_tuple().digits)).rstrip("0")
     # jsonld.js takes for an integer whatever it shows without a point, as it does 1e-7
-    return (len(digits) == 17 and digits.endswith("5")) or (number % 1 != 0 and "." not in repr(number))
+    return (len(digits) == 17 and digits.endswith("5")) or (
+        number % 1 != 0 and "." not in repr(number)
+    )

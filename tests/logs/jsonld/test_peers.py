@@ -28,7 +28,9 @@ CHANGED = re.compile(rf"\^\^<{XSD}double>$")
 
 
 def as_of_1_1(each: Message) -> Message:
-    return Message(Quad(s, p, Term(DIRECTION.sub("", o)) if o.startswith('"') else o, g) for s, p, o, g in each)
+    return Message(
+        Quad(s, p, Term(DIRECTION.sub("", o)) if o.startswith('"') else o, g) for s, p, o, g in each
+    )
 
 
 def documents_of(text: str) -> list[Any]:
@@ -59,7 +61,11 @@ READABLE = {case: written for case, (written, _, _) in LOGS.items() if case != "
 def test_peers_read_each_line(peer: str) -> None:
     documents, expected = [], []
     for case, written in READABLE.items():
-        for prefixes in (LOGS[case][1], {}, {"ex": "http://example.org/", "a": "http://example.org/a"}):
+        for prefixes in (
+            LOGS[case][1],
+            {},
+            {"ex": "http://example.org/", "a": "http://example.org/a"},
+        ):
             documents += documents_of(log(written, prefixes))
             expected += written
     found = [parse(quads) for quads in PEERS[peer](documents)]
@@ -71,23 +77,39 @@ def test_peers_read_each_line(peer: str) -> None:
 prefixes_ = st.dictionaries(
     st.sampled_from(["", "ex", "a", "e.x", "é-1", "urn", "http", "true", "@type", "_", "prefix"]),
     st.sampled_from(
-        ["http://example.org/", "http://example.org/a", "http://example.org/a#", "urn:x:", "urn:", "ex:", XSD]
+        [
+            "http://example.org/",
+            "http://example.org/a",
+            "http://example.org/a#",
+            "urn:x:",
+            "urn:",
+            "ex:",
+            XSD,
+        ]
     ),
 )
 
 
 @settings(max_examples=60)
 @given(messages(triple_terms=False), prefixes_)
-def test_pyld_and_pyoxigraph_read_whatever_is_written(written: list[Message], prefixes: dict[str, str]) -> None:
+def test_pyld_and_pyoxigraph_read_whatever_is_written(
+    written: list[Message], prefixes: dict[str, str]
+) -> None:
     try:
         documents = documents_of(log(written, prefixes))
     except UnsupportedByFormat:
         event("refused")
         return
     assert isomorphic([parse(quads) for quads in by_pyoxigraph(documents)], written)
-    if not any(CHANGED.search(quad.object) or re.search(r"<[^>]*\s", str(quad)) for each in written for quad in each):
+    if not any(
+        CHANGED.search(quad.object) or re.search(r"<[^>]*\s", str(quad))
+        for each in written
+        for quad in each
+    ):
         event("read by PyLD")
-        assert isomorphic([parse(quads) for quads in by_pyld(documents)], [as_of_1_1(each) for each in written])
+        assert isomorphic(
+            [parse(quads) for quads in by_pyld(documents)], [as_of_1_1(each) for each in written]
+        )
 
 
 def test_doubles_keep_their_digits_here_and_in_pyoxigraph_only() -> None:

@@ -14,7 +14,15 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from construct_messages.errors import LimitExceeded, LogError, UnsupportedByFormat
-from construct_messages.formats import N_QUADS, N_TRIPLES, RDFM, VARIANTS, Format, Syntax, find_syntax
+from construct_messages.formats import (
+    N_QUADS,
+    N_TRIPLES,
+    RDFM,
+    VARIANTS,
+    Format,
+    Syntax,
+    find_syntax,
+)
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.lines import statements as lines_statements
@@ -47,7 +55,12 @@ FORMATS = (N_TRIPLES, N_QUADS)
 
 
 def decode(
-    data: bytes, label: str | None = None, format: Format = N_QUADS, *, pieces: int | None = None, **options: int
+    data: bytes,
+    label: str | None = None,
+    format: Format = N_QUADS,
+    *,
+    pieces: int | None = None,
+    **options: int,
 ) -> Reading:
     """Reads a log: whole, or in pieces of so many bytes."""
     kind = Kind(format, RDFM if label is None else find_syntax(label))
@@ -64,9 +77,19 @@ LOGS = {
     "no message": ([], N_TRIPLES, "rdfm", ""),
     "no message, announced": ([], N_TRIPLES, "1.2-messages", 'VERSION "1.2-messages"\n'),
     "one": ([ONE], N_TRIPLES, "rdfm", f"# @message\n{A} .\n"),
-    "one, announced": ([ONE], N_TRIPLES, "1.1-messages", f'VERSION "1.1-messages"\n{A} .\nMESSAGE\n'),
+    "one, announced": (
+        [ONE],
+        N_TRIPLES,
+        "1.1-messages",
+        f'VERSION "1.1-messages"\n{A} .\nMESSAGE\n',
+    ),
     "an empty one": ([EMPTY], N_QUADS, "rdfm", "# @message\n"),
-    "an empty one, announced": ([EMPTY], N_QUADS, "1.2-messages", 'VERSION "1.2-messages"\nMESSAGE\n'),
+    "an empty one, announced": (
+        [EMPTY],
+        N_QUADS,
+        "1.2-messages",
+        'VERSION "1.2-messages"\nMESSAGE\n',
+    ),
     "empty ones": (
         [EMPTY, ONE, EMPTY, TWO, EMPTY],
         N_QUADS,
@@ -79,7 +102,12 @@ LOGS = {
         "1.2-basic-messages",
         f'VERSION "1.2-basic-messages"\nMESSAGE\n{A} .\nMESSAGE\nMESSAGE\n{A} .\n{B} .\nMESSAGE\nMESSAGE\n',
     ),
-    "graphs": ([GRAPH, ONE], N_QUADS, "rdfm", f"# @message\n{A} <urn:g> .\n{A} .\n{A} _:g .\n# @message\n{A} .\n"),
+    "graphs": (
+        [GRAPH, ONE],
+        N_QUADS,
+        "rdfm",
+        f"# @message\n{A} <urn:g> .\n{A} .\n{A} _:g .\n# @message\n{A} .\n",
+    ),
     "blank nodes": (
         [BLANKS, BLANKS],
         N_TRIPLES,
@@ -98,7 +126,12 @@ LOGS = {
         "1.2-messages",
         'VERSION "1.2-messages"\n<urn:a> <urn:p> <<( _:x <urn:p> <<( <urn:a> <urn:p> "b c" )>> )>> .\nMESSAGE\n',
     ),
-    "base direction": ([DIRECTION], N_TRIPLES, "rdfm", '# @message\n<urn:a> <urn:p> "x"@ar--rtl .\n'),
+    "base direction": (
+        [DIRECTION],
+        N_TRIPLES,
+        "rdfm",
+        '# @message\n<urn:a> <urn:p> "x"@ar--rtl .\n',
+    ),
     "a literal that reads as delimiters": (
         [DELIMITERS, ONE],
         N_TRIPLES,
@@ -143,7 +176,9 @@ def test_reading(case: str, pieces: int | None) -> None:
         assert got.error is None, str(got)
         return
     assert got.error is not None
-    assert (got.error.number, got.error.position) == (wrong.number, (wrong.line, wrong.column)), str(got)
+    assert (got.error.number, got.error.position) == (wrong.number, (wrong.line, wrong.column)), (
+        str(got)
+    )
     assert wrong.word in got.error.message, got.error.message
     assert wrong.hint in (got.error.hint or "")
 
@@ -152,14 +187,19 @@ def test_reading(case: str, pieces: int | None) -> None:
 @pytest.mark.parametrize("case", LIMITS)
 def test_limits(case: str, pieces: int | None) -> None:
     text, limit, expected, wrong = LIMITS[case]
-    got = decode(text.encode("latin-1" if "é" in text else "utf-8"), pieces=pieces, message_bytes=limit)
+    got = decode(
+        text.encode("latin-1" if "é" in text else "utf-8"), pieces=pieces, message_bytes=limit
+    )
     assert got.messages == expected, str(got)
     if wrong is None:
         assert got.error is None, str(got)
         return
     number, line = wrong
     assert got.error is not None
-    assert str(got.error).splitlines()[0] == f"line {line}, column 1: message {number} is longer than {limit} bytes"
+    assert (
+        str(got.error).splitlines()[0]
+        == f"line {line}, column 1: message {number} is longer than {limit} bytes"
+    )
     assert got.error.hint
 
 
@@ -203,7 +243,11 @@ def in_pieces(data: bytes, size: int) -> Iterator[bytes]:
 
 HOSTILE = {
     "a large literal": (f'<urn:a> <urn:p> "{"x" * 4_000_000}" .\n', 4096, 1),
-    "a large literal that is not canonical": (f'<urn:a> <urn:p> "{"x" * 4_000_000}"@EN .\n', 4096, 1),
+    "a large literal that is not canonical": (
+        f'<urn:a> <urn:p> "{"x" * 4_000_000}"@EN .\n',
+        4096,
+        1,
+    ),
     "byte by byte": (f'<urn:a> <urn:p> "{"x" * 50_000}" .\n', 1, 1),
     "a large message": (f"{A} .\n" * 20_000, 999, 1),
     "a large message that is not canonical": (f" {A}.\n" * 5_000, 999, 1),
@@ -237,7 +281,9 @@ def test_memory_is_that_of_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines_statements, "_REMEMBERED", 10_000)
 
     def count(messages: int) -> None:
-        log = chain([V.encode()], (f"<urn:{n}> <urn:p> _:b .\nMESSAGE\n".encode() for n in range(messages)))
+        log = chain(
+            [V.encode()], (f"<urn:{n}> <urn:p> _:b .\nMESSAGE\n".encode() for n in range(messages))
+        )
         assert sum(1 for _ in stream(log)) == messages
 
     few, many = peak(lambda: count(500)), peak(lambda: count(5000))
@@ -268,8 +314,14 @@ def documents(suite: str) -> Iterator[tuple[str, bool, bytes]]:
     """The documents of a suite: the name, whether it is one of the format, and its bytes."""
     test = "http://www.w3.org/ns/rdftest#Test"
     for manifest in sorted(shared_path(f"suites/w3c/rdf/{suite}").rglob("manifest.ttl")):
-        quads = list(ox.parse(manifest.read_bytes(), format=ox.RdfFormat.TURTLE, base_iri="file:///"))
-        kinds = {quad.subject: quad.object.value for quad in quads if quad.predicate.value == f"{RDF}type"}
+        quads = list(
+            ox.parse(manifest.read_bytes(), format=ox.RdfFormat.TURTLE, base_iri="file:///")
+        )
+        kinds = {
+            quad.subject: quad.object.value
+            for quad in quads
+            if quad.predicate.value == f"{RDF}type"
+        }
         for quad in quads:
             kind = kinds.get(quad.subject, "")
             if kind.startswith(test) and quad.predicate.value.endswith(("#action", "#result")):
@@ -294,7 +346,9 @@ def test_documents_are_logs_of_one_message(suite: str) -> None:
         whole, bytewise = decode(data, None, format), decode(data, None, format, pieces=1)
         assert (whole.messages, str(whole.error)) == (bytewise.messages, str(bytewise.error)), name
         if is_positive:
-            expected = to_message(ox.parse(data, format=ox.RdfFormat.from_extension(format.extension)))
+            expected = to_message(
+                ox.parse(data, format=ox.RdfFormat.from_extension(format.extension))
+            )
             assert whole.messages == ([expected] if expected else []), name
             assert whole.error is None, name
         else:
@@ -319,7 +373,10 @@ some = settings(max_examples=settings().max_examples // 4)
 def test_round_trip(format: Format, syntax: Syntax, data: st.DataObject) -> None:
     kind = Kind(format, syntax)
     sent = data.draw(
-        messages(graphs=format.graphs, triple_terms=syntax.triple_terms, directions=syntax.directions), label="messages"
+        messages(
+            graphs=format.graphs, triple_terms=syntax.triple_terms, directions=syntax.directions
+        ),
+        label="messages",
     )
     log = write(sent, kind)
     ends = data.draw(st.sampled_from(["\n", "\r", "\r\n"]), label="line ends")
@@ -336,15 +393,39 @@ def test_round_trip(format: Format, syntax: Syntax, data: st.DataObject) -> None
 @given(data=st.data())
 def test_plain_parsers_read_the_union(format: Format, data: st.DataObject) -> None:
     sent = data.draw(messages(graphs=format.graphs))
-    union = to_message(ox.parse(write(sent, Kind(format, RDFM)), format=ox.RdfFormat.from_extension(format.extension)))
+    union = to_message(
+        ox.parse(
+            write(sent, Kind(format, RDFM)), format=ox.RdfFormat.from_extension(format.extension)
+        )
+    )
     assert union == Message(quad for message in sent for quad in message)
 
 
 REFUSED = {
-    "graph in N-Triples": (N_TRIPLES, "rdfm", [EMPTY, ONE, GRAPH], ["message 3", "N-Triples", "<urn:g> ."]),
-    "triple term below 1.2": (N_QUADS, "1.1-messages", [TRIPLE], ["message 1", "1.1-messages", "<<( "]),
-    "triple term in basic": (N_QUADS, "1.2-basic-messages", [ONE, TRIPLE], ["message 2", "1.2-basic-messages", "<<( "]),
-    "direction below 1.2": (N_TRIPLES, "1.1-messages", [DIRECTION], ["message 1", "1.1-messages", '"x"@ar--rtl']),
+    "graph in N-Triples": (
+        N_TRIPLES,
+        "rdfm",
+        [EMPTY, ONE, GRAPH],
+        ["message 3", "N-Triples", "<urn:g> ."],
+    ),
+    "triple term below 1.2": (
+        N_QUADS,
+        "1.1-messages",
+        [TRIPLE],
+        ["message 1", "1.1-messages", "<<( "],
+    ),
+    "triple term in basic": (
+        N_QUADS,
+        "1.2-basic-messages",
+        [ONE, TRIPLE],
+        ["message 2", "1.2-basic-messages", "<<( "],
+    ),
+    "direction below 1.2": (
+        N_TRIPLES,
+        "1.1-messages",
+        [DIRECTION],
+        ["message 1", "1.1-messages", '"x"@ar--rtl'],
+    ),
 }
 
 

@@ -23,7 +23,9 @@ each_format = pytest.mark.parametrize("format", FORMATS, ids=lambda format: form
 def by_pyoxigraph(text: str, format: Format) -> list[Quad] | None:
     """The quads of one line; None where it is refused."""
     try:
-        return list(to_message(ox.parse(text, format=ox.RdfFormat.from_extension(format.extension))))
+        return list(
+            to_message(ox.parse(text, format=ox.RdfFormat.from_extension(format.extension)))
+        )
     except SyntaxError:
         return None
 
@@ -34,10 +36,14 @@ def agree(lines: list[str], format: Format) -> int:
     read = Statements(format).read(text)
     quads = list(make_quads(by_quad(read.terms)))
     assert len(read.others) == len(quads) + 1
-    assert read.blanks == [place for place, term in enumerate(read.terms) if term is not None and is_blank(term)]
+    assert read.blanks == [
+        place for place, term in enumerate(read.terms) if term is not None and is_blank(term)
+    ]
     # what was read is canonical: each line is as its quad is written
     statements = [*(f"{quad}\n" for quad in quads), ""]
-    assert text == "".join(part for each in zip(read.others, statements, strict=True) for part in each)
+    assert text == "".join(
+        part for each in zip(read.others, statements, strict=True) for part in each
+    )
     for other in read.others:
         assert not other or other.endswith("\n"), "a statement begins a line"
     for quad in quads:
@@ -139,11 +145,60 @@ PIECES = [
         "//",
         "[::1]",
     ),
-    *(" .", " ", "# @message", "MESSAGE", "_:b", "<urn:x>", '"x"', "é", "·", "\u0300", "\u203f", "A", "0", "a", "-a-"),
-    *map(
-        chr, (0, 0x1F, 0x7F, 0x80, 0x9F, 0xA0, 0xD7FF, 0xE000, 0xF8FF, 0xF900, 0xFDCF, 0xFDD0, 0xFDEF, 0xFDF0, 0xFEFF)
+    *(
+        " .",
+        " ",
+        "# @message",
+        "MESSAGE",
+        "_:b",
+        "<urn:x>",
+        '"x"',
+        "é",
+        "·",
+        "\u0300",
+        "\u203f",
+        "A",
+        "0",
+        "a",
+        "-a-",
     ),
-    *map(chr, (0xFFEF, 0xFFF0, 0xFFFD, 0xFFFE, 0xFFFF, 0x10000, 0x1FFFD, 0x1FFFE, 0x20000, 0xE0000, 0xE1000, 0x10FFFD)),
+    *map(
+        chr,
+        (
+            0,
+            0x1F,
+            0x7F,
+            0x80,
+            0x9F,
+            0xA0,
+            0xD7FF,
+            0xE000,
+            0xF8FF,
+            0xF900,
+            0xFDCF,
+            0xFDD0,
+            0xFDEF,
+            0xFDF0,
+            0xFEFF,
+        ),
+    ),
+    *map(
+        chr,
+        (
+            0xFFEF,
+            0xFFF0,
+            0xFFFD,
+            0xFFFE,
+            0xFFFF,
+            0x10000,
+            0x1FFFD,
+            0x1FFFE,
+            0x20000,
+            0xE0000,
+            0xE1000,
+            0x10FFFD,
+        ),
+    ),
     *("\u2028", "\u0085", "\x0b", "\x0c", "\u00d7", "\u037e", "\u2190"),
 ]
 SEEDS = [*CANONICAL, *GRAPHS, *LEFT]
@@ -175,12 +230,26 @@ def test_mutated_lines(format: Format, document: list[str]) -> None:
 SCHEME = st.sampled_from(["http:", "urn:", "a+b-c.0:", "a:", "0:", "é:", ":", "", "file:", "tag:"])
 PART = st.lists(
     st.sampled_from(
-        [*"a0-._~!$&'()*+,;=:@/?#%[]", "%41", "%é", "//", "//a", "//a:1", "//a:1/", "//[::1]", "é", *PIECES]
+        [
+            *"a0-._~!$&'()*+,;=:@/?#%[]",
+            "%41",
+            "%é",
+            "//",
+            "//a",
+            "//a:1",
+            "//a:1/",
+            "//[::1]",
+            "é",
+            *PIECES,
+        ]
     ),
     max_size=5,
 ).map("".join)
 TAGS = st.lists(
-    st.sampled_from(["en", "i", "x", "abc", "abcd", "abcde", "419", "1abc", "12345678", "EN", "a1", ""]), max_size=4
+    st.sampled_from(
+        ["en", "i", "x", "abc", "abcd", "abcde", "419", "1abc", "12345678", "EN", "a1", ""]
+    ),
+    max_size=4,
 )
 
 
@@ -194,18 +263,23 @@ def test_terms(format: Format, scheme: str, rest: str, tag: str, label: str) -> 
         f'<urn:a> <urn:p> "a"^^{iri} .',
         f"_:{label} <urn:p> _:{label} .",
     ]
-    event(f"read: {agree([line for line in document if chr(10) not in line], format)} of {len(document)}")
+    event(
+        f"read: {agree([line for line in document if chr(10) not in line], format)} of {len(document)}"
+    )
 
 
 @pytest.mark.suite
 @pytest.mark.parametrize(
-    "suite", ["rdf11/rdf-n-triples", "rdf11/rdf-n-quads", "rdf12/rdf-n-triples", "rdf12/rdf-n-quads"]
+    "suite",
+    ["rdf11/rdf-n-triples", "rdf11/rdf-n-quads", "rdf12/rdf-n-triples", "rdf12/rdf-n-quads"],
 )
 def test_lines_of_the_suites(suite: str) -> None:
     format = N_QUADS if "quads" in suite else N_TRIPLES
     read = total = 0
     for path in sorted(shared_path(f"suites/w3c/rdf/{suite}").rglob(f"*.{format.extension}")):
-        document = path.read_text(encoding="utf-8").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        document = (
+            path.read_text(encoding="utf-8").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        )
         read, total = read + agree(document, format), total + len(document)
     assert read > total / 6, f"{read} of {total} lines are canonical"
 
@@ -229,7 +303,10 @@ LONG = "é" * 100
         (f'"{LONG}"', literal(LONG)),
         (rf'"\u0041{LONG}\"\'\\"@EN', literal(f"A{LONG}\"'\\", language="en")),
         (f'"0{LONG}"^^<{XSD}string>', literal(f"0{LONG}")),
-        (f'<<(_:0 <urn:p>"0{LONG}\t"@en--ltr)>>', Term(f'<<( _:0 <urn:p> "0{LONG}\\t"@en--ltr )>>')),
+        (
+            f'<<(_:0 <urn:p>"0{LONG}\t"@en--ltr)>>',
+            Term(f'<<( _:0 <urn:p> "0{LONG}\\t"@en--ltr )>>'),
+        ),
     ],
     ids=["plain", "escapes", "datatype", "triple term"],
 )

@@ -81,7 +81,9 @@ def test_literals(text: str) -> None:
 def test_predicates(predicate: str) -> None:
     written = message((S, iri(predicate), O))
     if NAMES[predicate] is None:
-        with pytest.raises(UnsupportedByFormat, match=f"message 1: .*{re.escape(predicate)}") as refused:
+        with pytest.raises(
+            UnsupportedByFormat, match=f"message 1: .*{re.escape(predicate)}"
+        ) as refused:
             log(written)
         assert refused.value.hint
         return
@@ -108,7 +110,9 @@ def test_prefixes_that_xml_has_no_use_for() -> None:
         "ns_1": "urn:g:",
         "x": RDF,
     }
-    written = message(*((S, iri(f"urn:{letter}:p"), O) for letter in "abcdefgh"), (S, iri(f"{RDF}value"), O))
+    written = message(
+        *((S, iri(f"urn:{letter}:p"), O) for letter in "abcdefgh"), (S, iri(f"{RDF}value"), O)
+    )
     assert 'xmlns:ns__1="urn:a:"' in log(written, prefixes=hostile).decode()
     assert "<ns_1:p " in log(written, prefixes=hostile).decode()
     assert read([log(written, prefixes=hostile)], KIND) == Reading([written], None)
@@ -117,7 +121,10 @@ def test_prefixes_that_xml_has_no_use_for() -> None:
 REFUSED = {
     "named graph": (message((S, P, O, O)), "RDF/XML has no named graphs"),
     "triple term": (message((S, P, triple(S, P, O))), "RDF/XML has no triple terms"),
-    "base direction": (message((S, P, literal("x", language="ar", direction="rtl"))), "RDF/XML has no base directions"),
+    "base direction": (
+        message((S, P, literal("x", language="ar", direction="rtl"))),
+        "RDF/XML has no base directions",
+    ),
     "control character": (message((S, P, literal("a\x0bb"))), r"U\+000B in 'a\\x0bb'"),
     "null": (message((S, P, literal("\0", language="en"))), r"U\+0000"),
     "no character": (message((S, P, literal("\uffff", datatype="urn:d"))), r"U\+FFFF"),
@@ -140,7 +147,11 @@ def test_for_template_is_encode() -> None:
 
     template = Template(("x",), (Pattern(Constant(S), Constant(P), Variable(0)),))
     solutions = Solutions.of([(literal("a"),), (S,), (Term(""),)])
-    batch = encoder_for(RDF_XML, KIND.syntax, EncoderOptions(PREFIXES)).for_template(template).encode(solutions, 0)
+    batch = (
+        encoder_for(RDF_XML, KIND.syntax, EncoderOptions(PREFIXES))
+        .for_template(template)
+        .encode(solutions, 0)
+    )
     assert bytes(batch) == log(message((S, P, literal("a"))), message((S, P, S)), Message())
 
 
@@ -153,10 +164,19 @@ READ: dict[str, tuple[bytes, int]] = {
     "one behind a byte order mark": (b"\xef\xbb\xbf" + ONE, 1),
     "the last line without its end": (ONE + ONE.rstrip(), 2),
     "lines that end in CRLF": (ONE.replace(b"\n", b"\r\n") * 2, 2),
-    "XML declarations": (b"<?xml version='1.0' encoding='utf-8'?>" + ONE + b'<?xml version="1.0"?>' + ONE, 2),
+    "XML declarations": (
+        b"<?xml version='1.0' encoding='utf-8'?>" + ONE + b'<?xml version="1.0"?>' + ONE,
+        2,
+    ),
     "space around": (b"\t " + ONE.rstrip() + b" \r \n", 1),
-    "comments and processing instructions": (b"<!-- <!DOCTYPE a> --><?a b?>" + ONE.rstrip() + b"<!-- @message -->", 1),
-    "no rdf:RDF": (f'<rdf:Description rdf:about="urn:s" xmlns:rdf="{RDF}" xmlns:e="urn:e:" e:p="o"/>'.encode(), 1),
+    "comments and processing instructions": (
+        b"<!-- <!DOCTYPE a> --><?a b?>" + ONE.rstrip() + b"<!-- @message -->",
+        1,
+    ),
+    "no rdf:RDF": (
+        f'<rdf:Description rdf:about="urn:s" xmlns:rdf="{RDF}" xmlns:e="urn:e:" e:p="o"/>'.encode(),
+        1,
+    ),
 }
 
 
@@ -188,12 +208,27 @@ ERRORS: dict[str, tuple[bytes, int, tuple[int, int], str]] = {
     "a relative IRI": (described("", about='rdf:about="s"').encode(), 0, (1, 97), "'s'"),
     "an IRI that is none": (described("", about='rdf:about="urn:a b"').encode(), 0, (1, 97), "IRI"),
     "a DOCTYPE": (ONE + b"<!DOCTYPE a>" + ONE, 1, (2, 1), "DOCTYPE"),
-    "an external entity": (b'<!DOCTYPE a SYSTEM "file:///etc/passwd"><a>&b;</a>', 0, (1, 1), "DOCTYPE"),
+    "an external entity": (
+        b'<!DOCTYPE a SYSTEM "file:///etc/passwd"><a>&b;</a>',
+        0,
+        (1, 1),
+        "DOCTYPE",
+    ),
     "an entity": ("<a>\u00e9\u00e9&b;</a>".encode(), 0, (1, 6), "undefined entity"),
     "a control character": (ONE.replace(b">o<", b">\x01<"), 0, (1, 153), "not well-formed"),
     "a reference to one": (ONE.replace(b">o<", b">&#1;<"), 0, (1, 153), "invalid character number"),
-    "another encoding": (b"<?xml version='1.0' encoding='latin1'?><a/>", 0, (1, 1), "the encoding is latin1"),
-    "bytes in another encoding": (ONE + ONE.replace(b">o<", b">\xc3\xa9\xe9<"), 1, (2, 154), "UTF-8"),
+    "another encoding": (
+        b"<?xml version='1.0' encoding='latin1'?><a/>",
+        0,
+        (1, 1),
+        "the encoding is latin1",
+    ),
+    "bytes in another encoding": (
+        ONE + ONE.replace(b">o<", b">\xc3\xa9\xe9<"),
+        1,
+        (2, 154),
+        "UTF-8",
+    ),
     "UTF-16": ("\ufeff".encode("utf-16-le") + ONE, 0, (1, 1), "UTF-8"),
     "a character cut off": (b"<a>\xc3", 0, (1, 4), "UTF-8"),
 }
@@ -224,8 +259,14 @@ def test_base() -> None:
 def test_labels_are_new_in_each_message() -> None:
     text = described("<ex:p><ex:C/></ex:p>", about='rdf:nodeID="b"').encode()
     first, second = read([text * 2], KIND).messages
-    assert {term for quad in first for term in quad if str(term).startswith("_:")} == {"_:x_m1b0", "_:x_m1b1"}
-    assert {term for quad in second for term in quad if str(term).startswith("_:")} == {"_:x_m2b0", "_:x_m2b1"}
+    assert {term for quad in first for term in quad if str(term).startswith("_:")} == {
+        "_:x_m1b0",
+        "_:x_m1b1",
+    }
+    assert {term for quad in second for term in quad if str(term).startswith("_:")} == {
+        "_:x_m2b0",
+        "_:x_m2b1",
+    }
 
 
 def test_prefixes_are_those_of_all_documents() -> None:
@@ -254,14 +295,28 @@ def test_a_message_that_is_too_large(split: Split) -> None:
         assert f"message 3 is longer than {fits} bytes" in str(reading.error)
 
 
-BOMB = '<!DOCTYPE a [<!ENTITY a0 "ha">' + "".join(f'<!ENTITY a{n + 1} "{f"&a{n};" * 10}">' for n in range(30))
+BOMB = '<!DOCTYPE a [<!ENTITY a0 "ha">' + "".join(
+    f'<!ENTITY a{n + 1} "{f"&a{n};" * 10}">' for n in range(30)
+)
 HOSTILE = {
     "billion laughs": (BOMB + "]><a>&a30;</a>", "DOCTYPE"),
-    "quadratic blow-up": (f'<!DOCTYPE a [<!ENTITY x "{"x" * 100_000}">]><a>{"&x;" * 100_000}</a>', "DOCTYPE"),
-    "a parameter entity": ('<!DOCTYPE a [<!ENTITY % p SYSTEM "http://localhost/"> %p;]><a/>', "DOCTYPE"),
-    "deep nesting": (document("<ex:A><ex:p>" * 500_000 + "</ex:p></ex:A>" * 500_000, EX), "1024 elements"),
+    "quadratic blow-up": (
+        f'<!DOCTYPE a [<!ENTITY x "{"x" * 100_000}">]><a>{"&x;" * 100_000}</a>',
+        "DOCTYPE",
+    ),
+    "a parameter entity": (
+        '<!DOCTYPE a [<!ENTITY % p SYSTEM "http://localhost/"> %p;]><a/>',
+        "DOCTYPE",
+    ),
+    "deep nesting": (
+        document("<ex:A><ex:p>" * 500_000 + "</ex:p></ex:A>" * 500_000, EX),
+        "1024 elements",
+    ),
     "depth without end": ("<a>" * 2_000_000, "1024 elements"),
-    "many prefixes": (document("<a/>", "".join(f' xmlns:p{n}="urn:p"' for n in range(20_000))), "prefixes in scope"),
+    "many prefixes": (
+        document("<a/>", "".join(f' xmlns:p{n}="urn:p"' for n in range(20_000))),
+        "prefixes in scope",
+    ),
     "many attributes": (
         document("<ex:A" + "".join(f' ex:p{n}="x"' for n in range(20_000)) + "/>", EX),
         "1024 attributes",
@@ -281,7 +336,9 @@ def test_hostile_documents_are_refused_at_once(case: str) -> None:
 def test_a_literal_longer_than_any_buffer() -> None:
     """Issue 26: pyoxigraph takes no term of more than 16 MiB, as it is or with its escapes."""
     for char, size, written in (("x", 17 << 20, 1), ('"', 9 << 20, 2), ("\x7f", 3 << 20, 6)):
-        (read_back,) = read([described(f"<ex:p>{char * size}</ex:p><ex:q rdf:nodeID='b'/>").encode()], KIND).messages
+        (read_back,) = read(
+            [described(f"<ex:p>{char * size}</ex:p><ex:q rdf:nodeID='b'/>").encode()], KIND
+        ).messages
         (object,) = (quad.object for quad in read_back if quad.predicate == P)
         assert len(object) == written * size + 2
 
@@ -297,7 +354,10 @@ def test_an_xml_literal_that_repeats_a_namespace_has_bounds() -> None:
 def test_a_large_literal_is_read_in_linear_time_and_memory() -> None:
     text = described(f"<ex:p>{'x' * 10_000_000}</ex:p>").encode()
     tracemalloc.start()
-    ((read_back,), error) = (reading := read(cut(text, range(0, len(text), 1000)), KIND)).messages, reading.error
+    ((read_back,), error) = (
+        (reading := read(cut(text, range(0, len(text), 1000)), KIND)).messages,
+        reading.error,
+    )
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert error is None

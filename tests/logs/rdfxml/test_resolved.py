@@ -44,8 +44,23 @@ RESOLVED: Final = {
 """By RFC 3986, section 5.2.2, where a reference with a scheme loses its dot segments too."""
 
 KEPT: Final = (
-    *("http://e", "http://e/", "http://e/a/.b", "http://e/a..b", "http://e/a/...", "http://e//a", "http://e."),
-    *("http://e/a?x=/../b", "http://e/a#/../b", "http://e/?/./", "urn:a:../b", "http://e/%2E%2E/a", "x:"),
+    *(
+        "http://e",
+        "http://e/",
+        "http://e/a/.b",
+        "http://e/a..b",
+        "http://e/a/...",
+        "http://e//a",
+        "http://e.",
+    ),
+    *(
+        "http://e/a?x=/../b",
+        "http://e/a#/../b",
+        "http://e/?/./",
+        "urn:a:../b",
+        "http://e/%2E%2E/a",
+        "x:",
+    ),
 )
 
 PLACES: Final[dict[str, Callable[[str], Quad]]] = {
@@ -86,7 +101,9 @@ def terms(quad: Quad) -> list[str | None]:
 @pytest.mark.parametrize("name", RESOLVED)
 def test_what_becomes_another_iri_is_refused(name: str, place: str) -> None:
     quad = PLACES[place](name)
-    with pytest.raises(UnsupportedByFormat, match="message 1: readers of RDF/XML resolve the dot segments of <"):
+    with pytest.raises(
+        UnsupportedByFormat, match="message 1: readers of RDF/XML resolve the dot segments of <"
+    ):
         document(quad)
     with pytest.raises(UnsupportedByFormat, match="message 1: readers of RDF/XML resolve"):
         encoder_for(RDF_XML, OWN).encode(Message([quad]))
@@ -94,10 +111,16 @@ def test_what_becomes_another_iri_is_refused(name: str, place: str) -> None:
 
 def test_a_variable_or_a_constant_of_a_template() -> None:
     for slot in (Variable(0), Constant(iri("http://e/./a"))):
-        template = Template(("x",), (Pattern(Constant(iri("urn:s")), Constant(iri("urn:x#p")), slot),))
+        template = Template(
+            ("x",), (Pattern(Constant(iri("urn:s")), Constant(iri("urn:x#p")), slot),)
+        )
         encoder = encoder_for(RDF_XML, OWN).for_template(template)
-        with pytest.raises(UnsupportedByFormat, match="message 2: readers" if slot == Variable(0) else "message 1"):
-            bytes(encoder.encode(Solutions.of([("<urn:a>",), ("<http://e/./a>",), ("<urn:b>",)]), 0))
+        with pytest.raises(
+            UnsupportedByFormat, match="message 2: readers" if slot == Variable(0) else "message 1"
+        ):
+            bytes(
+                encoder.encode(Solutions.of([("<urn:a>",), ("<http://e/./a>",), ("<urn:b>",)]), 0)
+            )
 
 
 @pytest.mark.parametrize("name", RESOLVED)
@@ -105,9 +128,13 @@ def test_predicates_are_not_resolved(name: str) -> None:
     """The name of an element is appended to its namespace."""
     quad = Quad(iri("urn:s"), iri(f"{name}/p"), literal("o"))
     text = document(quad)
-    (read,) = ox.parse(text.encode(), format=ox.RdfFormat.RDF_XML, base_iri="http://base.example/a/b")
+    (read,) = ox.parse(
+        text.encode(), format=ox.RdfFormat.RDF_XML, base_iri="http://base.example/a/b"
+    )
     assert from_pyoxigraph(read.predicate) == quad.predicate
-    ((_, predicate, _),) = rdflib.Graph().parse(data=text, format="xml", publicID="http://base.example/a/b")
+    ((_, predicate, _),) = rdflib.Graph().parse(
+        data=text, format="xml", publicID="http://base.example/a/b"
+    )
     assert str(predicate) == f"{name}/p"
 
 
@@ -115,11 +142,20 @@ def test_predicates_are_not_resolved(name: str) -> None:
 @pytest.mark.parametrize("name", KEPT)
 def test_what_stays_is_written(name: str, place: str) -> None:
     quad = PLACES[place](name)
-    (read,) = ox.parse(document(quad).encode(), format=ox.RdfFormat.RDF_XML, base_iri="http://base.example/a/b")
-    assert Quad(*(Term(from_pyoxigraph(term)) for term in (read.subject, read.predicate, read.object))) == quad
-    graph = rdflib.Graph().parse(data=document(quad), format="xml", publicID="http://base.example/a/b")
+    (read,) = ox.parse(
+        document(quad).encode(), format=ox.RdfFormat.RDF_XML, base_iri="http://base.example/a/b"
+    )
+    assert (
+        Quad(*(Term(from_pyoxigraph(term)) for term in (read.subject, read.predicate, read.object)))
+        == quad
+    )
+    graph = rdflib.Graph().parse(
+        data=document(quad), format="xml", publicID="http://base.example/a/b"
+    )
     ((subject, _, object),) = graph
-    found = {"subject": subject, "object": object, "datatype": getattr(object, "datatype", None)}[place]
+    found = {"subject": subject, "object": object, "datatype": getattr(object, "datatype", None)}[
+        place
+    ]
     assert str(found) == name
 
 
@@ -127,7 +163,9 @@ def test_another_parser_reads_what_is_written() -> None:
     """npm's rdfxml-streaming-parser resolves as the specification says; Comunica has it."""
     node = Path(os.environ.get(NODE, "nowhere"))
     if not (node / "node_modules" / "rdfxml-streaming-parser").exists():
-        absent(f"npm's rdfxml-streaming-parser is absent: set {NODE} to the folder that holds its node_modules")
+        absent(
+            f"npm's rdfxml-streaming-parser is absent: set {NODE} to the folder that holds its node_modules"
+        )
 
     def parsed(documents: list[str]) -> list[list[list[str | None]]]:
         done = subprocess.run(

@@ -50,7 +50,11 @@ def w3c_cases() -> Iterator[Case]:
             result = tests.value(test, MANIFEST.result)
             name = f"{folder}/{str(action).partition(f'{folder}/')[2]}"
             yield Case(
-                name, *(path and manifest.parent / str(path).partition(f"{folder}/")[2] for path in (action, result))
+                name,
+                *(
+                    path and manifest.parent / str(path).partition(f"{folder}/")[2]
+                    for path in (action, result)
+                ),
             )
 
 
@@ -59,8 +63,14 @@ def commented_out() -> Iterator[Case]:
     folder = "rdf11/rdf-xml"
     manifest = shared_path(f"suites/w3c/rdf/{folder}/manifest.ttl")
     text = manifest.read_text(encoding="utf-8")
-    for action, result in re.findall(r"^#  mf:action <(.+?)>(?:;\n#  mf:result <(.+?)>)? \.?$", text, re.MULTILINE):
-        yield Case(f"{folder}/{action}", manifest.parent / action, manifest.parent / result if result else None)
+    for action, result in re.findall(
+        r"^#  mf:action <(.+?)>(?:;\n#  mf:result <(.+?)>)? \.?$", text, re.MULTILINE
+    ):
+        yield Case(
+            f"{folder}/{action}",
+            manifest.parent / action,
+            manifest.parent / result if result else None,
+        )
 
 
 @pytest.mark.suite

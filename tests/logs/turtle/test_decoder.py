@@ -10,7 +10,17 @@ from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.formats import TURTLE, find_syntax
 from construct_messages.logs import DecoderOptions, decoder_for
 from construct_messages.message import Message
-from tests.support.logs.cases.turtle import NEW, RDFM_TTL, READ, A, B, Chunks, chunked, decode, messages
+from tests.support.logs.cases.turtle import (
+    NEW,
+    RDFM_TTL,
+    READ,
+    A,
+    B,
+    Chunks,
+    chunked,
+    decode,
+    messages,
+)
 from tests.support.logs.kinds import cut
 
 
@@ -20,7 +30,9 @@ def test_reads(case: str, chunks: Chunks) -> None:
     media_type, log, expected = READ[case]
     reading = decode(log, media_type, chunks)
     assert reading.error is None, reading
-    assert [list(message) for message in reading.messages] == [list(message) for message in messages(*expected)]
+    assert [list(message) for message in reading.messages] == [
+        list(message) for message in messages(*expected)
+    ]
 
 
 class Fault(NamedTuple):
@@ -35,82 +47,152 @@ class Fault(NamedTuple):
 
 STATEMENT = "within a statement or an open graph block"
 FAULTS = {
-    "MESSAGE without an announcement": Fault("ttl", f"{A}\nMESSAGE\n", 0, (2, 1), ["announces no messages", "VERSION"]),
-    "@message without an announcement": Fault("ttl", f"{A}\n @message .\n", 0, (2, 2), ["announces no messages"]),
-    "MESSAGE among comments": Fault("ttl", f"# @message\n{A}\nMESSAGE\n", 0, (3, 1), ["messages=rdfm", "# @message"]),
+    "MESSAGE without an announcement": Fault(
+        "ttl", f"{A}\nMESSAGE\n", 0, (2, 1), ["announces no messages", "VERSION"]
+    ),
+    "@message without an announcement": Fault(
+        "ttl", f"{A}\n @message .\n", 0, (2, 2), ["announces no messages"]
+    ),
+    "MESSAGE among comments": Fault(
+        "ttl", f"# @message\n{A}\nMESSAGE\n", 0, (3, 1), ["messages=rdfm", "# @message"]
+    ),
     "MESSAGE under rdfm": Fault(RDFM_TTL, f"{A}\nMESSAGE\n", 0, (2, 1), ["messages=rdfm"]),
-    "announced behind statements": Fault("ttl", f"{A}\n{NEW}", 0, (2, 1), ["behind statements", "beginning"]),
-    "announced behind a delimiter": Fault("ttl", f"# @message\n{A}# @message\n{NEW}", 1, (3, 1), ["in a log of rdfm"]),
+    "announced behind statements": Fault(
+        "ttl", f"{A}\n{NEW}", 0, (2, 1), ["behind statements", "beginning"]
+    ),
+    "announced behind a delimiter": Fault(
+        "ttl", f"# @message\n{A}# @message\n{NEW}", 1, (3, 1), ["in a log of rdfm"]
+    ),
     "announced under rdfm": Fault(RDFM_TTL, NEW, 0, (1, 1), ["1.2-messages", "in a log of rdfm"]),
     "announced twice, differently": Fault(
-        "ttl", f"{NEW}MESSAGE\nVERSION '1.1-messages'", 1, (3, 1), ["1.1-messages", "in a log of 1.2-messages"]
+        "ttl",
+        f"{NEW}MESSAGE\nVERSION '1.1-messages'",
+        1,
+        (3, 1),
+        ["1.1-messages", "in a log of 1.2-messages"],
     ),
     "announced otherwise than by media type": Fault(
-        "text/turtle; version=1.1-messages", NEW, 0, (1, 1), ["1.2-messages", "in a log of 1.1-messages"]
+        "text/turtle; version=1.1-messages",
+        NEW,
+        0,
+        (1, 1),
+        ["1.2-messages", "in a log of 1.1-messages"],
     ),
-    "an unknown announcement": Fault("ttl", 'VERSION "9-messages"', 0, (1, 1), ["9-messages", "1.2-messages"]),
-    "@message without a dot": Fault("ttl", f"{NEW}{A}\n@message <a:x>", 0, (3, 1), ["without a dot", "@message ."]),
+    "an unknown announcement": Fault(
+        "ttl", 'VERSION "9-messages"', 0, (1, 1), ["9-messages", "1.2-messages"]
+    ),
+    "@message without a dot": Fault(
+        "ttl", f"{NEW}{A}\n@message <a:x>", 0, (3, 1), ["without a dot", "@message ."]
+    ),
     "@message at the end": Fault("ttl", f"{NEW}{A}\n@message # .", 0, (3, 1), ["without a dot"]),
-    "MESSAGE with a dot": Fault("ttl", f"{NEW}{A}\nMESSAGE .", 1, (3, 9), [". is not a valid subject"]),
+    "MESSAGE with a dot": Fault(
+        "ttl", f"{NEW}{A}\nMESSAGE .", 1, (3, 9), [". is not a valid subject"]
+    ),
     "in an open graph block": Fault(
         "trig", f"{NEW}MESSAGE <a:g> {{ {A}\n MESSAGE\n{B} }}", 1, (3, 2), ["MESSAGE", STATEMENT]
     ),
     "in a graph block without its last dot": Fault(
         "trig", f"{NEW}{{<a:s> <a:p> <a:o> MESSAGE }}", 0, (2, 20), [STATEMENT]
     ),
-    "behind the name of a graph": Fault("trig", f"{NEW}<a:g>\nMESSAGE {{}}", 0, (3, 1), [STATEMENT]),
+    "behind the name of a graph": Fault(
+        "trig", f"{NEW}<a:g>\nMESSAGE {{}}", 0, (3, 1), [STATEMENT]
+    ),
     "behind GRAPH": Fault("trig", f"{NEW}GRAPH MESSAGE {{}}", 0, (2, 7), [STATEMENT]),
     "behind PREFIX": Fault("ttl", f"{NEW}PREFIX : MESSAGE", 0, (2, 10), [STATEMENT]),
     "behind @base and its IRI": Fault("ttl", f"{NEW}@base <a:> MESSAGE", 0, (2, 12), [STATEMENT]),
     "behind a type": Fault("ttl", f"{NEW}<a:s> <a:p> 'x'^^ MESSAGE", 0, (2, 19), [STATEMENT]),
-    "in brackets": Fault("ttl", f"{NEW}<a:s> <a:p> [ <a:q> 1 ;\nMESSAGE ] .", 0, (3, 1), [STATEMENT]),
-    "in a collection": Fault("ttl", f"{NEW}<a:s> <a:p> ( <a:q>\n@message .\n) .", 0, (3, 1), [STATEMENT]),
-    "in an annotation": Fault("ttl", f"{NEW}<a:s> <a:p> <a:o> {{| <a:q>\nMESSAGE |}} .", 0, (3, 1), [STATEMENT]),
+    "in brackets": Fault(
+        "ttl", f"{NEW}<a:s> <a:p> [ <a:q> 1 ;\nMESSAGE ] .", 0, (3, 1), [STATEMENT]
+    ),
+    "in a collection": Fault(
+        "ttl", f"{NEW}<a:s> <a:p> ( <a:q>\n@message .\n) .", 0, (3, 1), [STATEMENT]
+    ),
+    "in an annotation": Fault(
+        "ttl", f"{NEW}<a:s> <a:p> <a:o> {{| <a:q>\nMESSAGE |}} .", 0, (3, 1), [STATEMENT]
+    ),
     "comments in a statement": Fault(
         "ttl", "#@message\n<a:s> <a:p> #@message\n <a:o> .", 0, (2, 13), ["# @message", STATEMENT]
     ),
-    "comments in a graph block": Fault("trig", f"<a:g> {{ {A}\n # @message\n}}", 0, (2, 2), ["# @message", STATEMENT]),
-    "an announcement in a statement": Fault("ttl", f"<a:s> <a:p>\n{NEW} .", 0, (2, 1), ["VERSION", STATEMENT]),
+    "comments in a graph block": Fault(
+        "trig", f"<a:g> {{ {A}\n # @message\n}}", 0, (2, 2), ["# @message", STATEMENT]
+    ),
+    "an announcement in a statement": Fault(
+        "ttl", f"<a:s> <a:p>\n{NEW} .", 0, (2, 1), ["VERSION", STATEMENT]
+    ),
     "the end in a statement": Fault("ttl", f"{NEW}{A}MESSAGE\n<a:s> <a:p> é ,", 1, (3, 13), ["é"]),
-    "the end before a dot": Fault("ttl", f"{NEW}{A}MESSAGE\n<a:s> <a:p> 'é'", 1, (3, 16), ["the log ends", STATEMENT]),
-    "the end in a graph block": Fault("trig", f"{A} # @message\n<a:g> {{ {A}", 1, (2, 28), ["the log ends", STATEMENT]),
-    "the end in a string": Fault("ttl", f"{A} # @message\n<a:s> <a:p> '''\n# @message\n", 1, (2, 13), ["does not end"]),
+    "the end before a dot": Fault(
+        "ttl", f"{NEW}{A}MESSAGE\n<a:s> <a:p> 'é'", 1, (3, 16), ["the log ends", STATEMENT]
+    ),
+    "the end in a graph block": Fault(
+        "trig", f"{A} # @message\n<a:g> {{ {A}", 1, (2, 28), ["the log ends", STATEMENT]
+    ),
+    "the end in a string": Fault(
+        "ttl", f"{A} # @message\n<a:s> <a:p> '''\n# @message\n", 1, (2, 13), ["does not end"]
+    ),
     "the end in an IRI": Fault("ttl", f"{NEW}MESSAGE\n<a:s> <a:", 1, (3, 7), ["does not end"]),
-    "an error of Turtle": Fault("ttl", f"{NEW}{A}MESSAGE {B}\r\nMESSAGE {A}\r\r x", 2, (5, 2), ["x is not"]),
-    "an error of Turtle on the line of a delimiter": Fault("ttl", f"{NEW}{A}MESSAGE é{A}MESSAGE", 1, (2, 28), ["é"]),
+    "an error of Turtle": Fault(
+        "ttl", f"{NEW}{A}MESSAGE {B}\r\nMESSAGE {A}\r\r x", 2, (5, 2), ["x is not"]
+    ),
+    "an error of Turtle on the line of a delimiter": Fault(
+        "ttl", f"{NEW}{A}MESSAGE é{A}MESSAGE", 1, (2, 28), ["é"]
+    ),
     "an error of Turtle ahead of a misplaced delimiter": Fault(
         "ttl", f"{A} <a:s> x .\nMESSAGE\n", 0, (1, 27), ["x is not"]
     ),
-    "an unknown prefix": Fault("ttl", f"{NEW}{A}MESSAGE\n:a :a :a .", 1, (3, 1), ["prefix : has not been declared"]),
+    "an unknown prefix": Fault(
+        "ttl", f"{NEW}{A}MESSAGE\n:a :a :a .", 1, (3, 1), ["prefix : has not been declared"]
+    ),
     "a relative IRI": Fault("ttl", f"{NEW}{A}MESSAGE\n <a> <a:p> 1 .", 1, (3, 2), ["absolute IRI"]),
     "a graph in Turtle": Fault("ttl", "<a:g> { <a:s> <a:p> <a:o> }", 0, (1, 7), ["{"]),
-    "a string over two lines": Fault("ttl", f"{NEW}<a:s> <a:p> 'x\ny' . MESSAGE", 0, (2, 15), ["Line jumps"]),
+    "a string over two lines": Fault(
+        "ttl", f"{NEW}<a:s> <a:p> 'x\ny' . MESSAGE", 0, (2, 15), ["Line jumps"]
+    ),
     "a delimiter on the second line of a string": Fault(
         "ttl", f"{NEW}<a:s> <a:p> 'x\nMESSAGE ' .", 0, (2, 13), ["does not end"]
     ),
     "an escape on the second line of a token": Fault(
         "ttl", f"{NEW}MESSAGE\n <a:s> <a:p> <\né \\e> . MESSAGE", 1, (4, 3), ["escape"]
     ),
-    "two bytes of three": Fault("ttl", f"{NEW}{A}MESSAGE\n'é".encode() + b"\xe2\x82'", 1, (3, 3), ["UTF-8"]),
-    "no UTF-8 in a comment": Fault("ttl", f"{NEW}{A}MESSAGE\n# ".encode() + b"\xff\n", 1, (3, 3), ["UTF-8"]),
-    "no UTF-8 in a delimiter": Fault("ttl", f"{A}\n# @message ".encode() + b"\xff\n", 1, (2, 12), ["UTF-8"]),
+    "two bytes of three": Fault(
+        "ttl", f"{NEW}{A}MESSAGE\n'é".encode() + b"\xe2\x82'", 1, (3, 3), ["UTF-8"]
+    ),
+    "no UTF-8 in a comment": Fault(
+        "ttl", f"{NEW}{A}MESSAGE\n# ".encode() + b"\xff\n", 1, (3, 3), ["UTF-8"]
+    ),
+    "no UTF-8 in a delimiter": Fault(
+        "ttl", f"{A}\n# @message ".encode() + b"\xff\n", 1, (2, 12), ["UTF-8"]
+    ),
     "a byte order mark too late": Fault("ttl", f" \ufeff{A}", 0, (1, 2), ["\ufeff"]),
     "UTF-16": Fault("ttl", A.encode("utf-16"), 0, (1, 1), ["UTF-8"]),
     "a triple term in basic": Fault(
-        "ttl", f"VERSION '1.2-basic-messages' {A}MESSAGE <a:s> <a:p> <<( {A[:-1]} )>> .", 1, (1, 56), ["triple terms"]
+        "ttl",
+        f"VERSION '1.2-basic-messages' {A}MESSAGE <a:s> <a:p> <<( {A[:-1]} )>> .",
+        1,
+        (1, 56),
+        ["triple terms"],
     ),
     "an annotation in basic": Fault(
         "ttl", f"VERSION '1.2-basic-messages' {A[:-1]} ~ <a:r> .", 0, (1, 1), ["triple terms"]
     ),
-    "a reifier in 1.1": Fault("ttl", "VERSION '1.1-messages' << <a:s> <a:p> <a:o> >> .", 0, (1, 1), ["triple terms"]),
+    "a reifier in 1.1": Fault(
+        "ttl", "VERSION '1.1-messages' << <a:s> <a:p> <a:o> >> .", 0, (1, 1), ["triple terms"]
+    ),
     "a direction in 1.1": Fault(
         "ttl", "VERSION '1.1-messages' <a:s> <a:p> 'x'@ar--rtl .", 0, (1, 1), ["base directions"]
     ),
     "a direction in rdfm of 1.1": Fault(
-        "text/turtle; messages=rdfm; version=1.1", "<a:s> <a:p> 'x'@ar--rtl .", 0, (1, 1), ["base directions"]
+        "text/turtle; messages=rdfm; version=1.1",
+        "<a:s> <a:p> 'x'@ar--rtl .",
+        0,
+        (1, 1),
+        ["base directions"],
     ),
     "nested too deeply": Fault(
-        "ttl", f"{NEW}{A}MESSAGE\n<a:s> <a:p> " + "<<( <a:s> <a:p> " * 20_000, 1, (3, 1613), ["100 triple terms"]
+        "ttl",
+        f"{NEW}{A}MESSAGE\n<a:s> <a:p> " + "<<( <a:s> <a:p> " * 20_000,
+        1,
+        (3, 1613),
+        ["100 triple terms"],
     ),
 }
 

@@ -15,7 +15,16 @@ from construct_messages.formats import RDFM, SYNTAXES, TRIG, TURTLE, Format, Syn
 from construct_messages.logs import EncoderOptions
 from construct_messages.logs.turtle.encoder import TurtleEncoder
 from construct_messages.message import Message, Quad
-from construct_messages.terms import RDF, XSD, Term, from_pyoxigraph, iri, literal, parse_term, triple
+from construct_messages.terms import (
+    RDF,
+    XSD,
+    Term,
+    from_pyoxigraph,
+    iri,
+    literal,
+    parse_term,
+    triple,
+)
 from tests.support.logs.kinds import Kind, isomorphic, read, single_bytes
 
 PREFIXES = {
@@ -85,7 +94,15 @@ LOGS = {
         "MESSAGE\nex:s ex:p ex:o .\nMESSAGE\nMESSAGE\nex:s ex:p ex:o .\nMESSAGE\nMESSAGE\n",
     ),
     "grouped in order of appearance": (
-        [message((S, Q, O), (O, P, S), (S, TYPE, P), (S, Q, literal("x", language="en")), (S, Q, Term("_:b.1")))],
+        [
+            message(
+                (S, Q, O),
+                (O, P, S),
+                (S, TYPE, P),
+                (S, Q, literal("x", language="en")),
+                (S, Q, Term("_:b.1")),
+            )
+        ],
         TURTLE,
         "rdfm",
         f'# @message\n{HEAD}ex:s ex:q ex:o , "x"@en , _:b.1 ;\n    a ex:p .\nex:o ex:p ex:s .\n',
@@ -120,14 +137,20 @@ def test_bytes(case: str) -> None:
 
 
 @pytest.mark.parametrize("announced", [True, False])
-@pytest.mark.parametrize("pieces", [lambda data: [data], single_bytes], ids=["whole", "byte by byte"])
+@pytest.mark.parametrize(
+    "pieces", [lambda data: [data], single_bytes], ids=["whole", "byte by byte"]
+)
 @pytest.mark.parametrize("case", LOGS)
 def test_bytes_read(case: str, pieces: Callable[[bytes], list[bytes]], announced: bool) -> None:
     expected, format, label, text = LOGS[case]
     kind = Kind(format, find_syntax(label))
     reading = read(pieces(text.encode()), kind, announced=announced)
     assert reading.error is None
-    assert reading.messages == expected if kind.keeps_labels else isomorphic(reading.messages, expected)
+    assert (
+        reading.messages == expected
+        if kind.keeps_labels
+        else isomorphic(reading.messages, expected)
+    )
 
 
 def test_without_prefixes() -> None:
@@ -196,10 +219,30 @@ def test_terms(term: str) -> None:
 
 
 REFUSED = {
-    "graph in Turtle": (TURTLE, "rdfm", [EMPTY, ONE, GRAPHS], ["message 3", "Turtle", "<http://example.org/g> ."]),
-    "triple term below 1.2": (TRIG, "1.1-messages", [TRIPLE], ["message 1", "1.1-messages", "<<( "]),
-    "triple term in basic": (TURTLE, "1.2-basic-messages", [ONE, TRIPLE], ["message 2", "1.2-basic-messages", "<<( "]),
-    "direction below 1.2": (TURTLE, "1.1-messages", [DIRECTION], ["message 1", "1.1-messages", '"x"@ar--rtl']),
+    "graph in Turtle": (
+        TURTLE,
+        "rdfm",
+        [EMPTY, ONE, GRAPHS],
+        ["message 3", "Turtle", "<http://example.org/g> ."],
+    ),
+    "triple term below 1.2": (
+        TRIG,
+        "1.1-messages",
+        [TRIPLE],
+        ["message 1", "1.1-messages", "<<( "],
+    ),
+    "triple term in basic": (
+        TURTLE,
+        "1.2-basic-messages",
+        [ONE, TRIPLE],
+        ["message 2", "1.2-basic-messages", "<<( "],
+    ),
+    "direction below 1.2": (
+        TURTLE,
+        "1.1-messages",
+        [DIRECTION],
+        ["message 1", "1.1-messages", '"x"@ar--rtl'],
+    ),
 }
 
 
@@ -235,11 +278,14 @@ NOT_PYLING = {"no message, announced", "triple terms"}
 
 
 @pytest.mark.parametrize(
-    "case", [case for case, (_, _, label, _) in LOGS.items() if label != "rdfm" and case not in NOT_PYLING]
+    "case",
+    [case for case, (_, _, label, _) in LOGS.items() if label != "rdfm" and case not in NOT_PYLING],
 )
 def test_another_reader_of_messages_finds_as_many(case: str) -> None:
     messages, format, label, _ = LOGS[case]
-    assert len(list(iter_rdf_message_documents(log(messages, format, find_syntax(label))))) == len(messages)
+    assert len(list(iter_rdf_message_documents(log(messages, format, find_syntax(label))))) == len(
+        messages
+    )
 
 
 # --- round trips ----------------------------------------------------------------------------------------------------
@@ -251,7 +297,26 @@ prefixes = st.dictionaries(
 )
 locals_ = st.one_of(
     st.text("ab1.:-_%2Fé·/#?()'~!,;=&*+@$\U0001f600\U00010400", max_size=8),
-    st.sampled_from(["", "a", "b.", ".b", "b..c", "%41", "%4", ":", "::", "a:b", "-", "1", "_", "b%", "x·", "MESSAGE"]),
+    st.sampled_from(
+        [
+            "",
+            "a",
+            "b.",
+            ".b",
+            "b..c",
+            "%41",
+            "%4",
+            ":",
+            "::",
+            "a:b",
+            "-",
+            "1",
+            "_",
+            "b%",
+            "x·",
+            "MESSAGE",
+        ]
+    ),
 )
 
 
@@ -268,17 +333,33 @@ iris = st.builds(str.__add__, st.sampled_from(NAMESPACES), locals_).filter(is_va
 blanks = st.sampled_from([Term(f"_:{label}") for label in ("b", "t0b0", "d1.2", "B-1", "é")])
 texts = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=12),
-    st.sampled_from(["\n# @message\n", "\nMESSAGE\n", '"', "\\", '"""', "a\r\nb", "<<( )>>", "x--rtl", '"@en--ltr ']),
+    st.sampled_from(
+        [
+            "\n# @message\n",
+            "\nMESSAGE\n",
+            '"',
+            "\\",
+            '"""',
+            "a\r\nb",
+            "<<( )>>",
+            "x--rtl",
+            '"@en--ltr ',
+        ]
+    ),
 )
 numbers = st.one_of(
     st.integers().map(str),
     st.decimals(allow_nan=False, allow_infinity=False).map(str),
     st.floats().map(str),
-    st.sampled_from(["true", "1", "01", "+1", "-0", "1.", ".5", "1.0E6", "1e6", "1.50", "-0.0", "1.0E-7", "INF"]),
+    st.sampled_from(
+        ["true", "1", "01", "+1", "-0", "1.", ".5", "1.0E6", "1e6", "1.50", "-0.0", "1.0E-7", "INF"]
+    ),
 )
 literals = st.one_of(
     texts.map(literal),
-    st.builds(lambda t, tag: literal(t, language=tag), texts, st.sampled_from(["en", "de-at", "x-y-z"])),
+    st.builds(
+        lambda t, tag: literal(t, language=tag), texts, st.sampled_from(["en", "de-at", "x-y-z"])
+    ),
     st.builds(lambda t, d: literal(t, datatype=d[1:-1]), texts, iris),
     st.builds(
         lambda t, d: literal(t, datatype=XSD + d),
@@ -314,7 +395,9 @@ def parse(text: str, format: Format) -> Message:
             from_pyoxigraph(quad.subject),
             from_pyoxigraph(quad.predicate),
             from_pyoxigraph(quad.object),
-            None if isinstance(quad.graph_name, ox.DefaultGraph) else from_pyoxigraph(quad.graph_name),
+            None
+            if isinstance(quad.graph_name, ox.DefaultGraph)
+            else from_pyoxigraph(quad.graph_name),
         )
         for quad in ox.parse(text, format=ox.RdfFormat.from_extension(format.extension))
     )
@@ -338,7 +421,9 @@ def split(text: str, syntax: Syntax) -> list[str]:
 @pytest.mark.parametrize("label", [syntax.label for syntax in SYNTAXES])
 @pytest.mark.parametrize("format", [TURTLE, TRIG], ids=lambda format: format.extension)
 @given(data=st.data(), prefixes=prefixes)
-def test_round_trip_by_message(format: Format, label: str, data: st.DataObject, prefixes: dict[str, str]) -> None:
+def test_round_trip_by_message(
+    format: Format, label: str, data: st.DataObject, prefixes: dict[str, str]
+) -> None:
     syntax = find_syntax(label)
     messages = data.draw(logs(graphs=format.graphs, full=syntax.triple_terms))
     parts = split(log(messages, format, syntax, prefixes), syntax)
@@ -349,18 +434,24 @@ def test_round_trip_by_message(format: Format, label: str, data: st.DataObject, 
 @pytest.mark.slow
 @pytest.mark.parametrize("format", [TURTLE, TRIG], ids=lambda format: format.extension)
 @given(data=st.data(), prefixes=prefixes)
-def test_plain_parsers_read_the_union(format: Format, data: st.DataObject, prefixes: dict[str, str]) -> None:
+def test_plain_parsers_read_the_union(
+    format: Format, data: st.DataObject, prefixes: dict[str, str]
+) -> None:
     messages = data.draw(logs(graphs=format.graphs, full=True))
     union = Message(quad for message in messages for quad in message)
     assert parse(log(messages, format, RDFM, prefixes), format) == union
 
 
 RDFLIB_CASES = {
-    case: messages for case, (messages, *_) in LOGS.items() if case not in ("triple terms", "base direction")
+    case: messages
+    for case, (messages, *_) in LOGS.items()
+    if case not in ("triple terms", "base direction")
 } | {"terms": [message(*((S, P, Term(term)) for term in OBJECTS))]}
 
 
-@pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning")  # rdflib's own TriG parser
+@pytest.mark.filterwarnings(
+    "ignore:ConjunctiveGraph is deprecated:DeprecationWarning"
+)  # rdflib's own TriG parser
 @pytest.mark.parametrize("case", RDFLIB_CASES)
 def test_rdflib_reads_the_union(case: str) -> None:
     lines = "\n".join(str(quad) for message in RDFLIB_CASES[case] for quad in message)
@@ -372,7 +463,9 @@ def read_by_rdflib(text: str, format: str) -> dict[str, object]:
     dataset = rdflib.Dataset()
     dataset.parse(data=text, format=format)
     return {
-        "_:" if isinstance(graph.identifier, rdflib.BNode) else str(graph.identifier): to_isomorphic(graph)
+        "_:"
+        if isinstance(graph.identifier, rdflib.BNode)
+        else str(graph.identifier): to_isomorphic(graph)
         for graph in dataset.graphs()
         if len(graph)
     }

@@ -33,14 +33,31 @@ LOCALS = [
 ]
 names = st.builds("{}:{}".format, st.sampled_from(PREFIXES), st.sampled_from(LOCALS))
 iris = st.sampled_from(
-    ["<urn:a>", "<urn:MESSAGE>", "<urn:#@message>", "<urn:'>", "<urn:a;MESSAGE=.>", "<urn:\\u0041>", "<urn:#>"]
+    [
+        "<urn:a>",
+        "<urn:MESSAGE>",
+        "<urn:#@message>",
+        "<urn:'>",
+        "<urn:a;MESSAGE=.>",
+        "<urn:\\u0041>",
+        "<urn:#>",
+    ]
 )
 labels = st.sampled_from(["_:a", "_:MESSAGE", "_:a.MESSAGE", "_:message", "_:1", "_:a-b"])
 content = st.lists(
     st.sampled_from(
         [
             *("\"'# .;<>{}[]()@aé\U0001f600"),
-            *("MESSAGE", "\n", "\nMESSAGE\n", "# @message", "@message .", "VERSION '1.2-messages'", "<<(", ")>>"),
+            *(
+                "MESSAGE",
+                "\n",
+                "\nMESSAGE\n",
+                "# @message",
+                "@message .",
+                "VERSION '1.2-messages'",
+                "<<(",
+                ")>>",
+            ),
             *('\\"', "\\'", "\\\\", "\\n", "\\u0022", "\r"),
         ]
     ),
@@ -54,13 +71,28 @@ def strings(draw: st.DrawFn, short: bool = False) -> str:
     quote = draw(st.sampled_from(['"', "'"]))
     if not short and draw(st.booleans()):
         # three quotes would be the end, and one at the end one too many
-        return quote * 3 + re.sub(f"{quote}{{3,}}", quote * 2, text) + "." * text.endswith(quote) + quote * 3
+        return (
+            quote * 3
+            + re.sub(f"{quote}{{3,}}", quote * 2, text)
+            + "." * text.endswith(quote)
+            + quote * 3
+        )
     return quote + re.sub(rf"(\\.)|[{quote}\r\n]", lambda match: match[1] or "", text) + quote
 
 
-spaces = st.sampled_from([" ", "\n", "\t", "\r\n", " # MESSAGE\n", "\n#\n", ' # "\n', " # '''\n", " # <\n", " #@\n"])
+spaces = st.sampled_from(
+    [" ", "\n", "\t", "\r\n", " # MESSAGE\n", "\n#\n", ' # "\n', " # '''\n", " # <\n", " #@\n"]
+)
 tags = st.sampled_from(
-    ["@en", "@message", " @message", "\n@message", " # 'x'\n@message", "@ar--rtl", "^^<urn:MESSAGE>"]
+    [
+        "@en",
+        "@message",
+        " @message",
+        "\n@message",
+        " # 'x'\n@message",
+        "@ar--rtl",
+        "^^<urn:MESSAGE>",
+    ]
 )
 literals = st.one_of(
     strings(),
@@ -84,7 +116,9 @@ def predicates(draw: st.DrawFn, object: st.SearchStrategy[str], annotated: bool 
     for _ in range(draw(st.integers(1, 2))):
         objects = draw(st.lists(object, min_size=1, max_size=2))
         if annotated and draw(st.integers(0, 4)) == 0:
-            objects.append(f"{draw(object)} ~ {draw(subjects)}{space}{{|{space}{draw(verbs)}{space}{draw(object)} |}}")
+            objects.append(
+                f"{draw(object)} ~ {draw(subjects)}{space}{{|{space}{draw(verbs)}{space}{draw(object)} |}}"
+            )
         pairs.append(f"{draw(verbs)}{space}{f' ,{space}'.join(objects)}")
     return f"{space};{space}".join(pairs) + draw(st.sampled_from(["", " ;", f"{space};"]))
 
@@ -112,8 +146,19 @@ def triples(draw: st.DrawFn) -> str:
 
 directives = st.sampled_from(
     [
-        *("PREFIX z: <urn:z:>", "prefix z: <urn:z2:>", "@prefix z: <urn:z3:>.", "@prefix z:<urn:MESSAGE:> ."),
-        *("BASE <urn:b:>", "@base <urn:'>.", 'VERSION "1.2"', "@version '1.1' .", "version '1.2-basic'"),
+        *(
+            "PREFIX z: <urn:z:>",
+            "prefix z: <urn:z2:>",
+            "@prefix z: <urn:z3:>.",
+            "@prefix z:<urn:MESSAGE:> .",
+        ),
+        *(
+            "BASE <urn:b:>",
+            "@base <urn:'>.",
+            'VERSION "1.2"',
+            "@version '1.1' .",
+            "version '1.2-basic'",
+        ),
     ]
 )
 
@@ -137,8 +182,12 @@ def parse(text: str, format: Format) -> Message:
 @pytest.mark.parametrize("syntax", [NEW, RDFM], ids=lambda syntax: syntax.label)
 @pytest.mark.parametrize("format", [TURTLE, TRIG], ids=lambda format: format.name)
 @given(data=st.data())
-def test_messages_are_what_stands_between_delimiters(format: Format, syntax: object, data: st.DataObject) -> None:
-    messages = data.draw(st.lists(st.lists(statements(format.graphs), max_size=3), min_size=1, max_size=4))
+def test_messages_are_what_stands_between_delimiters(
+    format: Format, syntax: object, data: st.DataObject
+) -> None:
+    messages = data.draw(
+        st.lists(st.lists(statements(format.graphs), max_size=3), min_size=1, max_size=4)
+    )
     delimiters = {
         NEW: st.sampled_from(["MESSAGE", "message", "@message .", "@message\n#\n."]),
         RDFM: st.sampled_from(["# @message", "#@message '''"]),
@@ -169,14 +218,62 @@ def test_messages_are_what_stands_between_delimiters(format: Format, syntax: obj
     text=st.lists(
         st.one_of(
             st.sampled_from(
-                ["MESSAGE", " MESSAGE ", "@message", ".", "# @message\n", "\n", " ", "@version", "VERSION"]
+                [
+                    "MESSAGE",
+                    " MESSAGE ",
+                    "@message",
+                    ".",
+                    "# @message\n",
+                    "\n",
+                    " ",
+                    "@version",
+                    "VERSION",
+                ]
             ),
-            st.sampled_from(['"', "'", '"""', "'''", "\\", "<", ">", "<<(", ")>>", "{", "}", "[", "]", ":", "_:", "#"]),
             st.sampled_from(
-                ["<urn:a> ", "a ", "1", "true", "-", "..", "é", "\r", "'1.2-messages'", '"1.2-messages"', "1.1"]
+                [
+                    '"',
+                    "'",
+                    '"""',
+                    "'''",
+                    "\\",
+                    "<",
+                    ">",
+                    "<<(",
+                    ")>>",
+                    "{",
+                    "}",
+                    "[",
+                    "]",
+                    ":",
+                    "_:",
+                    "#",
+                ]
             ),
             st.sampled_from(
-                ["<urn:a> <urn:a> <urn:a> .", "VERSION '1.2-messages'", "\xa0", "\U0001f600", "\x00", "\x0b"]
+                [
+                    "<urn:a> ",
+                    "a ",
+                    "1",
+                    "true",
+                    "-",
+                    "..",
+                    "é",
+                    "\r",
+                    "'1.2-messages'",
+                    '"1.2-messages"',
+                    "1.1",
+                ]
+            ),
+            st.sampled_from(
+                [
+                    "<urn:a> <urn:a> <urn:a> .",
+                    "VERSION '1.2-messages'",
+                    "\xa0",
+                    "\U0001f600",
+                    "\x00",
+                    "\x0b",
+                ]
             ),
             statements(True).map(lambda statement: statement[0]),
         ),
@@ -198,11 +295,15 @@ def test_chunks_make_no_difference(text: str, announced: bool, data: st.DataObje
 
 
 @settings(max_examples=100)
-@given(text=st.lists(statements(True).map(lambda statement: statement[0]), max_size=4), joint=spaces)
+@given(
+    text=st.lists(statements(True).map(lambda statement: statement[0]), max_size=4), joint=spaces
+)
 def test_nothing_is_found_in_statements(text: list[str], joint: str) -> None:
     scanner = TurtleScanner()
     document = HEAD + joint.join(text)
-    assert [mark for mark in scanner.feed(f"{document}\n".encode()) if mark.kind is not Found.VERSION] == []
+    assert [
+        mark for mark in scanner.feed(f"{document}\n".encode()) if mark.kind is not Found.VERSION
+    ] == []
     parse(document, TRIG)
 
 
@@ -214,7 +315,9 @@ ENDLESS: dict[str, Callable[[int], bytes]] = {
     "a comment": lambda size: b"#" + b" MESSAGE" * (size // 8),
     "comments": lambda size: b"#\n" * (size // 2),
     "comments behind strings": lambda size: b'"x" #\n' * (size // 6),
-    "a comment behind @message": lambda size: b"VERSION '1.2-messages' @message #" + b" ." * (size // 2),
+    "a comment behind @message": lambda size: (
+        b"VERSION '1.2-messages' @message #" + b" ." * (size // 2)
+    ),
     "a comment behind a string": lambda size: b'<urn:s> <urn:p> "x" #' + b" @en" * (size // 4),
     "spaces behind VERSION": lambda size: b"VERSION" + b" \n" * (size // 2),
     "an IRI": lambda size: b"<urn:" + b"x" * size,
@@ -241,7 +344,11 @@ def test_a_message_without_an_end_takes_linear_time(case: str, piece: int, size:
 
         def feed() -> None:
             for at in range(0, len(data), piece):
-                assert [mark for mark in scanner.feed(data[at : at + piece]) if mark.kind is not Found.VERSION] == []
+                assert [
+                    mark
+                    for mark in scanner.feed(data[at : at + piece])
+                    if mark.kind is not Found.VERSION
+                ] == []
 
         return cpu_seconds(feed)
 

@@ -96,12 +96,16 @@ def w3c_cases(format: Format) -> Iterator[Case]:
             name = f"{folder}/{str(action).rpartition('/')[2]}"
             result = tests.value(test, MANIFEST.result)
             kind = str(tests.value(test, rdflib.RDF.type)).rpartition("#")[2]
-            yield Case(name, kind, root / name, result and root / folder / str(result).rpartition("/")[2])
+            yield Case(
+                name, kind, root / name, result and root / folder / str(result).rpartition("/")[2]
+            )
 
 
 @pytest.mark.suite
 @chunked
-@pytest.mark.parametrize(("extension", "positive", "negative"), [("ttl", 289, 127), ("trig", 290, 126)])
+@pytest.mark.parametrize(
+    ("extension", "positive", "negative"), [("ttl", 289, 127), ("trig", 290, 126)]
+)
 def test_w3c(extension: str, positive: int, negative: int, chunks: Chunks) -> None:
     """Each positive document is a log of one message, or of none where it is empty; each negative one is an error."""
     counts = {True: 0, False: 0}

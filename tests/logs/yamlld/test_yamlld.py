@@ -48,11 +48,16 @@ LOGS: dict[str, tuple[list[Message], dict[str, str], str]] = {
             )
         ],
         EX,
-        HEAD + '---\n"@included":\n- "@id": "ex:g"\n  "@graph":\n  - "@id": "ex:s"\n    "ex:p":\n      "@id": "ex:o"\n'
+        HEAD
+        + '---\n"@included":\n- "@id": "ex:g"\n  "@graph":\n  - "@id": "ex:s"\n    "ex:p":\n      "@id": "ex:o"\n'
         '- "@id": "ex:s"\n  "ex:p":\n  - "no"\n  - "@value": "---\\n...\\n\\L\\N"\n    "@language": "en"\n...\n',
     ),
     "a value twice": (
-        [Message([Quad(S, P, literal("x", language="en")), Quad(O, P, literal("x", language="en"))])],
+        [
+            Message(
+                [Quad(S, P, literal("x", language="en")), Quad(O, P, literal("x", language="en"))]
+            )
+        ],
         {},
         '---\n"@included":\n'
         + "".join(
@@ -65,7 +70,8 @@ LOGS: dict[str, tuple[list[Message], dict[str, str], str]] = {
     "without the context": (
         [Message([Quad(S, P, iri("ex:o"))])],
         EX,
-        HEAD + '---\n"@context": null\n"@id": "http://example.org/s"\n"http://example.org/p":\n  "@id": "ex:o"\n...\n',
+        HEAD
+        + '---\n"@context": null\n"@id": "http://example.org/s"\n"http://example.org/p":\n  "@id": "ex:o"\n...\n',
     ),
 }
 
@@ -74,7 +80,10 @@ LOGS: dict[str, tuple[list[Message], dict[str, str], str]] = {
 def test_writes_and_reads(case: str) -> None:
     written, prefixes, text = LOGS[case]
     encoder = encoder_for(YAML_LD, YAML_LD.own, EncoderOptions(prefixes))
-    assert b"".join([encoder.start(), *map(encoder.encode, written), encoder.finish()]) == text.encode()
+    assert (
+        b"".join([encoder.start(), *map(encoder.encode, written), encoder.finish()])
+        == text.encode()
+    )
     data = text.encode()
     for chunks in ([data], single_bytes(data), [data.removesuffix(b"\n")]):
         came = read(chunks, DOCUMENTS)
@@ -111,7 +120,10 @@ BOUNDARIES: dict[str, tuple[str, list[str]]] = {
         '---\n"@id": urn:a\nurn:p: |\n  ---\n  ...\nurn:q: " ---"\nurn:r: a\n ---\n ...\n',
         ["aaa"],
     ),
-    "more than a marker": (f'---\n"@id": urn:a\nurn:p:\n- ----\n- ....\n- ---x\n---\n{B}', ["aaa", "b"]),
+    "more than a marker": (
+        f'---\n"@id": urn:a\nurn:p:\n- ----\n- ....\n- ---x\n---\n{B}',
+        ["aaa", "b"],
+    ),
     "an empty message": ("{}\n---\n{}\n", ["", ""]),
 }
 
@@ -125,8 +137,12 @@ def test_boundaries(case: str) -> None:
         assert ["".join(quad.subject[5:-1] for quad in each) for each in came.messages] == subjects
 
 
-@pytest.mark.parametrize("end", ["", "---\n", f"---\n{B}\n...\n"], ids=["the end", "a separator", "a document"])
-@pytest.mark.parametrize("head", [f"---\n{A}\n...\n", '--- {"@context": {}}\n...\n'], ids=["message", "context"])
+@pytest.mark.parametrize(
+    "end", ["", "---\n", f"---\n{B}\n...\n"], ids=["the end", "a separator", "a document"]
+)
+@pytest.mark.parametrize(
+    "head", [f"---\n{A}\n...\n", '--- {"@context": {}}\n...\n'], ids=["message", "context"]
+)
 def test_end_markers_are_due_behind_the_first(head: str, end: str) -> None:
     """As a document in block style that was cut may be another document."""
     data = f'{head}---\n"@id": urn:b\nurn:p:\n- x\n{end}'.encode()
@@ -191,10 +207,20 @@ def test_the_core_schema(text: str) -> None:
 
 
 # what ruamel.yaml, a reader of YAML 1.2, has beyond the core schema, or warns of
-NOT_RUAMEL = {"a: 2001-12-14", "a: 1_000", "a: 0b1", "a: =", "a: <<", "a: ! 5", "b: [&x 1, &x 2]\na: *x"}
+NOT_RUAMEL = {
+    "a: 2001-12-14",
+    "a: 1_000",
+    "a: 0b1",
+    "a: =",
+    "a: <<",
+    "a: ! 5",
+    "b: [&x 1, &x 2]\na: *x",
+}
 
 
-@pytest.mark.parametrize("text", [text for text in VALUES if text not in NOT_RUAMEL and not text.startswith("%")])
+@pytest.mark.parametrize(
+    "text", [text for text in VALUES if text not in NOT_RUAMEL and not text.startswith("%")]
+)
 def test_another_reader_of_yaml_1_2_agrees(text: str) -> None:
     assert YAML(typ="safe", pure=True).load(text)["a"] == VALUES[text]
 
@@ -205,21 +231,81 @@ ERRORS: dict[str, tuple[str, int, tuple[int, int], str]] = {
     "an empty document at the end": ("{}\n---\n", 1, (2, 1), "the document is empty"),
     "a sequence": ("---\n- a\n", 0, (1, 1), "the document is no mapping"),
     "a string": ("{}\n---\n\n# x\nabc\n", 1, (2, 1), "the document is no mapping"),
-    "two values": ("---\n{}\n--- {}\nx: y\n", 1, (4, 1), "no YAML: did not find expected <document start>"),
-    "no YAML": ("---\n{}\n---\na: [\nb: c\n", 1, (6, 1), "no YAML: did not find expected ',' or ']'"),
-    "a tab": ("---\na:\n\tb: c\n", 0, (3, 1), "no YAML: found character that cannot start any token"),
-    "directives without a document": ("%YAML 1.2\n", 0, (2, 1), "no YAML: did not find expected <document start>"),
-    "directives at the end": ("{}\n...\n%YAML 1.2\n", 1, (4, 1), "no YAML: did not find expected <document start>"),
-    "another version": ("%YAML 2.0\n---\n{}\n", 0, (1, 1), "no YAML: found incompatible YAML document"),
+    "two values": (
+        "---\n{}\n--- {}\nx: y\n",
+        1,
+        (4, 1),
+        "no YAML: did not find expected <document start>",
+    ),
+    "no YAML": (
+        "---\n{}\n---\na: [\nb: c\n",
+        1,
+        (6, 1),
+        "no YAML: did not find expected ',' or ']'",
+    ),
+    "a tab": (
+        "---\na:\n\tb: c\n",
+        0,
+        (3, 1),
+        "no YAML: found character that cannot start any token",
+    ),
+    "directives without a document": (
+        "%YAML 1.2\n",
+        0,
+        (2, 1),
+        "no YAML: did not find expected <document start>",
+    ),
+    "directives at the end": (
+        "{}\n...\n%YAML 1.2\n",
+        1,
+        (4, 1),
+        "no YAML: did not find expected <document start>",
+    ),
+    "another version": (
+        "%YAML 2.0\n---\n{}\n",
+        0,
+        (1, 1),
+        "no YAML: found incompatible YAML document",
+    ),
     "a bare CR": ("---\n{}\r---\r{}\n", 0, (1, 1), "a bare CR"),
-    "a control character": ('---\na: "\x01"\n', 0, (2, 5), "no YAML: control characters are not allowed (U+0001)"),
+    "a control character": (
+        '---\na: "\x01"\n',
+        0,
+        (2, 5),
+        "no YAML: control characters are not allowed (U+0001)",
+    ),
     "an old line break": ("---\nb: c\na: x\u2028y\n", 0, (3, 5), "U+2028 stands in the document"),
-    "half a character": ('---\na: "\\ud800"\n', 0, (2, 7), "no YAML: found invalid Unicode character escape code"),
+    "half a character": (
+        '---\na: "\\ud800"\n',
+        0,
+        (2, 7),
+        "no YAML: found invalid Unicode character escape code",
+    ),
     "a key that is no string": ("---\ntrue: x\n", 0, (2, 1), "the key of a mapping is no string"),
-    "a key that is a mapping": ("---\n? {a: b}\n: x\n", 0, (2, 8), "the key of a mapping is no string"),
-    "a key twice": ("---\na: x\nb: y\n'a': z\n", 0, (4, 1), 'the key "a" stands twice in one mapping'),
-    "a foreign tag": ("---\na: !date 2001-12-14\n", 0, (2, 4), "the tag !date is none of the core schema"),
-    "a foreign tag of a mapping": ("---\na: !!set {b}\n", 0, (2, 4), "2002:set is none of the core schema"),
+    "a key that is a mapping": (
+        "---\n? {a: b}\n: x\n",
+        0,
+        (2, 8),
+        "the key of a mapping is no string",
+    ),
+    "a key twice": (
+        "---\na: x\nb: y\n'a': z\n",
+        0,
+        (4, 1),
+        'the key "a" stands twice in one mapping',
+    ),
+    "a foreign tag": (
+        "---\na: !date 2001-12-14\n",
+        0,
+        (2, 4),
+        "the tag !date is none of the core schema",
+    ),
+    "a foreign tag of a mapping": (
+        "---\na: !!set {b}\n",
+        0,
+        (2, 4),
+        "2002:set is none of the core schema",
+    ),
     "a code tag": ("---\na: !!python/name:os.system x\n", 0, (2, 4), "is none of the core schema"),
     "a tag that does not fit": ("---\na: !!int x\n", 0, (2, 4), '"x" is no !!int'),
     "not a number": ("---\na: .NaN\n", 0, (2, 4), ".NaN is no JSON number"),
@@ -233,7 +319,12 @@ ERRORS: dict[str, tuple[str, int, tuple[int, int], str]] = {
         (4, 4),
         "*x is an alias of nothing before it",
     ),
-    "an alias of itself": ("---\na: &x [*x]\n", 0, (2, 8), "*x stands within what it is an alias of"),
+    "an alias of itself": (
+        "---\na: &x [*x]\n",
+        0,
+        (2, 8),
+        "*x stands within what it is an alias of",
+    ),
     "too deep": ("---\na: " + "[" * DEPTH, 0, (2, 3 + DEPTH), f"nested more than {DEPTH} levels"),
     "too deep by aliases": (
         "---\na: &a0 []\n" + "".join(f"b{n}: &a{n} [*a{n - 1}]\n" for n in range(1, DEPTH + 9)),
@@ -264,7 +355,9 @@ def test_not_utf_8() -> None:
 
 
 def test_aliases_may_not_explode() -> None:
-    bomb = '---\na0: &a0 ["x"]\n' + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30))
+    bomb = '---\na0: &a0 ["x"]\n' + "".join(
+        f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30)
+    )
     came = read([bomb.encode()], DOCUMENTS, message_bytes=10_000)
     assert isinstance(came.error, LimitExceeded)
     assert came.error.message == "aliases add more than 10000 characters to message 1"
@@ -274,8 +367,13 @@ def test_aliases_may_not_explode() -> None:
 
 
 @settings(max_examples=60)
-@given(messages(triple_terms=False), st.sampled_from([{}, EX, {"urn": "urn:x:", "no": "http://example.org/"}]))
-def test_other_readers_of_yaml_find_the_same_documents(written: list[Message], prefixes: dict[str, str]) -> None:
+@given(
+    messages(triple_terms=False),
+    st.sampled_from([{}, EX, {"urn": "urn:x:", "no": "http://example.org/"}]),
+)
+def test_other_readers_of_yaml_find_the_same_documents(
+    written: list[Message], prefixes: dict[str, str]
+) -> None:
     log = write(written, DOCUMENTS, prefixes).decode()
     expected = [json.loads(line) for line in write(written, LINES, prefixes).split(b"\n")[:-1]]
     assert list(yaml.safe_load_all(log)) == expected
@@ -324,10 +422,15 @@ def test_every_line_of_json_is_a_document(written: list[Message]) -> None:
 LONG = iri("http://example.org/" + "p" * 5000)
 
 
-@pytest.mark.parametrize("objects", [(Term('"o"'),), (P,), (Term('"o"'), P)], ids=["string", "object", "array"])
+@pytest.mark.parametrize(
+    "objects", [(Term('"o"'),), (P,), (Term('"o"'), P)], ids=["string", "object", "array"]
+)
 @pytest.mark.parametrize("graph", [None, G], ids=["default graph", "named graph"])
 def test_long_keys(objects: tuple[Term, ...], graph: Term | None) -> None:
-    long = Message([Quad(S, LONG, object, graph) for object in objects] + [Quad(S, P, P, graph), Quad(P, LONG, S)])
+    long = Message(
+        [Quad(S, LONG, object, graph) for object in objects]
+        + [Quad(S, P, P, graph), Quad(P, LONG, S)]
+    )
     log = write([long], DOCUMENTS)
     assert read([log], DOCUMENTS).messages == [long]
     (document,) = [json.loads(line) for line in write([long], LINES).splitlines()]

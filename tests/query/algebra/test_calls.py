@@ -16,7 +16,11 @@ from tests.support.queries.algebra_text import NOW, text
 
 EXPRESSIONS = [
     ("variable", "?x", "?x"),
-    ("numbers", "(1 + -02 - +3.0)", '(- (+ "1"^^xsd:integer "-02"^^xsd:integer) "+3.0"^^xsd:decimal)'),
+    (
+        "numbers",
+        "(1 + -02 - +3.0)",
+        '(- (+ "1"^^xsd:integer "-02"^^xsd:integer) "+3.0"^^xsd:decimal)',
+    ),
     (
         "signs",
         "(-1 + - 1 + +1 - -?x + !?y)",
@@ -38,7 +42,11 @@ EXPRESSIONS = [
     ("boolean", "TRUE", '"true"^^xsd:boolean'),
     ("bound", "BOUND(?x)", "(BOUND ?x)"),
     ("case does not count", "sTrLeN(?x)", "(STRLEN ?x)"),
-    ("optional arguments", 'REGEX(SUBSTR(?x, 1), "a", "i")', '(REGEX (SUBSTR ?x "1"^^xsd:integer) "a" "i")'),
+    (
+        "optional arguments",
+        'REGEX(SUBSTR(?x, 1), "a", "i")',
+        '(REGEX (SUBSTR ?x "1"^^xsd:integer) "a" "i")',
+    ),
     ("replace", 'REPLACE(?x, "a", "b", "i")', '(REPLACE ?x "a" "b" "i")'),
     ("lists", 'CONCAT(?x, COALESCE(?y, "z"), CONCAT())', '(CONCAT ?x (COALESCE ?y "z") (CONCAT))'),
     ("conditional", "IF(?x, ?y, ?z)", "(IF ?x ?y ?z)"),
@@ -53,14 +61,20 @@ EXPRESSIONS = [
     ("cast", "xsd:integer(?x)", "(<http://www.w3.org/2001/XMLSchema#integer> ?x)"),
     ("exists", "EXISTS { ?s ?p ?o FILTER(?x) }", "(exists (filter (bgp [[?s ?p ?o]]) ?x))"),
     ("not exists", "NOT EXISTS { ?s ?p ?o }", "(! (exists (bgp [[?s ?p ?o]])))"),
-    ("exists in an operator", "?x && !EXISTS { ?s ?p ?o }", "(&& ?x (! (exists (bgp [[?s ?p ?o]]))))"),
+    (
+        "exists in an operator",
+        "?x && !EXISTS { ?s ?p ?o }",
+        "(&& ?x (! (exists (bgp [[?s ?p ?o]]))))",
+    ),
 ]
 
 
 PREFIXES = "PREFIX ex: <u:> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>"
 
 
-@pytest.mark.parametrize(("expression", "wanted"), [pytest.param(*case, id=name) for name, *case in EXPRESSIONS])
+@pytest.mark.parametrize(
+    ("expression", "wanted"), [pytest.param(*case, id=name) for name, *case in EXPRESSIONS]
+)
 def test_expressions(expression: str, wanted: str) -> None:
     pattern = translate_query(f"{PREFIXES} ASK {{ FILTER({expression}) }}", now=NOW).pattern
     assert isinstance(pattern, Filter)
@@ -68,7 +82,9 @@ def test_expressions(expression: str, wanted: str) -> None:
 
 
 def test_iris_are_resolved_against_the_base_where_there_is_one() -> None:
-    pattern = translate_query("BASE <http://example.org/a/> ASK { FILTER(IRI(?x)) }", now=NOW).pattern
+    pattern = translate_query(
+        "BASE <http://example.org/a/> ASK { FILTER(IRI(?x)) }", now=NOW
+    ).pattern
     assert text(pattern) == '(filter (unit) (IRI ?x "http://example.org/a/"))'
 
 
@@ -78,7 +94,9 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "fragment"), [pytest.param(*case, id=name) for name, *case in REFUSED])
+@pytest.mark.parametrize(
+    ("expression", "fragment"), [pytest.param(*case, id=name) for name, *case in REFUSED]
+)
 def test_functions_that_are_not_known_are_refused_by_name(expression: str, fragment: str) -> None:
     with pytest.raises(UnsupportedQuery) as refused:
         translate_query(f"{PREFIXES}\nASK {{ FILTER({expression}) }}", now=NOW)
@@ -95,7 +113,9 @@ ILLEGAL = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "message"), [pytest.param(*case, id=name) for name, *case in ILLEGAL])
+@pytest.mark.parametrize(
+    ("expression", "message"), [pytest.param(*case, id=name) for name, *case in ILLEGAL]
+)
 def test_illegal_expressions(expression: str, message: str) -> None:
     with pytest.raises(QueryError, match=re.escape(message)) as refused:
         translate_query(f"{PREFIXES}\nASK {{ FILTER({expression}) }}", now=NOW)
@@ -112,14 +132,17 @@ def test_strings_keep_their_characters(value: str) -> None:
 
 
 NUMERALS = st.from_regex(
-    r"[+-]?(?:[0-9]{1,4}|[0-9]{0,3}\.[0-9]{1,3}|[0-9]{1,3}(?:\.[0-9]{0,2})?[eE][+-]?[0-9]{1,2})", fullmatch=True
+    r"[+-]?(?:[0-9]{1,4}|[0-9]{0,3}\.[0-9]{1,3}|[0-9]{1,3}(?:\.[0-9]{0,2})?[eE][+-]?[0-9]{1,2})",
+    fullmatch=True,
 )
 
 
 @settings(max_examples=40)
 @given(NUMERALS, NUMERALS)
 def test_numbers_keep_their_lexical_forms(one: str, other: str) -> None:
-    pattern = translate_query(f"ASK {{ ?s ?p {one} , {other} FILTER({one} = {other}) }}", now=NOW).pattern
+    pattern = translate_query(
+        f"ASK {{ ?s ?p {one} , {other} FILTER({one} = {other}) }}", now=NOW
+    ).pattern
     assert isinstance(pattern, Filter)
     assert pattern.condition == Call("=", (Constant(number(one)), Constant(number(other))))
     assert isinstance(pattern.pattern, Bgp)

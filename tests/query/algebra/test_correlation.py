@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from construct_messages.query.algebra.correlation import correlated_variables, mentions
-from construct_messages.query.algebra.expressions import conjunction, conjuncts, exists_in, is_volatile
+from construct_messages.query.algebra.expressions import (
+    conjunction,
+    conjuncts,
+    exists_in,
+    is_volatile,
+)
 from construct_messages.query.algebra.join_order import join_order
 from construct_messages.query.algebra.nodes import (
     Aggregation,
@@ -101,12 +106,18 @@ def path(start: Var, end: Var) -> Path:
         pytest.param(Join(path(X, V), XY), "", [XY, path(X, V)], id="a path waits for its end"),
         pytest.param(Join(path(X, V), ZW), "v", [path(X, V), ZW], id="an end known from outside"),
         pytest.param(
-            Join(Join(path(V, W), path(X, V)), XY), "", [XY, path(X, V), path(V, W)], id="a path begins where one ends"
+            Join(Join(path(V, W), path(X, V)), XY),
+            "",
+            [XY, path(X, V), path(V, W)],
+            id="a path begins where one ends",
         ),
         pytest.param(Join(Unit(), Join(XY, Unit())), "", [XY], id="units change nothing"),
         pytest.param(Join(Unit(), Unit()), "", [Unit()], id="but where they are all there is"),
         pytest.param(
-            Join(Filter(path(X, V), LESS), Join(YZ, XY)), "", [YZ, XY, Filter(path(X, V), LESS)], id="inside a filter"
+            Join(Filter(path(X, V), LESS), Join(YZ, XY)),
+            "",
+            [YZ, XY, Filter(path(X, V), LESS)],
+            id="inside a filter",
         ),
     ],
 )

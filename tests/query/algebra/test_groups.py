@@ -16,19 +16,41 @@ def test_groups(query: str, wanted: str) -> None:
 
 ILLEGAL = [
     ("variable bound before BIND", "{ ?s ?p ?o BIND(1 AS ?o) }", "?o is bound already", 31),
-    ("bound in an OPTIONAL before BIND", "{ OPTIONAL { ?s ?p ?o } BIND(1 AS ?o) }", "?o is bound already", 44),
+    (
+        "bound in an OPTIONAL before BIND",
+        "{ OPTIONAL { ?s ?p ?o } BIND(1 AS ?o) }",
+        "?o is bound already",
+        44,
+    ),
     ("projected before BIND", "{ { SELECT ?o {} } BIND(1 AS ?o) }", "?o is bound already", 39),
     ("blank node in two groups", "{ _:a ?p ?o { _:a ?p ?q } }", "two basic graph patterns", 12),
-    ("blank node before and behind", "{ _:a ?p ?o OPTIONAL {} _:a ?q ?r }", "two basic graph patterns", 12),
-    ("blank node in EXISTS", "{ _:a ?p ?o FILTER EXISTS { _:a ?q ?r } }", "two basic graph patterns", 12),
+    (
+        "blank node before and behind",
+        "{ _:a ?p ?o OPTIONAL {} _:a ?q ?r }",
+        "two basic graph patterns",
+        12,
+    ),
+    (
+        "blank node in EXISTS",
+        "{ _:a ?p ?o FILTER EXISTS { _:a ?q ?r } }",
+        "two basic graph patterns",
+        12,
+    ),
     ("too few values", "{ VALUES (?a ?b) { (1) } }", "1 values to 2 variables", 20),
     ("too many values", "{ VALUES (?a) { (1 2) } }", "2 values to 1 variables", 20),
-    ("values of one variable twice", "{ VALUES (?a ?a) { (1 2) } }", "?a stands in VALUES twice", 20),
+    (
+        "values of one variable twice",
+        "{ VALUES (?a ?a) { (1 2) } }",
+        "?a stands in VALUES twice",
+        20,
+    ),
     ("aggregate in BIND", "{ BIND(COUNT(?x) AS ?n) }", "COUNT may not stand here", 23),
 ]
 
 
-@pytest.mark.parametrize(("group", "message", "column"), [pytest.param(*case, id=name) for name, *case in ILLEGAL])
+@pytest.mark.parametrize(
+    ("group", "message", "column"), [pytest.param(*case, id=name) for name, *case in ILLEGAL]
+)
 def test_what_the_notes_of_the_grammar_forbid(group: str, message: str, column: int) -> None:
     with pytest.raises(QueryError) as refused:
         translate_query(f"SELECT * {group}", now=NOW)
@@ -51,7 +73,9 @@ def test_what_they_do_not_forbid(group: str) -> None:
 
 
 def test_what_a_sub_select_keeps_to_itself_is_not_in_scope() -> None:
-    assert translate_query("SELECT * { { SELECT ?s ?nosuch { ?s ?p ?o } } MINUS { ?x ?y ?z } }", now=NOW).variables == (
+    assert translate_query(
+        "SELECT * { { SELECT ?s ?nosuch { ?s ?p ?o } } MINUS { ?x ?y ?z } }", now=NOW
+    ).variables == (
         "s",
         "nosuch",
     )

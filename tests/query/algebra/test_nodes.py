@@ -50,7 +50,13 @@ NODES: dict[str, tuple[Node, tuple[Node, ...], str, str, tuple[Expression, ...]]
     "values": (Values((X, Y), ((P, None), (P, P))), (), "xy", "x", ()),
     "join": (Join(LEFT, RIGHT), (LEFT, RIGHT), "xyz", "xyz", ()),
     "left join": (LeftJoin(LEFT, RIGHT), (LEFT, RIGHT), "xyz", "xy", ()),
-    "left join with a condition": (LeftJoin(LEFT, RIGHT, ISIRI), (LEFT, RIGHT), "xyz", "xy", (ISIRI,)),
+    "left join with a condition": (
+        LeftJoin(LEFT, RIGHT, ISIRI),
+        (LEFT, RIGHT),
+        "xyz",
+        "xy",
+        (ISIRI,),
+    ),
     "union": (Union(LEFT, RIGHT), (LEFT, RIGHT), "xyz", "y", ()),
     "minus": (Minus(LEFT, RIGHT), (LEFT, RIGHT), "xy", "xy", ()),
     "filter": (Filter(LEFT, ISIRI), (LEFT,), "xy", "xy", (ISIRI,)),
@@ -70,12 +76,21 @@ def test_every_node_is_here() -> None:
     assert {type(node) for node, *_ in NODES.values()} == set(get_args(Node))
 
 
-@pytest.mark.parametrize(("node", "children", "possible", "certain", "expressions"), NODES.values(), ids=NODES)
+@pytest.mark.parametrize(
+    ("node", "children", "possible", "certain", "expressions"), NODES.values(), ids=NODES
+)
 def test_nodes(
-    node: Node, children: tuple[Node, ...], possible: str, certain: str, expressions: tuple[Expression, ...]
+    node: Node,
+    children: tuple[Node, ...],
+    possible: str,
+    certain: str,
+    expressions: tuple[Expression, ...],
 ) -> None:
     assert node.children == children
-    assert (node.possible, node.certain) == (frozenset(map(Var, possible)), frozenset(map(Var, certain)))
+    assert (node.possible, node.certain) == (
+        frozenset(map(Var, possible)),
+        frozenset(map(Var, certain)),
+    )
     assert node.expressions == expressions
 
 

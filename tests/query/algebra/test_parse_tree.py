@@ -25,7 +25,9 @@ def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
 
 
 def test_spaces_do_not_count() -> None:
-    tight = "ASK{?a<u:p>?b;<u:q>'x'@en,1;a<u:C>.?b(<u:r>*/^<u:s>|!<u:t>)+?c FILTER(?a<?b||!?c&&?d>=-1)}"
+    tight = (
+        "ASK{?a<u:p>?b;<u:q>'x'@en,1;a<u:C>.?b(<u:r>*/^<u:s>|!<u:t>)+?c FILTER(?a<?b||!?c&&?d>=-1)}"
+    )
     wide = """
         ASK { ?a <u:p> ?b ; <u:q> 'x' @en , 1 ; a <u:C> . ?b ( <u:r> * / ^ <u:s> | ! <u:t> ) + ?c
               FILTER ( ?a < ?b || ! ?c && ?d >= -1 ) }"""
@@ -67,7 +69,9 @@ UNSUPPORTED = [
 @pytest.mark.parametrize(
     ("query", "fragment", "position"), [pytest.param(*case, id=name) for name, *case in UNSUPPORTED]
 )
-def test_what_is_refused_by_name(query: str, fragment: str, position: tuple[int, int] | None) -> None:
+def test_what_is_refused_by_name(
+    query: str, fragment: str, position: tuple[int, int] | None
+) -> None:
     with pytest.raises(UnsupportedQuery) as refused:
         parse(query)
     assert refused.value.fragment.startswith(fragment)
@@ -86,7 +90,9 @@ ILLEGAL = [
 ]
 
 
-@pytest.mark.parametrize(("query", "message", "column"), [pytest.param(*case, id=name) for name, *case in ILLEGAL])
+@pytest.mark.parametrize(
+    ("query", "message", "column"), [pytest.param(*case, id=name) for name, *case in ILLEGAL]
+)
 def test_what_is_no_query(query: str, message: str, column: int) -> None:
     with pytest.raises(QueryError, match=re.escape(message)) as refused:
         parse(query)
@@ -120,10 +126,16 @@ def test_what_is_not_sparql(query: str) -> None:
     ("query", "message"),
     [
         pytest.param("ASK { <a> ?p ?o }", "IRI <a> is relative", id="relative IRI"),
-        pytest.param("ASK { FILTER(!(<u:a>|^<u:a>)) }", "the query is not SPARQL", id="negated set in no path"),
+        pytest.param(
+            "ASK { FILTER(!(<u:a>|^<u:a>)) }",
+            "the query is not SPARQL",
+            id="negated set in no path",
+        ),
         pytest.param("ASK { FILTER(!(^<u:a>)) }", "^ has no meaning here", id="inverse in no path"),
         pytest.param("ASK { ex:a ?p ?o }", "prefix ex: is not declared", id="undeclared prefix"),
-        pytest.param("PREFIX ex: <a> ASK { ex:a ?p ?o }", "prefix ex: cannot be used", id="relative prefix"),
+        pytest.param(
+            "PREFIX ex: <a> ASK { ex:a ?p ?o }", "prefix ex: cannot be used", id="relative prefix"
+        ),
         pytest.param(r"ASK { <u:\u0020> ?p ?o }", "which no IRI may", id="space in an IRI"),
         pytest.param(r"ASK { ?s ?p '\uD800' }", "is not a character", id="surrogate"),
         pytest.param(r"ASK { ?s ?p '\q' }", "unknown escape", id="unknown escape"),
@@ -141,7 +153,10 @@ WORDS = st.sampled_from(
 )
 
 
-@given(st.lists(WORDS, max_size=14).map(" ".join), st.sampled_from(["", "ASK { ", "SELECT * { ?s ?p ?o "]))
+@given(
+    st.lists(WORDS, max_size=14).map(" ".join),
+    st.sampled_from(["", "ASK { ", "SELECT * { ?s ?p ?o "]),
+)
 def test_any_text_is_planned_or_refused(rest: str, beginning: str) -> None:
     try:
         planned = translate_query(beginning + rest, now=NOW)

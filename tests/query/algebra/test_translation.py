@@ -38,12 +38,18 @@ DATASETS = [
 
 
 @pytest.mark.parametrize(
-    ("clauses", "default", "named", "wanted"), [pytest.param(*case, id=name) for name, *case in DATASETS]
+    ("clauses", "default", "named", "wanted"),
+    [pytest.param(*case, id=name) for name, *case in DATASETS],
 )
 def test_datasets(
-    clauses: str, default: Sequence[str], named: Sequence[str], wanted: tuple[tuple[str, ...] | None, ...]
+    clauses: str,
+    default: Sequence[str],
+    named: Sequence[str],
+    wanted: tuple[tuple[str, ...] | None, ...],
 ) -> None:
-    planned = translate_query(f"SELECT * {clauses} {{}}", now=NOW, default_graphs=default, named_graphs=named)
+    planned = translate_query(
+        f"SELECT * {clauses} {{}}", now=NOW, default_graphs=default, named_graphs=named
+    )
     assert planned.dataset == Dataset(*wanted)  # type: ignore[arg-type]  # terms by their text
 
 
@@ -53,27 +59,65 @@ def test_a_graph_from_outside_is_absolute() -> None:
 
 
 ILLEGAL = [
-    ("all under GROUP BY", "SELECT * { ?s ?p ?o } GROUP BY ?s", "SELECT * has no meaning with GROUP BY"),
-    ("all under HAVING", "SELECT * { ?s ?p ?o } HAVING(COUNT(*) > 1)", "SELECT * has no meaning with GROUP BY"),
-    ("no key", "SELECT ?o { ?s ?p ?o } GROUP BY ?s", "?o is neither a key of GROUP BY nor an aggregate"),
-    ("no key beside an aggregate", "SELECT ?s (COUNT(*) AS ?n) { ?s ?p ?o }", "?s is neither a key"),
-    ("no key in an expression", "SELECT (?o + 1 AS ?x) { ?s ?p ?o } GROUP BY ?s", "?o is neither a key"),
+    (
+        "all under GROUP BY",
+        "SELECT * { ?s ?p ?o } GROUP BY ?s",
+        "SELECT * has no meaning with GROUP BY",
+    ),
+    (
+        "all under HAVING",
+        "SELECT * { ?s ?p ?o } HAVING(COUNT(*) > 1)",
+        "SELECT * has no meaning with GROUP BY",
+    ),
+    (
+        "no key",
+        "SELECT ?o { ?s ?p ?o } GROUP BY ?s",
+        "?o is neither a key of GROUP BY nor an aggregate",
+    ),
+    (
+        "no key beside an aggregate",
+        "SELECT ?s (COUNT(*) AS ?n) { ?s ?p ?o }",
+        "?s is neither a key",
+    ),
+    (
+        "no key in an expression",
+        "SELECT (?o + 1 AS ?x) { ?s ?p ?o } GROUP BY ?s",
+        "?o is neither a key",
+    ),
     ("key that is not there", "SELECT ?x { ?s ?p ?o } GROUP BY ?s", "?x is neither a key"),
-    ("expression of a key", "SELECT (STR(?o) AS ?x) { ?s ?p ?o } GROUP BY STR(?o)", "?o is neither a key"),
+    (
+        "expression of a key",
+        "SELECT (STR(?o) AS ?x) { ?s ?p ?o } GROUP BY STR(?o)",
+        "?o is neither a key",
+    ),
     ("alias twice", "SELECT (1 AS ?x) (2 AS ?x) {}", "?x is bound already"),
     ("alias of what is projected", "SELECT ?x (2 AS ?x) {}", "?x is bound already"),
     ("alias in the pattern", "SELECT (1 AS ?s) { ?s ?p ?o }", "?s is bound already"),
     ("alias in VALUES", "SELECT (1 AS ?x) {} VALUES ?x { 2 }", "?x is bound already"),
     ("key in the pattern", "SELECT ?o { ?s ?p ?o } GROUP BY (?s AS ?o)", "?o is bound already"),
-    ("aggregate in an aggregate", "SELECT (SUM(COUNT(?s)) AS ?n) { ?s ?p ?o }", "COUNT may not stand here"),
-    ("aggregate as key", "SELECT ?k { ?s ?p ?o } GROUP BY (COUNT(?o) AS ?k)", "COUNT may not stand here"),
-    ("separator with a language", "SELECT (GROUP_CONCAT(?s; SEPARATOR='x'@en) AS ?x) {}", "a plain string is needed"),
+    (
+        "aggregate in an aggregate",
+        "SELECT (SUM(COUNT(?s)) AS ?n) { ?s ?p ?o }",
+        "COUNT may not stand here",
+    ),
+    (
+        "aggregate as key",
+        "SELECT ?k { ?s ?p ?o } GROUP BY (COUNT(?o) AS ?k)",
+        "COUNT may not stand here",
+    ),
+    (
+        "separator with a language",
+        "SELECT (GROUP_CONCAT(?s; SEPARATOR='x'@en) AS ?x) {}",
+        "a plain string is needed",
+    ),
     ("limit that is no integer", "SELECT * {} LIMIT 1.0", "1.0 is no number of solutions"),
     ("negative offset", "SELECT * {} OFFSET -1", "unexpected"),
 ]
 
 
-@pytest.mark.parametrize(("query", "message"), [pytest.param(*case, id=name) for name, *case in ILLEGAL])
+@pytest.mark.parametrize(
+    ("query", "message"), [pytest.param(*case, id=name) for name, *case in ILLEGAL]
+)
 def test_what_the_notes_of_the_grammar_forbid(query: str, message: str) -> None:
     with pytest.raises(QueryError, match=re.escape(message)) as refused:
         translate_query(query, now=NOW)
@@ -82,13 +126,19 @@ def test_what_the_notes_of_the_grammar_forbid(query: str, message: str) -> None:
 
 UNSUPPORTED = [
     ("new alias in HAVING", "SELECT (RAND() AS ?n) { ?s ?p ?o } GROUP BY ?s HAVING(?n > 1)", "?n"),
-    ("new alias without groups", "SELECT (CONCAT(STRUUID()) AS ?n) { ?s ?p ?o } HAVING(STRLEN(?n) > 1)", "?n"),
+    (
+        "new alias without groups",
+        "SELECT (CONCAT(STRUUID()) AS ?n) { ?s ?p ?o } HAVING(STRLEN(?n) > 1)",
+        "?n",
+    ),
     ("no key in HAVING", "SELECT ?s { ?s ?p ?o } GROUP BY ?s HAVING(?o > 1)", "?o"),
     ("no key in ORDER BY", "SELECT ?s { ?s ?p ?o } GROUP BY ?s ORDER BY ?o", "?o"),
 ]
 
 
-@pytest.mark.parametrize(("query", "fragment"), [pytest.param(*case, id=name) for name, *case in UNSUPPORTED])
+@pytest.mark.parametrize(
+    ("query", "fragment"), [pytest.param(*case, id=name) for name, *case in UNSUPPORTED]
+)
 def test_what_engines_do_not_agree_on(query: str, fragment: str) -> None:
     with pytest.raises(UnsupportedQuery) as refused:
         translate_query(query, now=NOW)
@@ -114,7 +164,9 @@ ALIASES = [
 def test_having_sees_what_select_computes(projection: str, alias: str, written_out: str) -> None:
     """Issue 26, 40: an extension, as in Jena and Virtuoso."""
     query = f"SELECT ?s {projection} {{ ?s ?p ?o }} GROUP BY ?s HAVING"
-    plans = [translate_query(f"{query}({condition})", now=NOW) for condition in (alias, written_out)]
+    plans = [
+        translate_query(f"{query}({condition})", now=NOW) for condition in (alias, written_out)
+    ]
     conditions = [filters(plan.pattern) for plan in plans]
     assert conditions[0] == conditions[1]
     assert len(conditions[0]) == 1
@@ -131,7 +183,10 @@ def filters(node: Node) -> list[str]:
         if isinstance(each, Filter):
             conditions.append(each.condition)
         elif isinstance(each, Group):
-            aggregates = {variable: Call(one.name, (one.argument or variable,)) for variable, one in each.aggregates}
+            aggregates = {
+                variable: Call(one.name, (one.argument or variable,))
+                for variable, one in each.aggregates
+            }
     return [str(substituted(condition, aggregates)) for condition in conditions]
 
 

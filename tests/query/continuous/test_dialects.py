@@ -69,7 +69,10 @@ CASES = {
             TimeWindow("http://example.org/w2", "http://example.org/s2", 20_000, 10_000),
         ),
         output="output",
-        needs={"http://example.org/w1": Needs.UNION | Needs.CONTEXT, "http://example.org/w2": Needs.UNION},
+        needs={
+            "http://example.org/w1": Needs.UNION | Needs.CONTEXT,
+            "http://example.org/w2": Needs.UNION,
+        },
     ),
     "rsp-ql star": Case(
         """BASE <http://base/> PREFIX ex: <http://example.org/>
@@ -106,14 +109,19 @@ CASES = {
         default=("urn:w",),
         needs={"urn:w": Needs.UNION},
     ),
-    "rsp-ql with elements": Case(rsp_ql("[ELEMENTS 10 STEP 4]"), (CountWindow("urn:w", "urn:s", 10, 4),)),
-    "rsp-ql without step": Case(rsp_ql("[RANGE PT10S]"), (TimeWindow("urn:w", "urn:s", 10 * SECOND, 0),)),
+    "rsp-ql with elements": Case(
+        rsp_ql("[ELEMENTS 10 STEP 4]"), (CountWindow("urn:w", "urn:s", 10, 4),)
+    ),
+    "rsp-ql without step": Case(
+        rsp_ql("[RANGE PT10S]"), (TimeWindow("urn:w", "urn:s", 10 * SECOND, 0),)
+    ),
     "rsp-ql with a typed literal": Case(
         rsp_ql('[RANGE "PT10S"^^<http://www.w3.org/2001/XMLSchema#duration> STEP "PT1S"]'),
         (TimeWindow("urn:w", "urn:s", 10 * SECOND, SECOND),),
     ),
     "rsp-ql from now": Case(
-        rsp_ql("[FROM NOW-PT2H TO NOW STEP PT1H]"), (TimeWindow("urn:w", "urn:s", 7200 * SECOND, 3600 * SECOND),)
+        rsp_ql("[FROM NOW-PT2H TO NOW STEP PT1H]"),
+        (TimeWindow("urn:w", "urn:s", 7200 * SECOND, 3600 * SECOND),),
     ),
     "rsp-ql of rsp4j, the bracket before ON": Case(
         """CONSTRUCT {?s ?p ?o} FROM NAMED WINDOW <urn:w> [RANGE 2s, SLIDE 2s] ON STREAM <urn:s>
@@ -175,7 +183,9 @@ CASES = {
         (TimeWindow("urn:w", "urn:s", SECOND, SECOND),),
         needs={"urn:w": Needs.NOTHING},
     ),
-    "dstream": Case("REGISTER dstream <urn:out> as SELECT * { ?s ?p ?o }", (), Operator.DSTREAM, "urn:out"),
+    "dstream": Case(
+        "REGISTER dstream <urn:out> as SELECT * { ?s ?p ?o }", (), Operator.DSTREAM, "urn:out"
+    ),
     # --- C-SPARQL ---
     "c-sparql": Case(
         """REGISTER QUERY WhoLikesWhat AS PREFIX ex: <http://example.org/>
@@ -236,7 +246,10 @@ CASES = {
         ),
         operator=Operator.ISTREAM,
         static=((), ("http://deri.org/floorplan/",)),
-        needs={f"{NUMBERED}1": Needs.UNION | Needs.GRAPHS, f"{NUMBERED}2": Needs.UNION | Needs.GRAPHS},
+        needs={
+            f"{NUMBERED}1": Needs.UNION | Needs.GRAPHS,
+            f"{NUMBERED}2": Needs.UNION | Needs.GRAPHS,
+        },
     ),
     "cqels sliding, in small letters": Case(
         "select ?a where { stream <urn:s> [range 2s slide 1s]\n{?a <urn:p> ?b} stream <urn:t>[all]{?a <urn:q> ?c} }",
@@ -318,11 +331,16 @@ def test_relative_names_are_resolved() -> None:
     WHERE { WINDOW <w> { ?s <p> ?o } }"""
     read = parse_continuous(text, base="http://example.org/streams/")
     assert read.output == "http://example.org/streams/out"
-    assert read.windows == (TimeWindow("http://example.org/streams/w", "http://example.org/streams/s", 0, 0),)
+    assert read.windows == (
+        TimeWindow("http://example.org/streams/w", "http://example.org/streams/s", 0, 0),
+    )
     assert read.default_graphs == ("http://example.org/streams/static",)
     assert read.query.startswith("BASE <http://example.org/streams/> ")
     ox.Store().query(read.query)
-    assert "BASE" not in parse_continuous("SELECT * { ?s <urn:p> ?o }", base="http://example.org/").query
+    assert (
+        "BASE"
+        not in parse_continuous("SELECT * { ?s <urn:p> ?o }", base="http://example.org/").query
+    )
 
 
 def test_bare_names_are_relative() -> None:
@@ -335,7 +353,9 @@ def test_bare_names_are_relative() -> None:
 
 
 def test_relative_names_without_base_stay_as_they_are_written() -> None:
-    read = parse_continuous("REGISTER RSTREAM <out> AS SELECT * FROM STREAM <s/1> [NOW] FROM <a.ttl> { ?s ?p ?o }")
+    read = parse_continuous(
+        "REGISTER RSTREAM <out> AS SELECT * FROM STREAM <s/1> [NOW] FROM <a.ttl> { ?s ?p ?o }"
+    )
     assert (read.output, read.windows[0].stream, read.default_graphs) == ("out", "s/1", ("a.ttl",))
 
 

@@ -27,7 +27,10 @@ TAIL = "} ORDER BY ?found } }"
 FOUND = {
     "a window": ("WINDOW <urn:w> { ?s <urn:p> ?found }", "1 2"),
     "the other window": ("WINDOW <urn:v> { ?s <urn:p> ?found }", "2"),
-    "the same window twice": ("WINDOW <urn:w> { ?s <urn:p> '1' } WINDOW <urn:w> { ?s <urn:p> ?found }", "1 2"),
+    "the same window twice": (
+        "WINDOW <urn:w> { ?s <urn:p> '1' } WINDOW <urn:w> { ?s <urn:p> ?found }",
+        "1 2",
+    ),
     "two windows": ("WINDOW <urn:w> { ?s <urn:p> '1' } WINDOW <urn:v> { ?s <urn:p> ?found }", "2"),
     "any window": ("WINDOW ?w { ?s <urn:p> ?found } FILTER(?w != <urn:v>)", "1 2"),
     "static data": ("?s <urn:p> ?found", "static"),
@@ -37,7 +40,10 @@ FOUND = {
     ),
     "messages of another window": ("WINDOW <urn:v> { GRAPH ?m { ?s <urn:p> ?found } }", "2"),
     "a message by its name": ("WINDOW <urn:w> { GRAPH <urn:s/1> { ?s <urn:p> ?found } }", "1"),
-    "a message of another window by its name": ("WINDOW <urn:v> { GRAPH <urn:s/1> { ?s <urn:p> ?found } }", ""),
+    "a message of another window by its name": (
+        "WINDOW <urn:v> { GRAPH <urn:s/1> { ?s <urn:p> ?found } }",
+        "",
+    ),
     "a message in two windows": (
         "WINDOW <urn:w> { GRAPH ?m { ?s <urn:p> ?found } } WINDOW <urn:v> { GRAPH ?m { ?s <urn:p> ?o } }",
         "2",
@@ -47,7 +53,10 @@ FOUND = {
         "1",
     ),
     "messages of any window": ("WINDOW ?w { GRAPH ?m { ?s <urn:p> ?found } }", "1 2 2"),
-    "messages that are wanted": ("WINDOW <urn:w> { ?s <urn:p> ?found OPTIONAL { GRAPH ?m { ?s ?p ?found } } }", "1 2"),
+    "messages that are wanted": (
+        "WINDOW <urn:w> { ?s <urn:p> ?found OPTIONAL { GRAPH ?m { ?s ?p ?found } } }",
+        "1 2",
+    ),
     "a sub-select": (
         "WINDOW <urn:w> { SELECT (STR(COUNT(*)) AS ?found) WHERE { GRAPH ?m { ?s <urn:p> ?o } } }",
         "2",
@@ -72,7 +81,10 @@ FOUND = {
     "a graph by its name": ("GRAPH <urn:g> { ?s ?p ?found }", "in a graph"),
     "a static graph within a window": ("WINDOW <urn:w> { GRAPH <urn:g> { ?s ?p ?found } }", ""),
     "a window as a graph": ("GRAPH <urn:v> { ?s ?p ?found }", "2"),
-    "EXISTS": ("WINDOW <urn:w> { ?s ?p ?found FILTER EXISTS { GRAPH <urn:s/1> { ?s ?p ?found } } }", "1"),
+    "EXISTS": (
+        "WINDOW <urn:w> { ?s ?p ?found FILTER EXISTS { GRAPH <urn:s/1> { ?s ?p ?found } } }",
+        "1",
+    ),
 }
 
 

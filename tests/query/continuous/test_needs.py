@@ -29,7 +29,15 @@ PREDICATES = st.sampled_from(
     [
         *("<urn:p>", "<urn:q>", "a", "?a", "?d"),
         *("prov:generatedAtTime", "cm:sequence", f"<{CM}stream>", "cm:graph"),
-        *("<urn:p>/<urn:q>", "^<urn:p>", "<urn:p>*", "<urn:p>?", "<urn:p>+", "!<urn:p>", "(<urn:p>|cm:sequence)"),
+        *(
+            "<urn:p>/<urn:q>",
+            "^<urn:p>",
+            "<urn:p>*",
+            "<urn:p>?",
+            "<urn:p>+",
+            "!<urn:p>",
+            "(<urn:p>|cm:sequence)",
+        ),
     ]
 )
 
@@ -43,10 +51,14 @@ def groups(draw: st.DrawFn, depth: int = 2, *, within: bool = False) -> str:
         within: whether it is within GRAPH ?m, which sub-selects must project.
     """
     parts = []
-    for kind in draw(st.lists(st.sampled_from(KINDS if depth else KINDS[:5]), min_size=1, max_size=3)):
+    for kind in draw(
+        st.lists(st.sampled_from(KINDS if depth else KINDS[:5]), min_size=1, max_size=3)
+    ):
         subject, object, other = draw(SUBJECTS), draw(OBJECTS), draw(OBJECTS)
         predicate, second = draw(PREDICATES), draw(PREDICATES)
-        inner = draw(groups(depth - 1, within=within or kind == "graph")) if kind in KINDS[5:] else ""
+        inner = (
+            draw(groups(depth - 1, within=within or kind == "graph")) if kind in KINDS[5:] else ""
+        )
         parts.append(
             {
                 "plain": f"{subject} {predicate} {object} .",
@@ -64,7 +76,18 @@ def groups(draw: st.DrawFn, depth: int = 2, *, within: bool = False) -> str:
     return " ".join(parts)
 
 
-KINDS = ["plain", "semicolon", "comma", "blank", "nested", "graph", "optional", "not exists", "select", "union"]
+KINDS = [
+    "plain",
+    "semicolon",
+    "comma",
+    "blank",
+    "nested",
+    "graph",
+    "optional",
+    "not exists",
+    "select",
+    "union",
+]
 
 
 def answers(query: str, needs: Needs) -> list[str]:
@@ -97,14 +120,20 @@ def test_what_is_not_needed_changes_nothing(group: str) -> None:
 NEEDS = {
     "a predicate": ("?s <urn:p> ?o", Needs.UNION),
     "messages only": ("GRAPH ?m { ?s <urn:p> ?o } . GRAPH ?n { ?s <urn:q> ?o }", Needs.MEMBERS),
-    "messages and a filter": ("GRAPH ?m { ?s <urn:p> ?o } FILTER(?o > 1)", Needs.UNION | Needs.MEMBERS),
+    "messages and a filter": (
+        "GRAPH ?m { ?s <urn:p> ?o } FILTER(?o > 1)",
+        Needs.UNION | Needs.MEMBERS,
+    ),
     "any predicate": ("?s ?p ?o", Needs.UNION | Needs.CONTEXT),
     "the time": ("?m <http://www.w3.org/ns/prov#generatedAtTime> ?t", Needs.UNION | Needs.CONTEXT),
     "the time within a message": (
         "GRAPH ?m { ?m <http://www.w3.org/ns/prov#generatedAtTime> ?t }",
         Needs.MEMBERS | Needs.CONTEXT,
     ),
-    "terms that are no predicates": ("?s <urn:p> ?o ; <urn:q> [ <urn:r> ( ?a ) ] . FILTER(?o < ?a)", Needs.UNION),
+    "terms that are no predicates": (
+        "?s <urn:p> ?o ; <urn:q> [ <urn:r> ( ?a ) ] . FILTER(?o < ?a)",
+        Needs.UNION,
+    ),
 }
 
 

@@ -13,11 +13,37 @@ from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.query.tokens import tokenize
 
 KEYWORDS = {
-    *("REGISTER", "RSTREAM", "ISTREAM", "STREAM", "AS", "FROM", "NAMED", "WINDOW", "ON", "RANGE", "STEP", "SLIDE"),
-    *("TRIPLES", "ROWS", "TUMBLING", "NOW", "ALL", "COMPUTED", "EVERY", "CONSTRUCT", "WHERE", "GRAPH"),
+    *(
+        "REGISTER",
+        "RSTREAM",
+        "ISTREAM",
+        "STREAM",
+        "AS",
+        "FROM",
+        "NAMED",
+        "WINDOW",
+        "ON",
+        "RANGE",
+        "STEP",
+        "SLIDE",
+    ),
+    *(
+        "TRIPLES",
+        "ROWS",
+        "TUMBLING",
+        "NOW",
+        "ALL",
+        "COMPUTED",
+        "EVERY",
+        "CONSTRUCT",
+        "WHERE",
+        "GRAPH",
+    ),
 }
 CM = "https://w3id.org/construct-messages#"
-GAPS = st.sampled_from([" ", "\t", "\n", "\r\n", "  ", " # WINDOW <urn:x> { '\n", "\n#STREAM <urn:x> [NOW] {\r\n"])
+GAPS = st.sampled_from(
+    [" ", "\t", "\n", "\r\n", "  ", " # WINDOW <urn:x> { '\n", "\n#STREAM <urn:x> [NOW] {\r\n"]
+)
 
 # what stands in groups: nothing of it may change, whatever it looks like
 OPAQUE = st.sampled_from(
@@ -45,18 +71,24 @@ class Declared(NamedTuple):
 
 
 def by_time(*bracket: str, range: int | None, step: int) -> Declared:
-    return Declared(("[", *bracket, "]"), lambda name, stream: TimeWindow(name, stream, range, step))
+    return Declared(
+        ("[", *bracket, "]"), lambda name, stream: TimeWindow(name, stream, range, step)
+    )
 
 
 def by_count(*bracket: str, count: int, step: int) -> Declared:
-    return Declared(("[", *bracket, "]"), lambda name, stream: CountWindow(name, stream, count, step))
+    return Declared(
+        ("[", *bracket, "]"), lambda name, stream: CountWindow(name, stream, count, step)
+    )
 
 
 DECLARED = st.sampled_from(
     [
         by_time("RANGE", "PT1.5S", "STEP", "PT1S", range=1_500_000, step=1_000_000),
         by_time("RANGE", "15s", "SLIDE", "100ms", range=15_000_000, step=100_000),
-        by_time("RANGE", "1", "h", "STEP", "30", "minutes", range=3_600_000_000, step=1_800_000_000),
+        by_time(
+            "RANGE", "1", "h", "STEP", "30", "minutes", range=3_600_000_000, step=1_800_000_000
+        ),
         by_time("RANGE", "10", "STEP", "2", range=10_000, step=2_000),
         by_time("RANGE", "P1DT1M", "TUMBLING", range=86_460_000_000, step=86_460_000_000),
         by_time("RANGE", "5m", range=300_000_000, step=0),
@@ -80,11 +112,31 @@ class Drawn(NamedTuple):
 @st.composite
 def queries(draw: st.DrawFn) -> Drawn:
     """Queries with declared windows (RSP-QL), windows of patterns (CQELS), and patterns of graphs and of neither."""
-    pieces = ["REGISTER", "ISTREAM", "<urn:out>", "AS", "CONSTRUCT", "=", "{", "?s", "<urn:is>", "?o", "}"]
+    pieces = [
+        "REGISTER",
+        "ISTREAM",
+        "<urn:out>",
+        "AS",
+        "CONSTRUCT",
+        "=",
+        "{",
+        "?s",
+        "<urn:is>",
+        "?o",
+        "}",
+    ]
     expected = ["CONSTRUCT", "=", "{", "?s", "<urn:is>", "?o", "}"]
     windows: list[Window] = []
     for number, declared in enumerate(draw(st.lists(DECLARED, max_size=3))):
-        pieces += ["FROM", "NAMED", "WINDOW", f"<urn:w{number}>", "ON", f"<urn:s{number}>", *declared.bracket]
+        pieces += [
+            "FROM",
+            "NAMED",
+            "WINDOW",
+            f"<urn:w{number}>",
+            "ON",
+            f"<urn:s{number}>",
+            *declared.bracket,
+        ]
         windows.append(declared.window(f"urn:w{number}", f"urn:s{number}"))
     pieces += ["WHERE", "{"]
     expected += ["WHERE", "{"]
@@ -98,7 +150,16 @@ def queries(draw: st.DrawFn) -> Drawn:
         elif kind == "graph":
             member = ["{", "<urn:construct-messages:static>", f"<{CM}member>", "?g", "}"]
             pieces += ["GRAPH", "?g", "{", opaque, "}"]
-            expected += ["GRAPH", "<urn:construct-messages:windows>", *member, "GRAPH", "?g", "{", opaque, "}"]
+            expected += [
+                "GRAPH",
+                "<urn:construct-messages:windows>",
+                *member,
+                "GRAPH",
+                "?g",
+                "{",
+                opaque,
+                "}",
+            ]
         elif kind == "window":
             name = draw(st.sampled_from(names))
             inner, inserted = draw(contents(name))
@@ -133,7 +194,16 @@ def contents(draw: st.DrawFn, window: str) -> tuple[list[str], list[str]]:
         else:
             member = ["{", window, f"<{CM}member>", graph, "}"]
             pieces += ["GRAPH", graph, "{", opaque, "}"]
-            expected += ["GRAPH", "<urn:construct-messages:windows>", *member, "GRAPH", graph, "{", opaque, "}"]
+            expected += [
+                "GRAPH",
+                "<urn:construct-messages:windows>",
+                *member,
+                "GRAPH",
+                graph,
+                "{",
+                opaque,
+                "}",
+            ]
     return pieces, expected
 
 
@@ -146,7 +216,9 @@ def written(pieces: Sequence[str]) -> str:
 def test_layout_says_nothing(drawn: Drawn, data: st.DataObject) -> None:
     plain = parse_continuous(written(drawn.pieces))
     pieces = [
-        data.draw(st.sampled_from([str.upper, str.lower, str.title]))(piece) if piece in KEYWORDS else piece
+        data.draw(st.sampled_from([str.upper, str.lower, str.title]))(piece)
+        if piece in KEYWORDS
+        else piece
         for piece in drawn.pieces
     ]
     text = "".join(piece.removeprefix("=") + data.draw(GAPS) for piece in pieces)

@@ -59,14 +59,19 @@ _NOTHING_KNOWN = Statistics()
 _WAYS = [
     (_NOTHING_KNOWN, Hints()),
     (_NOTHING_KNOWN, Hints(join="star", order="as-written")),
-    (Statistics(9, True, {P: PredicateStatistics(4, 3, 2), Q: PredicateStatistics(5, 3, 3)}), Hints()),
+    (
+        Statistics(9, True, {P: PredicateStatistics(4, 3, 2), Q: PredicateStatistics(5, 3, 3)}),
+        Hints(),
+    ),
 ]
 
 
 def _assert_same(planned: Plan, quads: list[Quad]) -> None:
     def bag(plan: Plan) -> Counter[frozenset[tuple[Var, Term]]]:
         return Counter(
-            frozenset((variable, term) for variable, term in solution.items() if not variable.hidden)
+            frozenset(
+                (variable, term) for variable, term in solution.items() if not variable.hidden
+            )
             for solution in solutions(plan, quads)
         )
 
@@ -93,9 +98,9 @@ _bgps = st.builds(Bgp, st.lists(_patterns, min_size=1, max_size=3).map(tuple))
 _tests = st.builds(Call, st.just("BOUND"), st.tuples(_variables)) | st.builds(
     Call, st.sampled_from(("=", "!=")), st.tuples(_variables, _variables | _constants)
 )
-_conditions = _tests | st.builds(Call, st.sampled_from(("&&", "||", "!")), st.tuples(_tests, _tests)).map(
-    lambda call: Call("!", call.arguments[:1]) if call.name == "!" else call
-)
+_conditions = _tests | st.builds(
+    Call, st.sampled_from(("&&", "||", "!")), st.tuples(_tests, _tests)
+).map(lambda call: Call("!", call.arguments[:1]) if call.name == "!" else call)
 
 
 _kept = st.sets(_variables).map(lambda kept: tuple(sorted(kept)))
@@ -146,7 +151,11 @@ def test_random_trees_keep_their_solutions(tree: Node) -> None:
 _joined = st.builds(Bgp, st.lists(_patterns, min_size=2, max_size=5).map(tuple))
 _sets = st.builds(
     lambda node, kept: Distinct(Project(node, kept)),
-    _filtered(_joined | st.builds(Join, _joined, _small) | st.builds(Union, _filtered(_joined), _filtered(_joined))),
+    _filtered(
+        _joined
+        | st.builds(Join, _joined, _small)
+        | st.builds(Union, _filtered(_joined), _filtered(_joined))
+    ),
     _kept,
 )
 
@@ -181,13 +190,25 @@ def test_random_queries_keep_their_solutions(seed: int) -> None:
 @pytest.mark.parametrize(("query", "wanted"), cases("sunk"))
 def test_filters_sink_and_patterns_meet(query: str, wanted: str) -> None:
     hints = Hints(join="joins", order="as-written")
-    assert text(optimize(translate_query(query, now=NOW), _NOTHING_KNOWN, hints=hints).pattern) == wanted
+    assert (
+        text(optimize(translate_query(query, now=NOW), _NOTHING_KNOWN, hints=hints).pattern)
+        == wanted
+    )
 
 
-@pytest.mark.parametrize(("query", "wanted"), [*cases("equalities"), *cases("unions"), *cases("semi-joins")])
+@pytest.mark.parametrize(
+    ("query", "wanted"), [*cases("equalities"), *cases("unions"), *cases("semi-joins")]
+)
 def test_equalities_join_and_ways_begin_from_little(query: str, wanted: str) -> None:
     """Issue 13, 27; issue 19."""
-    assert text(optimize(translate_query(query, now=NOW), _NOTHING_KNOWN, hints=Hints(join="joins")).pattern) == wanted
+    assert (
+        text(
+            optimize(
+                translate_query(query, now=NOW), _NOTHING_KNOWN, hints=Hints(join="joins")
+            ).pattern
+        )
+        == wanted
+    )
 
 
 @pytest.mark.parametrize(("query", "wanted"), cases("stars"))
@@ -205,16 +226,30 @@ _JOINS = "(project (leftjoin (bgp [[?s <u:{}> ?{}] [?s <u:{}> ?{}]]) (bgp [[?s <
 _STAR = "(project (star ?s [[?s <u:label> ?l] [?s <u:boss> ?b]] [[?s <u:knows> ?k]]) [?s ?l ?b ?k])"
 HINTS = [
     ("figures", _FIGURES, Hints(), _JOINS.format("boss", "b", "label", "l")),
-    ("figures, as written", _FIGURES, Hints(order="as-written"), _JOINS.format("label", "l", "boss", "b")),
+    (
+        "figures, as written",
+        _FIGURES,
+        Hints(order="as-written"),
+        _JOINS.format("label", "l", "boss", "b"),
+    ),
     ("figures, but a star", _FIGURES, Hints(join="star", order="as-written"), _STAR),
     ("nothing known", _NOTHING_KNOWN, Hints(), _STAR),
-    ("nothing known, but joins", _NOTHING_KNOWN, Hints(join="joins"), _JOINS.format("label", "l", "boss", "b")),
+    (
+        "nothing known, but joins",
+        _NOTHING_KNOWN,
+        Hints(join="joins"),
+        _JOINS.format("label", "l", "boss", "b"),
+    ),
 ]
 
 
-@pytest.mark.parametrize(("statistics", "hints", "wanted"), [pytest.param(*case, id=name) for name, *case in HINTS])
+@pytest.mark.parametrize(
+    ("statistics", "hints", "wanted"), [pytest.param(*case, id=name) for name, *case in HINTS]
+)
 def test_hints(statistics: Statistics, hints: Hints, wanted: str) -> None:
-    assert text(optimize(translate_query(_QUERY, now=NOW), statistics, hints=hints).pattern) == wanted
+    assert (
+        text(optimize(translate_query(_QUERY, now=NOW), statistics, hints=hints).pattern) == wanted
+    )
 
 
 def test_an_unknown_hint_is_named() -> None:
@@ -309,7 +344,9 @@ def test_explanation(query: str, statistics: Statistics, wanted: str) -> None:
 def test_everything_has_an_explanation() -> None:
     query = """SELECT DISTINCT (BNODE() AS ?n) (COUNT(*) AS ?c) { GRAPH ?g {} GRAPH <u:g> {} } GROUP BY ?g"""
     planned = translate_query(query, now=NOW)
-    lines = explanation(replace(planned, pattern=optimize(planned, _FIGURES).pattern), _FIGURES).splitlines()
+    lines = explanation(
+        replace(planned, pattern=optimize(planned, _FIGURES).pattern), _FIGURES
+    ).splitlines()
     heads = [line.split(None, 1)[0] for line in lines]
     assert heads[2:4] == ["distinct", "project"]
     assert {"number", "group", "named", "bind"} <= set(heads)

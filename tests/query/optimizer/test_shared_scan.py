@@ -43,11 +43,16 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("pattern", "expected"), [pytest.param(*case, id=name) for name, *case in CASES])
+@pytest.mark.parametrize(
+    ("pattern", "expected"), [pytest.param(*case, id=name) for name, *case in CASES]
+)
 def test_what_is_demanded(pattern: str, expected: list[tuple[str, str]]) -> None:
     found = shared_scans(translate_query(f"SELECT * {{ {pattern} }}", now=NOW).pattern)
     read = [
-        (scan.pattern.predicate, sorted(variable.name for one in scan.filters for variable in mentions(one)))
+        (
+            scan.pattern.predicate,
+            sorted(variable.name for one in scan.filters for variable in mentions(one)),
+        )
         for scan in found
     ]
     assert read == [(iri(f"urn:{predicate}"), sorted(names)) for predicate, names in expected]

@@ -80,7 +80,9 @@ async def test_an_error_gives_the_place_back() -> None:
                 raise KeyError
 
 
-@given(st.lists(st.sampled_from(["come", "leave", "cancel the last", "cancel a holder"]), max_size=40))
+@given(
+    st.lists(st.sampled_from(["come", "leave", "cancel the last", "cancel a holder"]), max_size=40)
+)
 def test_no_place_is_lost_or_doubled(steps: list[str]) -> None:
     """Whatever is cancelled when: never more than the bound are in, and in the end all places are free."""
 

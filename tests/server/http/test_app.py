@@ -59,7 +59,9 @@ def store(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Path:
 @pytest_asyncio.fixture(params=["files", "endpoint"], scope="module", loop_scope="module")
 async def served(request: pytest.FixtureRequest, store: Path, data: Path) -> AsyncIterator[Served]:
     """A server over each kind of source with the same data."""
-    source: Any = store if request.param == "files" else request.getfixturevalue("oxigraph_server")(data)
+    source: Any = (
+        store if request.param == "files" else request.getfixturevalue("oxigraph_server")(data)
+    )
     async with serving(source) as server:
         yield server
 
@@ -85,7 +87,9 @@ async def test_three_ways_to_ask(served: Served, session: aiohttp.ClientSession)
         session.get(served.sparql, params={"query": CONSTRUCT}, headers=accept),
         session.post(served.sparql, data={"query": CONSTRUCT}, headers=accept),
         session.post(
-            served.sparql, data=CONSTRUCT.encode(), headers=accept | {"Content-Type": "application/sparql-query"}
+            served.sparql,
+            data=CONSTRUCT.encode(),
+            headers=accept | {"Content-Type": "application/sparql-query"},
         ),
         session.get(served.sparql, params={"query": CONSTRUCT, "messages": "rdfm"}),
         session.get(served.sparql, params={"query": CONSTRUCT, "messages": "rdfm", "format": "nq"}),
@@ -96,22 +100,39 @@ async def test_three_ways_to_ask(served: Served, session: aiohttp.ClientSession)
     for sent in asked:
         async with sent as response:
             assert response.status == 200
-            assert response.headers["Content-Type"] == "application/n-quads; version=1.2; messages=rdfm"
+            assert (
+                response.headers["Content-Type"]
+                == "application/n-quads; version=1.2; messages=rdfm"
+            )
             assert await response.read() == LOG
 
 
 @pytest.mark.parametrize(
     ("accept", "content_type", "begins"),
     [
-        ("text/turtle; version=1.2-messages", "text/turtle; version=1.2-messages", b'VERSION "1.2-messages"\n'),
-        ("application/trig; messages=rdfm", "application/trig; version=1.2; messages=rdfm", b"# @message\n"),
+        (
+            "text/turtle; version=1.2-messages",
+            "text/turtle; version=1.2-messages",
+            b'VERSION "1.2-messages"\n',
+        ),
+        (
+            "application/trig; messages=rdfm",
+            "application/trig; version=1.2; messages=rdfm",
+            b"# @message\n",
+        ),
         ("text/turtle;q=0.5, application/n-triples;messages=RDFM", None, b"# @message\n"),
     ],
 )
 async def test_formats_of_messages(
-    served: Served, session: aiohttp.ClientSession, accept: str, content_type: str | None, begins: bytes
+    served: Served,
+    session: aiohttp.ClientSession,
+    accept: str,
+    content_type: str | None,
+    begins: bytes,
 ) -> None:
-    async with session.get(served.sparql, params={"query": CONSTRUCT}, headers={"Accept": accept}) as response:
+    async with session.get(
+        served.sparql, params={"query": CONSTRUCT}, headers={"Accept": accept}
+    ) as response:
         assert response.status == 200
         assert content_type is None or response.headers["Content-Type"] == content_type
         assert (await response.read()).startswith(begins)
@@ -120,7 +141,9 @@ async def test_formats_of_messages(
 @pytest.mark.parametrize(
     "accept", [None, "*/*", "text/turtle", "application/n-triples, text/turtle;messages=rdfm;q=0.5"]
 )
-async def test_plain_construct(served: Served, session: aiohttp.ClientSession, accept: str | None) -> None:
+async def test_plain_construct(
+    served: Served, session: aiohttp.ClientSession, accept: str | None
+) -> None:
     headers = {} if accept is None else {"Accept": accept}
     async with session.get(served.sparql, params={"query": CONSTRUCT}, headers=headers) as response:
         assert response.status == 200
@@ -130,7 +153,8 @@ async def test_plain_construct(served: Served, session: aiohttp.ClientSession, a
 
 
 @pytest.mark.parametrize(
-    "accept", ["application/sparql-results+json", "application/sparql-results+xml", "text/csv", None]
+    "accept",
+    ["application/sparql-results+json", "application/sparql-results+xml", "text/csv", None],
 )
 async def test_the_endpoint_s_own_answer_is_untouched(
     oxigraph_server: Serve, data: Path, session: aiohttp.ClientSession, accept: str | None
@@ -152,11 +176,16 @@ async def test_select_over_files(store: Path, session: aiohttp.ClientSession) ->
     async with (
         serving(store) as server,
         session.get(
-            server.sparql, params={"query": SELECT}, headers={"Accept": "application/sparql-results+json"}
+            server.sparql,
+            params={"query": SELECT},
+            headers={"Accept": "application/sparql-results+json"},
         ) as response,
     ):
         results = await response.json(content_type=None)
-        assert [binding["x"]["value"] for binding in results["results"]["bindings"]] == ["urn:b", "urn:c"]
+        assert [binding["x"]["value"] for binding in results["results"]["bindings"]] == [
+            "urn:b",
+            "urn:c",
+        ]
 
 
 def form(**parameters: str) -> tuple[bytes, str]:
@@ -167,12 +196,27 @@ REFUSED: dict[str, tuple[str, dict[str, Any], int, str]] = {
     "syntax": ("GET", {"params": {"query": "CONSTRUCT { ?s } WHERE { ?s ?p ?o }"}}, 400, "line"),
     "no operation": ("POST", {"data": {"text": "SELECT"}}, 400, "query"),
     "an update": ("POST", {"data": {"update": "CLEAR ALL"}}, 403, "update"),
-    "an update as a query": ("POST", {"data": {"query": "INSERT DATA { <urn:a> <urn:b> 1 }"}}, 403, "update"),
+    "an update as a query": (
+        "POST",
+        {"data": {"query": "INSERT DATA { <urn:a> <urn:b> 1 }"}},
+        403,
+        "update",
+    ),
     "an update by GET": ("GET", {"params": {"update": "CLEAR ALL"}}, 400, "update"),
     "messages of a SELECT": ("GET", {"params": {"query": SELECT}}, 406, "CONSTRUCT"),
-    "another media type": ("POST", {"data": b"{}", "headers": {"Content-Type": "application/json"}}, 415, "json"),
+    "another media type": (
+        "POST",
+        {"data": b"{}", "headers": {"Content-Type": "application/json"}},
+        415,
+        "json",
+    ),
     "another method": ("DELETE", {}, 405, "DELETE"),
-    "too long a query": ("POST", {"data": {"query": f"{CONSTRUCT} #{'x' * 500_000}"}}, 413, "500000"),
+    "too long a query": (
+        "POST",
+        {"data": {"query": f"{CONSTRUCT} #{'x' * 500_000}"}},
+        413,
+        "500000",
+    ),
 }
 
 
@@ -180,7 +224,9 @@ REFUSED: dict[str, tuple[str, dict[str, Any], int, str]] = {
 async def test_what_is_refused(served: Served, session: aiohttp.ClientSession, name: str) -> None:
     method, options, status, word = REFUSED[name]
     headers = {"Accept": RDFM, **options.get("headers", {})}
-    async with session.request(method, served.sparql, **{**options, "headers": headers}) as response:
+    async with session.request(
+        method, served.sparql, **{**options, "headers": headers}
+    ) as response:
         assert response.status == status
         assert response.headers["Content-Type"].startswith("application/problem+json")
         document = json.loads(await response.read())
@@ -194,7 +240,9 @@ async def test_406_lists_what_there_is(served: Served, session: aiohttp.ClientSe
     headers = {"Accept": "application/trig; messages=unheard-of"}
     async with session.get(served.sparql, params={"query": CONSTRUCT}, headers=headers) as response:
         assert response.status == 406
-        assert "application/trig; version=1.2-messages" in json.loads(await response.read())["offered"]
+        assert (
+            "application/trig; version=1.2-messages" in json.loads(await response.read())["offered"]
+        )
 
 
 async def test_a_place_in_the_query(served: Served, session: aiohttp.ClientSession) -> None:
@@ -213,7 +261,9 @@ async def test_another_path(served: Served, session: aiohttp.ClientSession) -> N
 
 
 async def test_head(served: Served, session: aiohttp.ClientSession) -> None:
-    async with session.head(served.sparql, params={"query": CONSTRUCT}, headers={"Accept": RDFM}) as response:
+    async with session.head(
+        served.sparql, params={"query": CONSTRUCT}, headers={"Accept": RDFM}
+    ) as response:
         assert response.status == 200
         assert response.headers["Content-Type"] == "application/n-quads; version=1.2; messages=rdfm"
         assert await response.read() == b""
@@ -238,15 +288,22 @@ async def check_cross_origin(served: Served, session: aiohttp.ClientSession) -> 
         assert "POST" in response.headers["Access-Control-Allow-Methods"]
         assert response.headers["Access-Control-Allow-Headers"] == "content-type"
         assert response.headers["Allow"] == "GET, HEAD, POST, OPTIONS"
-    async with session.get(served.sparql, params={"query": SELECT}, headers={"Origin": "https://x.org"}) as response:
+    async with session.get(
+        served.sparql, params={"query": SELECT}, headers={"Origin": "https://x.org"}
+    ) as response:
         assert response.headers["Access-Control-Allow-Origin"] == "*"
         assert "X-Request-ID" in response.headers["Access-Control-Expose-Headers"]
 
 
 async def test_only_some_origins(store: Path, session: aiohttp.ClientSession) -> None:
     async with serving(store, settings={"cors": ("https://example.org",)}) as server:
-        for origin, allowed in (("https://example.org", "https://example.org"), ("https://evil.example", None)):
-            async with session.get(server.sparql, params={"query": SELECT}, headers={"Origin": origin}) as response:
+        for origin, allowed in (
+            ("https://example.org", "https://example.org"),
+            ("https://evil.example", None),
+        ):
+            async with session.get(
+                server.sparql, params={"query": SELECT}, headers={"Origin": origin}
+            ) as response:
                 assert response.headers.get("Access-Control-Allow-Origin") == allowed
                 assert "Origin" in response.headers["Vary"]
 
@@ -264,7 +321,9 @@ async def test_compressed(served: Served, session: aiohttp.ClientSession, coding
 async def test_held_back(store: Path, session: aiohttp.ClientSession) -> None:
     async with (
         serving(store, buffer_bytes=10_000) as server,
-        session.get(server.sparql, params={"query": CONSTRUCT}, headers={"Accept": RDFM}) as response,
+        session.get(
+            server.sparql, params={"query": CONSTRUCT}, headers={"Accept": RDFM}
+        ) as response,
     ):
         assert response.headers["Content-Length"] == str(len(LOG))
         assert await response.read() == LOG
@@ -288,7 +347,11 @@ async def test_grouping(served: Served, session: aiohttp.ClientSession) -> None:
     ],
 )
 async def test_the_dataset(
-    tmp_path: Path, session: aiohttp.ClientSession, union: bool, parameters: dict[str, str], count: int
+    tmp_path: Path,
+    session: aiohttp.ClientSession,
+    union: bool,
+    parameters: dict[str, str],
+    count: int,
 ) -> None:
     import pyoxigraph as ox
 
@@ -300,7 +363,9 @@ async def test_the_dataset(
         asked = {"query": CONSTRUCT} | parameters
         async with session.get(server.sparql, params=asked | {"messages": "rdfm"}) as response:
             assert (await response.read()).count(b"# @message") == count
-        async with session.get(server.sparql, params=asked, headers={"Accept": "application/n-triples"}) as response:
+        async with session.get(
+            server.sparql, params=asked, headers={"Accept": "application/n-triples"}
+        ) as response:
             assert (await response.read()).count(b"\n") == count
 
 
@@ -314,7 +379,9 @@ async def test_the_dataset(
         (Limits(seconds=0.3), 504, "time"),
     ],
 )
-async def test_limits(store: Path, session: aiohttp.ClientSession, limits: Limits, status: int, word: str) -> None:
+async def test_limits(
+    store: Path, session: aiohttp.ClientSession, limits: Limits, status: int, word: str
+) -> None:
     query = CONSTRUCT
     if limits.seconds and limits.seconds < 1:
         everything = " . ".join(f"?s{number} ?p{number} ?o{number}" for number in range(12))
@@ -370,9 +437,19 @@ async def test_malformed_iris(session: aiohttp.ClientSession, lenient: bool) -> 
     solution = '{"x":{"type":"uri","value":"http://e/100%"},"y":{"type":"uri","value":"urn:y"}}'
     upstream = FaultServer()
     try:
-        upstream.play(response(f'{{"head":{{"vars":["x","y"]}},"results":{{"bindings":[{solution}]}}}}'.encode()))
-        query = {"query": "CONSTRUCT { ?x <urn:knownBy> ?y } WHERE { ?y <urn:knows> ?x }", "messages": "rdfm"}
-        async with serving(upstream.url, lenient=lenient) as server, session.get(server.sparql, params=query) as answer:
+        upstream.play(
+            response(
+                f'{{"head":{{"vars":["x","y"]}},"results":{{"bindings":[{solution}]}}}}'.encode()
+            )
+        )
+        query = {
+            "query": "CONSTRUCT { ?x <urn:knownBy> ?y } WHERE { ?y <urn:knows> ?x }",
+            "messages": "rdfm",
+        }
+        async with (
+            serving(upstream.url, lenient=lenient) as server,
+            session.get(server.sparql, params=query) as answer,
+        ):
             text = await answer.text()
             if lenient:
                 assert text == "# @message\n<http://e/100%> <urn:knownBy> <urn:y> .\n"
@@ -383,7 +460,9 @@ async def test_malformed_iris(session: aiohttp.ClientSession, lenient: bool) -> 
         upstream.close()
 
 
-async def test_several_endpoints(store: Path, tmp_path: Path, session: aiohttp.ClientSession) -> None:
+async def test_several_endpoints(
+    store: Path, tmp_path: Path, session: aiohttp.ClientSession
+) -> None:
     import pyoxigraph as ox
 
     empty = ox.Store(str(tmp_path / "empty"))
@@ -408,7 +487,9 @@ async def test_health_and_metrics(store: Path, session: aiohttp.ClientSession) -
         for path in ("live", "ready"):
             async with session.get(f"{server.url}/health/{path}") as response:
                 assert response.status == 200
-        async with session.get(server.sparql, params={"query": CONSTRUCT, "messages": "rdfm"}) as response:
+        async with session.get(
+            server.sparql, params={"query": CONSTRUCT, "messages": "rdfm"}
+        ) as response:
             await response.read()
         async with session.get(f"{server.url}/metrics") as response:
             text = await response.text()
@@ -418,7 +499,9 @@ async def test_health_and_metrics(store: Path, session: aiohttp.ClientSession) -
 
 async def test_the_request_s_identifier(served: Served, session: aiohttp.ClientSession) -> None:
     headers = {"X-Request-ID": "abc-123"}
-    async with session.get(served.sparql, params={"query": CONSTRUCT, "messages": "rdfm"}, headers=headers) as response:
+    async with session.get(
+        served.sparql, params={"query": CONSTRUCT, "messages": "rdfm"}, headers=headers
+    ) as response:
         assert response.headers["X-Request-ID"] == "abc-123"
         await response.read()
     await eventually(lambda: "outcome=complete" in served.request_log.getvalue())

@@ -146,13 +146,19 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
         yield session
 
 
-async def test_an_endpoint_adds_its_fields_and_counts(served: Served, session: aiohttp.ClientSession) -> None:
-    async with session.get(f"{served.url}/streams/a/sse", headers={"X-Request-ID": "events"}) as response:
+async def test_an_endpoint_adds_its_fields_and_counts(
+    served: Served, session: aiohttp.ClientSession
+) -> None:
+    async with session.get(
+        f"{served.url}/streams/a/sse", headers={"X-Request-ID": "events"}
+    ) as response:
         assert await response.read() == b"event: rdf-message\ndata:\n\n" * 2
     line = await served.line("events")
     assert (line["endpoint"], line["transport"], line["messages"]) == ("/streams/{name}", "sse", 2)
     assert "form" not in line
-    async with session.post(f"{served.url}/streams/a", data=b"<urn:a> <urn:b> <urn:c> .") as response:
+    async with session.post(
+        f"{served.url}/streams/a", data=b"<urn:a> <urn:b> <urn:c> ."
+    ) as response:
         assert response.status == 202
     async with session.get(f"{served.url}/metrics") as response:
         exposition = await response.text()
@@ -167,7 +173,9 @@ async def test_an_endpoint_adds_its_fields_and_counts(served: Served, session: a
 
 async def test_labels_are_closed_sets(served: Served, session: aiohttp.ClientSession) -> None:
     """Also where an endpoint gives what a client sent."""
-    async with session.ws_connect(f"{served.url}/streams/a/websocket?as=owned", autoclose=True) as websocket:
+    async with session.ws_connect(
+        f"{served.url}/streams/a/websocket?as=owned", autoclose=True
+    ) as websocket:
         assert (await websocket.receive()).data == b""
         await websocket.receive()
     async with session.get(f"{served.url}/metrics") as response:
@@ -187,20 +195,27 @@ async def test_each_route_has_its_methods(
 ) -> None:
     async with session.options(served.url + path) as response:
         assert (response.status, response.headers["Allow"]) == (204, allow)
-    async with session.delete(served.url + path, headers={"X-Request-ID": f"delete{path}"}) as response:
+    async with session.delete(
+        served.url + path, headers={"X-Request-ID": f"delete{path}"}
+    ) as response:
         assert response.status == 405
         assert set(response.headers["Allow"].split(", ")) == set(allow.split(", "))
-        assert (await response.json(content_type=None))["detail"] == "DELETE is no method of this path"
+        assert (await response.json(content_type=None))[
+            "detail"
+        ] == "DELETE is no method of this path"
     assert (await served.line(f"delete{path}"))["outcome"] == "refused"
 
 
 @pytest.mark.parametrize(
-    ("path", "header"), [("/streams/a", "RDF-Message-Content-Type"), ("/sparql", "X-SPARQL-MaxRows")]
+    ("path", "header"),
+    [("/streams/a", "RDF-Message-Content-Type"), ("/sparql", "X-SPARQL-MaxRows")],
 )
 async def test_each_endpoint_exposes_its_headers(
     served: Served, session: aiohttp.ClientSession, path: str, header: str
 ) -> None:
-    async with session.post(served.url + path, headers={"Origin": "https://example.org"}) as response:
+    async with session.post(
+        served.url + path, headers={"Origin": "https://example.org"}
+    ) as response:
         assert response.status == 400
         exposed = response.headers["Access-Control-Expose-Headers"].split(", ")
         assert {header, "X-Request-ID"} <= set(exposed)
@@ -208,14 +223,18 @@ async def test_each_endpoint_exposes_its_headers(
 
 
 async def test_health_is_of_all_endpoints(served: Served, session: aiohttp.ClientSession) -> None:
-    async with session.get(f"{served.url}/health/ready", headers={"X-Request-ID": "probe"}) as response:
+    async with session.get(
+        f"{served.url}/health/ready", headers={"X-Request-ID": "probe"}
+    ) as response:
         assert await response.json() == {
             "status": "ready",
             "endpoints": {"/streams/{name}": "answers", "/sparql": "fails"},
         }
 
 
-async def test_another_path_names_what_there_is(served: Served, session: aiohttp.ClientSession) -> None:
+async def test_another_path_names_what_there_is(
+    served: Served, session: aiohttp.ClientSession
+) -> None:
     async with session.get(f"{served.url}/elsewhere") as response:
         assert (response.status, (await response.json(content_type=None))["hint"]) == (
             404,

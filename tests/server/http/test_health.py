@@ -49,11 +49,17 @@ async def test_live_asks_nobody() -> None:
         ({"a": lambda: Source(SourceError("secret"))}, 503, {"a": "fails"}),
         ({"a": lambda: Source(SourceTimeout("secret"))}, 503, {"a": "fails"}),
         ({"a": lambda: Source(seconds=600)}, 503, {"a": "fails"}),
-        ({"a": Source, "b": lambda: Source(SourceError("secret"))}, 200, {"a": "answers", "b": "fails"}),
+        (
+            {"a": Source, "b": lambda: Source(SourceError("secret"))},
+            200,
+            {"a": "answers", "b": "fails"},
+        ),
     ],
     ids=["answers", "fails", "times out", "hangs", "one of two"],
 )
-async def test_ready(sources: dict[str, Callable[[], Checked]], status: int, answers: dict[str, str]) -> None:
+async def test_ready(
+    sources: dict[str, Callable[[], Checked]], status: int, answers: dict[str, str]
+) -> None:
     made = {name: make() for name, make in sources.items()}
     hangs = any(isinstance(source, Source) and source.seconds for source in made.values())
     health = Health(made, check_seconds=0.05 if hangs else 60)
@@ -66,7 +72,9 @@ async def test_ready(sources: dict[str, Callable[[], Checked]], status: int, ans
 async def test_many_probes_are_one_question() -> None:
     source = Source(seconds=0.01)
     health = Health({"": source}, kept_seconds=60)
-    assert {status for status, _ in await asyncio.gather(*(ready(health) for _ in range(50)))} == {200}
+    assert {status for status, _ in await asyncio.gather(*(ready(health) for _ in range(50)))} == {
+        200
+    }
     source.error = SourceError("down")
     assert (await ready(health))[0] == 200
     assert source.asked == 1

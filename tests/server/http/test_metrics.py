@@ -26,7 +26,10 @@ def new_metrics() -> Metrics:
 def values(metrics: Metrics) -> Values:
     body, _ = metrics.exposition(None)
     return {
-        (sample.name.removeprefix("construct_messages_"), tuple(sorted(sample.labels.items()))): sample.value
+        (
+            sample.name.removeprefix("construct_messages_"),
+            tuple(sorted(sample.labels.items())),
+        ): sample.value
         for family in read_text(body.decode())
         for sample in family.samples
         if not sample.name.endswith("_created")
@@ -57,12 +60,25 @@ def test_a_log_is_counted_as_it_goes() -> None:
     assert of(metrics, "in_flight", endpoint="/sparql") == 0
     assert of(metrics, "first_message_seconds_count", endpoint="/sparql") == 1
     assert of(metrics, "source_seconds_count", endpoint="/sparql") == 1
-    assert of(metrics, "requests_total", endpoint="/sparql", form="CONSTRUCT", answer="messages", status="200") == 1
+    assert (
+        of(
+            metrics,
+            "requests_total",
+            endpoint="/sparql",
+            form="CONSTRUCT",
+            answer="messages",
+            status="200",
+        )
+        == 1
+    )
 
 
 @pytest.mark.parametrize("reason", REASONS)
 def test_aborts_by_reason(reason: str) -> None:
-    metrics, record = new_metrics(), SparqlRecord(id="1", method="GET", endpoint="/x/sparql", form="CONSTRUCT")
+    metrics, record = (
+        new_metrics(),
+        SparqlRecord(id="1", method="GET", endpoint="/x/sparql", form="CONSTRUCT"),
+    )
     with metrics.watch(record):
         record.aborted(reason)
     assert of(metrics, "aborts_total", endpoint="/x/sparql", reason=reason) == 1
@@ -72,9 +88,9 @@ def test_every_reason_is_there_from_the_start() -> None:
     """Issue 13, 24: a rate over a series that begins with its first abort would miss that."""
     metrics = Metrics({"/sparql": SparqlRecord, "/x/sparql": SparqlRecord})
     for endpoint in ("/sparql", "/x/sparql"):
-        assert [of(metrics, "aborts_total", endpoint=endpoint, reason=reason) for reason in REASONS] == [0] * len(
-            REASONS
-        )
+        assert [
+            of(metrics, "aborts_total", endpoint=endpoint, reason=reason) for reason in REASONS
+        ] == [0] * len(REASONS)
         assert (
             of(metrics, "clients_left_total", endpoint=endpoint)
             == of(metrics, "messages_total", endpoint=endpoint)
@@ -102,7 +118,10 @@ def test_an_answer_of_another_kind() -> None:
 
 def test_an_error_leaves_nothing_in_flight() -> None:
     metrics = new_metrics()
-    with pytest.raises(KeyError), metrics.watch(SparqlRecord(id="1", method="GET", endpoint="/sparql")):
+    with (
+        pytest.raises(KeyError),
+        metrics.watch(SparqlRecord(id="1", method="GET", endpoint="/sparql")),
+    ):
         raise KeyError
     assert of(metrics, "in_flight", endpoint="/sparql") == 0
 
@@ -165,17 +184,25 @@ def test_processes_show_the_sum_of_all(tmp_path: Path) -> None:
 
     def count(*arguments: str) -> str:
         return subprocess.run(
-            [sys.executable, "-c", COUNTING, *arguments], env=environment, check=True, capture_output=True, text=True
+            [sys.executable, "-c", COUNTING, *arguments],
+            env=environment,
+            check=True,
+            capture_output=True,
+            text=True,
         ).stdout
 
     count()
     count("leave")
-    samples = (line.rpartition(" ") for line in count().splitlines() if line and not line.startswith("#"))
+    samples = (
+        line.rpartition(" ") for line in count().splitlines() if line and not line.startswith("#")
+    )
     found = {name: float(value) for name, _, value in samples}
     labels = 'answer="plain",endpoint="/sparql",form="ASK",status="200"'
     assert found[f"construct_messages_requests_total{{{labels}}}"] == 3
     assert found['construct_messages_sent_bytes_total{endpoint="/sparql"}'] == 30
-    assert found['construct_messages_in_flight{endpoint="/sparql"}'] == 1  # of the process that nobody buried
+    assert (
+        found['construct_messages_in_flight{endpoint="/sparql"}'] == 1
+    )  # of the process that nobody buried
 
 
 def test_every_metric_is_documented() -> None:

@@ -52,7 +52,9 @@ async def test_no_other_origin_by_default(store: Path, session: aiohttp.ClientSe
         for origin in (ELSEWHERE, "null", "http://localhost:3000", "http://["):
             headers = {"Origin": origin, "Access-Control-Request-Method": "POST"}
             for method in ("GET", "HEAD", "OPTIONS"):
-                async with session.request(method, server.sparql, params=QUERY, headers=headers) as answer:
+                async with session.request(
+                    method, server.sparql, params=QUERY, headers=headers
+                ) as answer:
                     assert answer.status in (200, 204)
                     assert "Access-Control-Allow-Origin" not in answer.headers
                     assert "Origin" in answer.headers["Vary"]
@@ -62,7 +64,9 @@ async def test_no_other_origin_reads_streams_by_default(tmp_path: Path) -> None:
     async with serving_streams(tmp_path / "streams.db") as server:
         await server.ask("PUT", "/streams/a")
         for path in ("/streams", "/streams/a", "/streams/a/output"):
-            async with server.client.get(server.url + path, headers={"Origin": ELSEWHERE}) as answer:
+            async with server.client.get(
+                server.url + path, headers={"Origin": ELSEWHERE}
+            ) as answer:
                 assert answer.status == 200
                 assert "Access-Control-Allow-Origin" not in answer.headers
 
@@ -102,11 +106,17 @@ async def test_pages_of_other_origins_send_no_updates(
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(("flags", "told"), [(("--cors", "*"), True), ((), False)], ids=["all", "none"])
-async def test_all_origins_are_told_at_start(tmp_path: Path, flags: tuple[str, ...], told: bool) -> None:
+@pytest.mark.parametrize(
+    ("flags", "told"), [(("--cors", "*"), True), ((), False)], ids=["all", "none"]
+)
+async def test_all_origins_are_told_at_start(
+    tmp_path: Path, flags: tuple[str, ...], told: bool
+) -> None:
     running = Running(tmp_path, "--source", DATA, *flags)
     try:
         eventually(lambda: running.events("listening on"), running)
-        assert [line["level"] for line in running.events("pages of every website")] == ["warning"] * told
+        assert [line["level"] for line in running.events("pages of every website")] == [
+            "warning"
+        ] * told
     finally:
         running.kill()

@@ -20,7 +20,13 @@ from construct_messages.errors import (
     UnsupportedByFormat,
 )
 from construct_messages.server.config import Config
-from construct_messages.server.http.record import REASONS, Record, client_address, reason_of, request_id
+from construct_messages.server.http.record import (
+    REASONS,
+    Record,
+    client_address,
+    reason_of,
+    request_id,
+)
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.sparql.record import SparqlRecord
 
@@ -40,14 +46,19 @@ def fields(record: Record, **settings: Any) -> dict[str, Any]:
 
 
 def test_the_line_of_a_log() -> None:
-    record = SparqlRecord(id="abc", method="GET", endpoint="/sparql", client="192.0.2.7", form="CONSTRUCT", status=200)
+    record = SparqlRecord(
+        id="abc", method="GET", endpoint="/sparql", client="192.0.2.7", form="CONSTRUCT", status=200
+    )
     record.format = "application/n-quads; message_count=rdfm"
     record.source_asked()
     record.messages = SimpleNamespace(message_count=3, solutions=4)
     record.sent(100)
     record.sent(23)
     found = fields(record)
-    times = {name: found.pop(name) for name in ("timestamp", "seconds", "source_seconds", "first_message_seconds")}
+    times = {
+        name: found.pop(name)
+        for name in ("timestamp", "seconds", "source_seconds", "first_message_seconds")
+    }
     assert found == {
         "event": "request",
         "level": "info",
@@ -108,9 +119,13 @@ def test_the_level_is_a_threshold() -> None:
 @pytest.mark.parametrize("log_format", ["text", "json"])
 @pytest.mark.parametrize("log_queries", [True, False])
 @given(values=st.tuples(*[st.text() for _ in range(5)]))
-def test_nothing_a_client_sends_starts_a_line(values: tuple[str, ...], log_format: str, log_queries: bool) -> None:
+def test_nothing_a_client_sends_starts_a_line(
+    values: tuple[str, ...], log_format: str, log_queries: bool
+) -> None:
     method, endpoint, client, format, query = values
-    record = SparqlRecord(id="1", method=method, endpoint=endpoint, client=client, format=format, query=query)
+    record = SparqlRecord(
+        id="1", method=method, endpoint=endpoint, client=client, format=format, query=query
+    )
     written = "\n".join(lines(record, log_format=log_format, log_queries=log_queries))
     assert written.isprintable()
     if log_format == "json":
@@ -120,13 +135,21 @@ def test_nothing_a_client_sends_starts_a_line(values: tuple[str, ...], log_forma
 
 @pytest.mark.parametrize(
     "hostile",
-    ['x" level=error event="owned', "x\nlevel=error event=owned", "x\r\x1b[2K", "x\u2028y", "a=b c=d"],
+    [
+        'x" level=error event="owned',
+        "x\nlevel=error event=owned",
+        "x\r\x1b[2K",
+        "x\u2028y",
+        "a=b c=d",
+    ],
     ids=["quote", "line", "terminal", "separator", "fields"],
 )
 def test_nothing_a_client_sends_starts_a_field(hostile: str) -> None:
     (line,) = lines(SparqlRecord(id="1", method="GET", client=hostile))
     # what stands outside quotes, as a reader of logfmt sees it
-    outside = "".join(part for number, part in enumerate(line.replace('\\"', "").split('"')) if number % 2 == 0)
+    outside = "".join(
+        part for number, part in enumerate(line.replace('\\"', "").split('"')) if number % 2 == 0
+    )
     assert [word.split("=")[0] for word in outside.split()].count("level") == 1
     assert "owned" not in outside
 
@@ -224,6 +247,10 @@ def test_other_libraries_lines_look_the_same(log_format: Any) -> None:
     (line,) = file.getvalue().splitlines()
     if log_format == "json":
         found = json.loads(line)
-        assert (found["event"], found["level"], found["logger"]) == ("odd: a\nb", "warning", "aiohttp.server")
+        assert (found["event"], found["level"], found["logger"]) == (
+            "odd: a\nb",
+            "warning",
+            "aiohttp.server",
+        )
     else:
         assert 'level=warning event="odd: a\\nb" logger=aiohttp.server' in line

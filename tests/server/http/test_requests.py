@@ -28,7 +28,9 @@ from tests.support.waiting import SECONDS
 pytestmark = pytest.mark.slow
 
 DATA = '@prefix : <urn:> . :a :knows :b, :c ; :name "Anna"@en . :b :knows :c ; :name "Bert" .'
-LIMITS = Limits(request_bytes=100_000, query_characters=20_000, seconds=SECONDS, idle_seconds=SECONDS)
+LIMITS = Limits(
+    request_bytes=100_000, query_characters=20_000, seconds=SECONDS, idle_seconds=SECONDS
+)
 
 
 class Sent(NamedTuple):
@@ -44,7 +46,12 @@ class Sent(NamedTuple):
         if self.body is not None:
             fields.append((b"Content-Length", b"%d" % len(self.body)))
         head = b"".join(b"%b: %b\r\n" % field for field in (*fields, (b"Host", b"localhost")))
-        return b"%b %b HTTP/1.1\r\n%b\r\n%b" % (self.method.encode(), self.target, head, self.body or b"")
+        return b"%b %b HTTP/1.1\r\n%b\r\n%b" % (
+            self.method.encode(),
+            self.target,
+            head,
+            self.body or b"",
+        )
 
 
 class Received(NamedTuple):
@@ -101,27 +108,113 @@ QUERIES = (
     "INSERT DATA { <urn:s> <urn:p> 1 }",
 )
 PIECES = (
-    *("{", "}", "[", "(", ")", "<", ">", "<<(", '"', "'''", "\\", "\\u0041", "\\uD800", "#", "?", "_:", ".", ";", "%"),
-    *("\x00", "\r\n", "\ufeff", "\u2028", "é", "𝄞", " SERVICE ", " FROM <urn:g>", " GROUP BY ", " LIMIT 99999999999 "),
+    *(
+        "{",
+        "}",
+        "[",
+        "(",
+        ")",
+        "<",
+        ">",
+        "<<(",
+        '"',
+        "'''",
+        "\\",
+        "\\u0041",
+        "\\uD800",
+        "#",
+        "?",
+        "_:",
+        ".",
+        ";",
+        "%",
+    ),
+    *(
+        "\x00",
+        "\r\n",
+        "\ufeff",
+        "\u2028",
+        "é",
+        "𝄞",
+        " SERVICE ",
+        " FROM <urn:g>",
+        " GROUP BY ",
+        " LIMIT 99999999999 ",
+    ),
     *("[" * 300, "(" * 300, "<<" * 300, "{" * 3000, "}" * 30),
 )
 NAMES = (
-    *("query", "update", "default-graph-uri", "named-graph-uri", "using-graph-uri", "format", "output", "messages"),
+    *(
+        "query",
+        "update",
+        "default-graph-uri",
+        "named-graph-uri",
+        "using-graph-uri",
+        "format",
+        "output",
+        "messages",
+    ),
     *("group-by", "timeout", "should-sponge", "callback", "Query", ""),
 )
 VALUES = (
-    *("rdfm", "1.2-messages", "nq", "application/n-quads", "urn:g", "relative", "?x", "json", "0", ""),
-    *("ndjsonld", "yaml", "rdfxml", "jelly", "application/rdfm+xml", "application/x-jelly-rdf; version=1.1-messages"),
+    *(
+        "rdfm",
+        "1.2-messages",
+        "nq",
+        "application/n-quads",
+        "urn:g",
+        "relative",
+        "?x",
+        "json",
+        "0",
+        "",
+    ),
+    *(
+        "ndjsonld",
+        "yaml",
+        "rdfxml",
+        "jelly",
+        "application/rdfm+xml",
+        "application/x-jelly-rdf; version=1.1-messages",
+    ),
 )
-TYPES = ("application/x-www-form-urlencoded", "application/sparql-query", "application/sparql-update")
+TYPES = (
+    "application/x-www-form-urlencoded",
+    "application/sparql-query",
+    "application/sparql-update",
+)
 METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH", "TRACE", "PROPFIND")
 # that may stand in the value of a field (RFC 9110, section 5.5)
-FIELD = st.binary(max_size=60).map(lambda raw: bytes(byte for byte in raw if byte >= 32 and byte != 127).strip())
+FIELD = st.binary(max_size=60).map(
+    lambda raw: bytes(byte for byte in raw if byte >= 32 and byte != 127).strip()
+)
 MEDIA = (
-    *("*/*", "text/turtle", "text/html", "application/n-quads;messages=rdfm", "application/trig; version=1.2-messages"),
-    *("application/n-quads;messages=rdfm;q=0", 'text/turtle;version="1.2-messages"', "text/csv", "x/y;messages=z"),
-    *("application/x-jelly-rdf", "application/x-ndjson;q=0.9", "application/rdfm+xml;q=0.8", "application/rdfm+yaml"),
-    *("application/sparql-results+json;q=0.5", ",", ";q", "a/b;q=2", "application/openmetrics-text; version=1.0.0"),
+    *(
+        "*/*",
+        "text/turtle",
+        "text/html",
+        "application/n-quads;messages=rdfm",
+        "application/trig; version=1.2-messages",
+    ),
+    *(
+        "application/n-quads;messages=rdfm;q=0",
+        'text/turtle;version="1.2-messages"',
+        "text/csv",
+        "x/y;messages=z",
+    ),
+    *(
+        "application/x-jelly-rdf",
+        "application/x-ndjson;q=0.9",
+        "application/rdfm+xml;q=0.8",
+        "application/rdfm+yaml",
+    ),
+    *(
+        "application/sparql-results+json;q=0.5",
+        ",",
+        ";q",
+        "a/b;q=2",
+        "application/openmetrics-text; version=1.0.0",
+    ),
 )
 
 
@@ -131,9 +224,18 @@ def queries(draw: st.DrawFn) -> str:
     text = draw(st.sampled_from(QUERIES))
     for _ in range(draw(st.integers(0, 3))):
         start, end = sorted(draw(st.tuples(*[st.integers(0, len(text))] * 2)))
-        piece = draw(st.sampled_from(PIECES) | st.text(max_size=5).map(lambda s: s.encode(errors="ignore").decode()))
+        piece = draw(
+            st.sampled_from(PIECES)
+            | st.text(max_size=5).map(lambda s: s.encode(errors="ignore").decode())
+        )
         text = draw(
-            st.sampled_from((text[:start] + piece + text[start:], text[:start] + text[end:], text[:end] + text[start:]))
+            st.sampled_from(
+                (
+                    text[:start] + piece + text[start:],
+                    text[:start] + text[end:],
+                    text[:end] + text[start:],
+                )
+            )
         )
     return text
 
@@ -144,36 +246,70 @@ def encoded(pairs: list[tuple[bytes, bytes]]) -> bytes:
 
 # what a form or a URL may hold: mostly encoded, sometimes as it is
 TEXTS = (queries() | st.sampled_from(VALUES)).map(lambda text: quote(text).encode())
-RAW = st.binary(max_size=20).map(lambda raw: bytes(byte for byte in raw if byte not in b"\r\n \t\x00#"))
+RAW = st.binary(max_size=20).map(
+    lambda raw: bytes(byte for byte in raw if byte not in b"\r\n \t\x00#")
+)
 PARAMETERS = st.lists(
-    st.tuples(st.sampled_from(NAMES).map(str.encode) | RAW, TEXTS | RAW | st.sampled_from((b"%", b"%zz", b"%ff"))),
+    st.tuples(
+        st.sampled_from(NAMES).map(str.encode) | RAW,
+        TEXTS | RAW | st.sampled_from((b"%", b"%zz", b"%ff")),
+    ),
     max_size=4,
 ).map(encoded)
 ASKED = st.tuples(TEXTS, PARAMETERS).map(lambda parts: b"query=%b&%b" % parts)
-PATHS = st.sampled_from((b"/sparql",) * 8 + (b"/", b"/sparql/", b"//sparql", b"/health/ready", b"/metrics", b"/%2e%2e"))
+PATHS = st.sampled_from(
+    (b"/sparql",) * 8 + (b"/", b"/sparql/", b"//sparql", b"/health/ready", b"/metrics", b"/%2e%2e")
+)
 TARGETS = st.one_of(
     st.tuples(PATHS, ASKED | PARAMETERS).map(b"?".join),
     PATHS,
     st.tuples(PATHS, ASKED).map(lambda parts: b"http://elsewhere.example:1%b?%b" % parts),
     RAW.map(lambda raw: b"/" + raw),
-    st.sampled_from((b"*", b"/sparql?query=ASK{}#x", b"http://[", b"http://h:99999/sparql", b"x:y", b"/\xff")),
+    st.sampled_from(
+        (b"*", b"/sparql?query=ASK{}#x", b"http://[", b"http://h:99999/sparql", b"x:y", b"/\xff")
+    ),
 )
 HEADERS = st.lists(
     st.one_of(
-        st.tuples(st.just("Accept"), st.lists(st.sampled_from(MEDIA)).map(lambda types: ", ".join(types).encode())),
         st.tuples(
-            st.just("Accept-Encoding"), st.sampled_from((b"gzip", b"zstd", b"gzip;q=nan, *;q=1e999", b"br", b""))
+            st.just("Accept"),
+            st.lists(st.sampled_from(MEDIA)).map(lambda types: ", ".join(types).encode()),
+        ),
+        st.tuples(
+            st.just("Accept-Encoding"),
+            st.sampled_from((b"gzip", b"zstd", b"gzip;q=nan, *;q=1e999", b"br", b"")),
         ),
         st.tuples(st.just("Origin"), st.sampled_from((b"null", b"https://evil.example"))),
-        st.tuples(st.just("X-Request-ID"), st.sampled_from((b"abc-123", b"two words", b"x" * 9000))),
+        st.tuples(
+            st.just("X-Request-ID"), st.sampled_from((b"abc-123", b"two words", b"x" * 9000))
+        ),
         st.tuples(st.just("Range"), st.just(b"bytes=5-")),
         st.tuples(st.just("Upgrade"), st.just(b"websocket")),
         st.tuples(
             st.sampled_from(
                 (
-                    *("Accept", "Accept-Encoding", "Accept-Language", "Access-Control-Request-Headers", "Cookie"),
-                    *("Access-Control-Request-Method", "Authorization", "If-None-Match", "If-Modified-Since", "Origin"),
-                    *("X-Forwarded-For", "X-Request-ID", "Pragma", "Cache-Control", "Via", "X-Anything"),
+                    *(
+                        "Accept",
+                        "Accept-Encoding",
+                        "Accept-Language",
+                        "Access-Control-Request-Headers",
+                        "Cookie",
+                    ),
+                    *(
+                        "Access-Control-Request-Method",
+                        "Authorization",
+                        "If-None-Match",
+                        "If-Modified-Since",
+                        "Origin",
+                    ),
+                    *(
+                        "X-Forwarded-For",
+                        "X-Request-ID",
+                        "Pragma",
+                        "Cache-Control",
+                        "Via",
+                        "X-Anything",
+                    ),
                 )
             ),
             FIELD,
@@ -191,8 +327,14 @@ def requests(draw: st.DrawFn) -> Sent:
     if method in ("GET", "HEAD"):
         return Sent(method, draw(TARGETS), headers, None)
     body = draw(st.one_of(ASKED, PARAMETERS, queries().map(str.encode), st.binary(max_size=100)))
-    content_type = draw(st.one_of(st.sampled_from(TYPES[:1]), st.sampled_from(TYPES), st.just("text/x")))
-    charset = draw(st.sampled_from((b"",) * 4 + (b"; charset=utf-8", b"; charset=latin-1", b";charset", b'; a="')))
+    content_type = draw(
+        st.one_of(st.sampled_from(TYPES[:1]), st.sampled_from(TYPES), st.just("text/x"))
+    )
+    charset = draw(
+        st.sampled_from(
+            (b"",) * 4 + (b"; charset=utf-8", b"; charset=latin-1", b";charset", b'; a="')
+        )
+    )
     headers += (("Content-Type", content_type.encode() + charset),)
     match draw(st.sampled_from(("", "", "", "gzip", "deflate", "corrupt", "br", "x"))):
         case "gzip" | "deflate" as coding:
@@ -227,7 +369,9 @@ def check(sent: Sent, received: Received, *, relayed: bool) -> None:
     elif received.status >= 400 and is_page:
         assert received.headers["Content-Type"].startswith("text/html")
         assert f"<code>{identifier}</code>".encode() in received.body
-    elif received.status >= 400 and not (relayed and received.headers.get_content_subtype() != "problem+json"):
+    elif received.status >= 400 and not (
+        relayed and received.headers.get_content_subtype() != "problem+json"
+    ):
         assert received.headers["Content-Type"].startswith("application/problem+json")
         document = json.loads(received.body)
         assert {"title", "status", "detail", "request_id"} <= set(document)
@@ -251,7 +395,9 @@ def served(
     """The URL of a server that answers still when all is over, and whether it relays."""
     data = tmp_path_factory.mktemp("data") / "people.ttl"
     data.write_text(DATA)
-    url = proxy(served_directory(data) if request.param == "files" else oxigraph_server(data), limits=LIMITS)
+    url = proxy(
+        served_directory(data) if request.param == "files" else oxigraph_server(data), limits=LIMITS
+    )
     simple_query(url)
     yield url, request.param == "endpoint"
     simple_query(url)
@@ -269,11 +415,27 @@ def served_directory(data: Path) -> str:
 
 @given(sent=requests())
 @example(
-    sent=Sent("POST", b"/sparql", (("Content-Type", TYPES[0].encode()), ("Content-Encoding", b"gzip")), b"no gzip")
+    sent=Sent(
+        "POST",
+        b"/sparql",
+        (("Content-Type", TYPES[0].encode()), ("Content-Encoding", b"gzip")),
+        b"no gzip",
+    )
 )
 @example(sent=Sent("POST", b"/sparql", (("Content-Type", b"\xff"),), b"ASK {}"))
-@example(sent=Sent("GET", b"/metrics", (("Accept", b"application/openmetrics-text; version=1.0.0.\xff"),), None))
-@example(sent=Sent("GET", b"/sparql?messages=rdfm&query=CONSTRUCT%20WHERE%7B%7DLIMIT%20" + b"9" * 5000, (), None))
+@example(
+    sent=Sent(
+        "GET", b"/metrics", (("Accept", b"application/openmetrics-text; version=1.0.0.\xff"),), None
+    )
+)
+@example(
+    sent=Sent(
+        "GET",
+        b"/sparql?messages=rdfm&query=CONSTRUCT%20WHERE%7B%7DLIMIT%20" + b"9" * 5000,
+        (),
+        None,
+    )
+)
 @example(sent=Sent("HEAD", b"/sparql?query=ASK%7B%7D", (), None))
 def test_every_request_is_answered(served: tuple[str, bool], sent: Sent) -> None:
     url, relays = served
@@ -282,7 +444,9 @@ def test_every_request_is_answered(served: tuple[str, bool], sent: Sent) -> None
 
 
 @given(many=st.lists(requests(), min_size=2, max_size=5))
-def test_answers_on_one_connection_are_never_mixed_up(served: tuple[str, bool], many: list[Sent]) -> None:
+def test_answers_on_one_connection_are_never_mixed_up(
+    served: tuple[str, bool], many: list[Sent]
+) -> None:
     url, relays = served
     with connected(url) as connection:
         for number, request in enumerate(many):
@@ -328,20 +492,32 @@ RESPONSE_FIELDS = st.lists(
             st.sampled_from((b"Content-Type", b"content-type")),
             st.sampled_from(
                 (
-                    *(b"application/sparql-results+json", b"application/sparql-results+xml", b"text/turtle"),
+                    *(
+                        b"application/sparql-results+json",
+                        b"application/sparql-results+xml",
+                        b"text/turtle",
+                    ),
                     *(b"text/html", b"a/b, text/html", b";", b"\xff/\xfe"),
                 )
             ),
         ),
-        st.tuples(st.just(b"Content-Encoding"), st.sampled_from((b"gzip", b"identity", b"br", b"\xff"))),
+        st.tuples(
+            st.just(b"Content-Encoding"), st.sampled_from((b"gzip", b"identity", b"br", b"\xff"))
+        ),
         st.tuples(st.just(b"Content-Length"), st.sampled_from((b"0", b"5", b"100000", b"x"))),
         st.tuples(st.just(b"Transfer-Encoding"), st.sampled_from((b"chunked", b"x"))),
-        st.tuples(st.just(b"Location"), st.sampled_from((b"/x", b"http://[", b"//h:99999/", b"\xff", b"/a\tb"))),
         st.tuples(
-            st.just(b"Retry-After"), st.sampled_from((b"100", b"9" * 400, b"1 Jan 99999999999999999999 0:0 GMT"))
+            st.just(b"Location"),
+            st.sampled_from((b"/x", b"http://[", b"//h:99999/", b"\xff", b"/a\tb")),
         ),
         st.tuples(
-            st.sampled_from((b"X-SPARQL-MaxRows", b"X-SQL-State", b"Vary", b"ETag", b"Warning", b"Link", b"X")),
+            st.just(b"Retry-After"),
+            st.sampled_from((b"100", b"9" * 400, b"1 Jan 99999999999999999999 0:0 GMT")),
+        ),
+        st.tuples(
+            st.sampled_from(
+                (b"X-SPARQL-MaxRows", b"X-SQL-State", b"Vary", b"ETag", b"Warning", b"Link", b"X")
+            ),
             FIELD | st.just(b"9" * 5000),
         ),
     ),

@@ -22,14 +22,19 @@ Body = Callable[[], AsyncGenerator[bytes]]
 
 
 @asynccontextmanager
-async def serving(body: Body, outcomes: list[str] | None = None, **options: object) -> AsyncIterator[str]:
+async def serving(
+    body: Body, outcomes: list[str] | None = None, **options: object
+) -> AsyncIterator[str]:
     """A server that sends one body to everybody; what became of each is added to `outcomes`."""
     outcomes = [] if outcomes is None else outcomes
 
     async def handle(request: web.Request) -> web.StreamResponse:
         try:
             response = await send(
-                request, body(), {"Content-Type": "text/plain"}, **{"idle_seconds": SECONDS} | options
+                request,
+                body(),
+                {"Content-Type": "text/plain"},
+                **{"idle_seconds": SECONDS} | options,
             )
         except ConstructMessagesError as error:
             outcomes.append("problem")
@@ -62,7 +67,9 @@ async def whole() -> AsyncGenerator[bytes]:
 
 async def cut() -> AsyncGenerator[bytes]:
     yield b"whole\n" * 1000
-    await asyncio.sleep(0.05)  # so that the first bytes are read before the reset, which may overtake them
+    await asyncio.sleep(
+        0.05
+    )  # so that the first bytes are read before the reset, which may overtake them
     raise SourceError("the source broke off")
 
 
@@ -145,7 +152,11 @@ async def test_a_body_past_the_buffer_is_streamed() -> None:
 
 
 async def test_an_empty_body_has_a_length() -> None:
-    async with serving(nothing) as url, aiohttp.ClientSession() as session, session.get(url) as response:
+    async with (
+        serving(nothing) as url,
+        aiohttp.ClientSession() as session,
+        session.get(url) as response,
+    ):
         assert (response.status, response.headers["Content-Length"]) == (200, "0")
 
 
@@ -229,10 +240,16 @@ async def test_each_chunk_can_be_decoded_when_it_comes(coding: str) -> None:
         aiohttp.ClientSession(auto_decompress=False) as session,
         session.get(url) as response,
     ):
-        decoder = zlib.decompressobj(wbits=31) if coding == "gzip" else zstandard.ZstdDecompressor().decompressobj()
+        decoder = (
+            zlib.decompressobj(wbits=31)
+            if coding == "gzip"
+            else zstandard.ZstdDecompressor().decompressobj()
+        )
         decoded = b""
         while decoded != b"first":
-            decoded += decoder.decompress(await asyncio.wait_for(response.content.readany(), SECONDS))
+            decoded += decoder.decompress(
+                await asyncio.wait_for(response.content.readany(), SECONDS)
+            )
         go_on.set()
         assert decoder.decompress(await response.read()) == b"second"
 

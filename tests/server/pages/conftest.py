@@ -31,16 +31,22 @@ def upstream() -> Iterator[FaultServer]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def served(upstream: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Served]:
+async def served(
+    upstream: FaultServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Served]:
     """A server of few messages (`people`), of many, and of what an upstream says."""
-    many = "".join(f"<http://example.org/{number}> <urn:p> {number} .\n" for number in range(1, MANY + 1))
+    many = "".join(
+        f"<http://example.org/{number}> <urn:p> {number} .\n" for number in range(1, MANY + 1)
+    )
     endpoints = {
         "people": EndpointSettings(
             source=(str(store_of(tmp_path_factory.mktemp("people"), PEOPLE)),),
             limits=UNHURRIED,
             prefixes={"ex": "http://example.org/"},
         ),
-        "many": EndpointSettings(source=(str(store_of(tmp_path_factory.mktemp("many"), many)),), limits=UNHURRIED),
+        "many": EndpointSettings(
+            source=(str(store_of(tmp_path_factory.mktemp("many"), many)),), limits=UNHURRIED
+        ),
         "remote": EndpointSettings(source=(upstream.url,), retries=0, limits=UNHURRIED),
     }
     async with serving(endpoints=endpoints) as server:
@@ -54,4 +60,6 @@ async def page(browser: Browser, served: Served) -> AsyncIterator[Browser]:
     await browser.run('await page.waitForSelector("html[data-ready]")')
     yield browser
     assert await browser.errors() == []
-    assert [url for url in await browser.asked() if not url.startswith((f"{served.url}/", "blob:"))] == []
+    assert [
+        url for url in await browser.asked() if not url.startswith((f"{served.url}/", "blob:"))
+    ] == []

@@ -36,7 +36,10 @@ STATES = {
 LOOKS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "light": ({"colorScheme": "light"}, tuple(STATES)),
     "dark": ({"colorScheme": "dark"}, ("a picture", "an error", "a table", OTHER, "a copy")),
-    "narrow": ({"viewport": {"width": 360, "height": 740}, "hasTouch": True}, ("a picture", "a table", OTHER)),
+    "narrow": (
+        {"viewport": {"width": 360, "height": 740}, "hasTouch": True},
+        ("a picture", "a table", OTHER),
+    ),
 }
 RUN = """
 const run = async (query) => {

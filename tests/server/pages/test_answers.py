@@ -36,7 +36,9 @@ async def log_of(served: Served, endpoint: str, query: str, accept: str) -> byte
     """The log as any client gets it."""
     async with (
         aiohttp.ClientSession() as session,
-        session.post(f"{served.url}/{endpoint}/sparql", data={"query": query}, headers={"Accept": accept}) as answer,
+        session.post(
+            f"{served.url}/{endpoint}/sparql", data={"query": query}, headers={"Accept": accept}
+        ) as answer,
     ):
         assert answer.status == 200
         return await answer.read()
@@ -59,7 +61,10 @@ async def test_select_and_ask(page: Browser) -> None:
         ["ex:b", '"Bea"@en'],
         ["ex:c", '"7"^^xsd:integer'],
     ]
-    asked = RUN + 'await page.waitForSelector("#table-view .good"); return page.textContent("#table-view");'
+    asked = (
+        RUN
+        + 'await page.waitForSelector("#table-view .good"); return page.textContent("#table-view");'
+    )
     assert await page.run(asked, query="ASK {}") == "yes (true)"
 
 
@@ -83,18 +88,26 @@ async def test_a_cut_table_is_never_shown_as_complete(page: Browser, upstream: F
     upstream.play([whole[: whole.index(b"value 150")], HOLD])
     await choose(page, "remote")
     seen = 'return page.locator("tbody tr").count();'
-    before = await page.run(RUN + 'await page.waitForSelector("tbody tr");' + seen, query="SELECT * { ?s ?p ?o }")
+    before = await page.run(
+        RUN + 'await page.waitForSelector("tbody tr");' + seen, query="SELECT * { ?s ?p ?o }"
+    )
     upstream.go_on.set()
     banner = await page.run(ENDED + BANNER)
     assert banner["kind"] == "banner bad"
-    assert banner["text"].startswith("The answer was cut: the connection ended within it. It is not complete. ")
+    assert banner["text"].startswith(
+        "The answer was cut: the connection ended within it. It is not complete. "
+    )
     after = await page.run(seen)
     assert before <= after < 200
     assert banner["text"].endswith(f"Only its beginning is below: {after} solutions.")
-    assert await page.run('return page.textContent("#announcement")') == "The first solution is here."
+    assert (
+        await page.run('return page.textContent("#announcement")') == "The first solution is here."
+    )
 
 
-async def test_solutions_are_seen_before_the_next_ones_come(page: Browser, upstream: FaultServer) -> None:
+async def test_solutions_are_seen_before_the_next_ones_come(
+    page: Browser, upstream: FaultServer
+) -> None:
     whole = response(solutions(20), framing="close")
     half = whole.index(b"value 10")
     upstream.play([whole[:half], HOLD, whole[half:]])
@@ -104,13 +117,22 @@ async def test_solutions_are_seen_before_the_next_ones_come(page: Browser, upstr
     assert await page.run(RUN + nine + shown, query="SELECT * { ?s ?p ?o }") == [9, "9 solutions"]
     assert await page.run('return page.locator("#banner").isHidden()') is True
     upstream.go_on.set()
-    assert await page.run(ENDED + BANNER) == {"kind": "banner good", "text": "Complete: 20 solutions."}
+    assert await page.run(ENDED + BANNER) == {
+        "kind": "banner good",
+        "text": "Complete: 20 solutions.",
+    }
     assert await page.run(shown) == [20, "20 solutions"]
 
 
-async def test_a_select_beyond_the_longest_string_is_complete(page: Browser, upstream: FaultServer) -> None:
+async def test_a_select_beyond_the_longest_string_is_complete(
+    page: Browser, upstream: FaultServer
+) -> None:
     """540 MB, as no string of Chromium holds: packed, so that they are not sent through sockets."""
-    upstream.play(response(packed_solutions(540, 1_000_000), headers={"Content-Encoding": "gzip"}, framing="length"))
+    upstream.play(
+        response(
+            packed_solutions(540, 1_000_000), headers={"Content-Encoding": "gzip"}, framing="length"
+        )
+    )
     banner = await ask(page, "remote", "SELECT * { ?s ?p ?o }")
     assert banner == {"kind": "banner good", "text": "Complete: 540 solutions."}
     note, rows, size = await page.run(
@@ -136,7 +158,9 @@ async def test_other_answers_beyond_the_longest_string(
 ) -> None:
     line = b"# %s\n" % (b"x" * ((1 << 20) - 3))
     body = packed([line] * 512)
-    upstream.play(response(body, content_type, headers={"Content-Encoding": "gzip"}, framing="length"))
+    upstream.play(
+        response(body, content_type, headers={"Content-Encoding": "gzip"}, framing="length")
+    )
     assert (await ask(page, "remote", query))["text"] == expected
 
 
@@ -153,7 +177,20 @@ async def test_the_same_as_one_graph(page: Browser) -> None:
         """
     )
     note, *lines = seen[0].splitlines()
-    words = ["ex:a", "a", "ex:Thing", "ex:b", "a", "ex:Thing", "ex:c", "a", "ex:Thing", "ex:all", "ex:has", "ex:one"]
+    words = [
+        "ex:a",
+        "a",
+        "ex:Thing",
+        "ex:b",
+        "a",
+        "ex:Thing",
+        "ex:c",
+        "a",
+        "ex:Thing",
+        "ex:all",
+        "ex:has",
+        "ex:one",
+    ]
     assert note == "4 triples, 4 of them distinct"
     assert sorted(" ".join(lines).split()) == sorted(words)
     assert seen[1:] == [3, True]
@@ -162,11 +199,16 @@ async def test_the_same_as_one_graph(page: Browser) -> None:
 # --- taking it away --------------------------------------------------------------------------------------------------
 
 
-async def test_downloads_are_what_the_server_gives(page: Browser, served: Served, tmp_path: Path) -> None:
+async def test_downloads_are_what_the_server_gives(
+    page: Browser, served: Served, tmp_path: Path
+) -> None:
     """Byte for byte, in every format of logs, and every syntax of the first."""
     types = [content_type(*type) for type in LOGS]
     firsts = {type.format.name: number for number, type in reversed(list(enumerate(LOGS)))}
-    chosen = {*firsts.values(), *(number for number, type in enumerate(LOGS) if type.format == LOGS[0].format)}
+    chosen = {
+        *firsts.values(),
+        *(number for number, type in enumerate(LOGS) if type.format == LOGS[0].format),
+    }
     assert (
         await page.run(
             'return page.locator("#format optgroup:first-child option").evaluateAll('
@@ -176,7 +218,9 @@ async def test_downloads_are_what_the_server_gives(page: Browser, served: Served
     )
     for number in sorted(chosen):
         type = types[number]
-        await page.open(f"{served.url}/")  # a browser may ask whether a page may download several files
+        await page.open(
+            f"{served.url}/"
+        )  # a browser may ask whether a page may download several files
         await page.run('await page.waitForSelector("html[data-ready]")')
         await choose(page, "people")
         name = await page.run(
@@ -237,17 +281,25 @@ async def test_copies_can_be_run(page: Browser, served: Served, kind: str, tmp_p
         query=query,
         kind=kind,
     )
-    program = (sys.executable, "-c", text) if kind == "python" else ("bash", "-euo", "pipefail", "-c", text)
+    program = (
+        (sys.executable, "-c", text)
+        if kind == "python"
+        else ("bash", "-euo", "pipefail", "-c", text)
+    )
     environment = os.environ | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),
     }
-    process = await asyncio.create_subprocess_exec(*program, stdout=PIPE, stderr=PIPE, cwd=tmp_path, env=environment)
+    process = await asyncio.create_subprocess_exec(
+        *program, stdout=PIPE, stderr=PIPE, cwd=tmp_path, env=environment
+    )
     out, err = await process.communicate()
     assert process.returncode == 0, err.decode()
     log = await log_of(served, "people", query, content_type(*LOGS[0]))
     if kind == "python":
-        assert out.splitlines() == [line.replace(b"# @message", b"1 quads") for line in log.splitlines()]
+        assert out.splitlines() == [
+            line.replace(b"# @message", b"1 quads") for line in log.splitlines()
+        ]
     else:
         assert unlabelled(out) == unlabelled(log)
 
@@ -256,7 +308,8 @@ async def test_the_fragment_shares_query_and_endpoint(page: Browser, served: Ser
     await ask(page, "people")
     shared = await page.run("return page.url()")
     assert (
-        shared == f"{served.url}/#{urlencode({'endpoint': 'people/sparql', 'query': EVERYTHING}).replace('%2A', '*')}"
+        shared
+        == f"{served.url}/#{urlencode({'endpoint': 'people/sparql', 'query': EVERYTHING}).replace('%2A', '*')}"
     )
     await page.open(shared)
     seen = await page.run(
@@ -269,10 +322,16 @@ async def test_the_fragment_shares_query_and_endpoint(page: Browser, served: Ser
     assert seen == [EVERYTHING, "people/sparql", 0]  # what somebody else wrote is not run unasked
 
 
-@pytest.mark.parametrize(("path", "endpoint"), [("/many/", "many/sparql"), ("/remote/sparql", "remote/sparql")])
-async def test_the_endpoint_is_that_of_the_address(page: Browser, served: Served, path: str, endpoint: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "endpoint"), [("/many/", "many/sparql"), ("/remote/sparql", "remote/sparql")]
+)
+async def test_the_endpoint_is_that_of_the_address(
+    page: Browser, served: Served, path: str, endpoint: str
+) -> None:
     await page.open(served.url + path)
-    value = await page.run('await page.waitForSelector("html[data-ready]"); return page.inputValue("#endpoint");')
+    value = await page.run(
+        'await page.waitForSelector("html[data-ready]"); return page.inputValue("#endpoint");'
+    )
     assert value == endpoint
 
 
@@ -299,7 +358,14 @@ async def test_the_editor_paints_what_is_typed(page: Browser) -> None:
         "PREFIX ex: <http://example.org/>\nCONSTRUCT { ?s ex:p 'a' } # x\nWHERE { ?s ex:q <urn:x> }"
     )
     assert seen["painted"].rstrip("\n") == seen["text"]
-    kinds = {"token-keyword", "token-variable", "token-name", "token-string", "token-comment", "token-iri"}
+    kinds = {
+        "token-keyword",
+        "token-variable",
+        "token-name",
+        "token-string",
+        "token-comment",
+        "token-iri",
+    }
     assert kinds <= set(seen["kinds"])
     assert seen["hidden"] is True
 
@@ -349,7 +415,17 @@ async def test_everything_is_reached_by_keyboard(page: Browser) -> None:
         """
     )
     wanted = {
-        *("skip", "endpoint", "examples", "query", "run", "format", "download", "copy-curl", "copy-link"),
+        *(
+            "skip",
+            "endpoint",
+            "examples",
+            "query",
+            "run",
+            "format",
+            "download",
+            "copy-curl",
+            "copy-link",
+        ),
         *("tab-messages", "tab-graph", "pause", "filter", "jump", "go", "keep", "quiet", "iri"),
     }
     assert wanted <= set(reached)

@@ -17,7 +17,9 @@ from tests.support.http.serving import Served, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"}
+BROWSER = {
+    "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
+}
 # what Comunica's actors for media types offer together
 COMUNICA = (
     "application/n-quads,application/trig;q=0.95,application/ld+json;q=0.9,application/n-triples;q=0.8,"
@@ -61,7 +63,9 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_a_browser_gets_the_page(with_page: Served, session: aiohttp.ClientSession, path: str) -> None:
+async def test_a_browser_gets_the_page(
+    with_page: Served, session: aiohttp.ClientSession, path: str
+) -> None:
     async with session.get(with_page.url + path, headers=BROWSER) as answer:
         page = await answer.text()
         assert (answer.status, answer.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
@@ -76,7 +80,11 @@ async def test_a_browser_gets_the_page(with_page: Served, session: aiohttp.Clien
         async with session.get(base.join(aiohttp.client.URL(reference))) as answer:
             assert answer.status == 200, reference
     async with session.head(with_page.url + path, headers=BROWSER) as head:
-        assert (head.status, head.headers["Content-Length"], await head.read()) == (200, str(len(page.encode())), b"")
+        assert (head.status, head.headers["Content-Length"], await head.read()) == (
+            200,
+            str(len(page.encode())),
+            b"",
+        )
 
 
 async def test_the_policy_is_strict() -> None:
@@ -91,7 +99,11 @@ async def test_what_a_browser_has_is_not_sent_again(
 ) -> None:
     async with session.get(with_page.url + path) as answer:
         tag, body = answer.headers["ETag"], await answer.read()
-        assert (answer.status, answer.headers["Cache-Control"], bool(body)) == (200, "no-cache", True)
+        assert (answer.status, answer.headers["Cache-Control"], bool(body)) == (
+            200,
+            "no-cache",
+            True,
+        )
     for known, status in ((tag, 304), (f'"x", W/{tag}', 304), ("*", 304), ('"x"', 200)):
         async with session.get(with_page.url + path, headers={"If-None-Match": known}) as answer:
             assert (answer.status, answer.headers["ETag"]) == (status, tag)
@@ -100,7 +112,9 @@ async def test_what_a_browser_has_is_not_sent_again(
         assert (answer.status, answer.content_type) == (412, "application/problem+json")
 
 
-async def test_files_are_what_they_are_sent_as(with_page: Served, session: aiohttp.ClientSession) -> None:
+async def test_files_are_what_they_are_sent_as(
+    with_page: Served, session: aiohttp.ClientSession
+) -> None:
     assert {"index.html", "page.css", "main.js", "terms.js"} <= set(static_files())
     for name, file in static_files().items():
         async with session.get(f"{with_page.url}/-/static/{name}") as answer:
@@ -108,20 +122,28 @@ async def test_files_are_what_they_are_sent_as(with_page: Served, session: aioht
             assert answer.headers["X-Content-Type-Options"] == "nosniff"
             assert await answer.read() == file.body
     for name in ("nothing.js", "__init__.py", "..%2Ffiles.py", "%2e%2e%2ffiles.py"):
-        async with session.get(aiohttp.client.URL(f"{with_page.url}/-/static/{name}", encoded=True)) as answer:
+        async with session.get(
+            aiohttp.client.URL(f"{with_page.url}/-/static/{name}", encoded=True)
+        ) as answer:
             assert (answer.status, answer.content_type) == (404, "application/problem+json")
 
 
 async def test_nothing_in_the_files_names_another_host_or_reads_html() -> None:
     for name, file in static_files().items():
         text = file.body.decode()
-        assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval", text), name
-        assert not re.search(r"""(?:src|href|from|import|url)\s*[=(]?\s*["'](?:https?:)?//""", text), name
+        assert not re.search(
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval", text
+        ), name
+        assert not re.search(
+            r"""(?:src|href|from|import|url)\s*[=(]?\s*["'](?:https?:)?//""", text
+        ), name
         if name.endswith(".html"):
             assert not re.search(r"\bon\w+=|<style|style=|<script>", text)
 
 
-async def test_what_the_page_knows_of_the_server(with_page: Served, session: aiohttp.ClientSession) -> None:
+async def test_what_the_page_knows_of_the_server(
+    with_page: Served, session: aiohttp.ClientSession
+) -> None:
     async with session.get(f"{with_page.url}/-/server.json") as answer:
         server = await answer.json()
     assert server["endpoints"] == [
@@ -146,33 +168,57 @@ OTHERS: Mapping[str, Mapping[str, str]] = {
 
 
 @pytest.mark.parametrize("headers", OTHERS.values(), ids=OTHERS)
-@pytest.mark.parametrize("target", ["/sparql", "/sparql?format=html", "/sparql?query=ASK{}", "/sparql?query=A", "/no"])
+@pytest.mark.parametrize(
+    "target", ["/sparql", "/sparql?format=html", "/sparql?query=ASK{}", "/sparql?query=A", "/no"]
+)
 async def test_others_get_what_they_always_got(
-    with_page: Served, without_page: Served, session: aiohttp.ClientSession, headers: Mapping[str, str], target: str
+    with_page: Served,
+    without_page: Served,
+    session: aiohttp.ClientSession,
+    headers: Mapping[str, str],
+    target: str,
 ) -> None:
     got = []
     for server in (without_page, with_page):
         skipped = ("Accept",) if headers["Accept"] == "" else ()
         sent = {name: value for name, value in headers.items() if value}
-        async with session.get(server.url + target, headers=sent, skip_auto_headers=skipped) as answer:
+        async with session.get(
+            server.url + target, headers=sent, skip_auto_headers=skipped
+        ) as answer:
             body = (await answer.text()).replace(server.url, "http://server")
-            kept = {name: value for name, value in answer.headers.items() if name not in ("Date", "X-Request-ID")}
+            kept = {
+                name: value
+                for name, value in answer.headers.items()
+                if name not in ("Date", "X-Request-ID")
+            }
             kept.pop("Content-Length", None)  # of an answer that has the server's port in it
-            got.append((answer.status, kept, sorted(re.sub(r'"request_id": "[^"]*"|_:\w+', "", body).splitlines())))
+            got.append(
+                (
+                    answer.status,
+                    kept,
+                    sorted(re.sub(r'"request_id": "[^"]*"|_:\w+', "", body).splitlines()),
+                )
+            )
     assert got[0][:2] == got[1][:2]
     if target != "/no":  # the problem document lists the endpoints that there are
         assert got[0] == got[1]
 
 
-async def test_a_query_of_a_browser_is_answered(with_page: Served, session: aiohttp.ClientSession) -> None:
+async def test_a_query_of_a_browser_is_answered(
+    with_page: Served, session: aiohttp.ClientSession
+) -> None:
     """Only a bare GET is for people."""
     for parameters in ({"query": "ASK {}"}, {"format": "ttl"}):
-        async with session.get(f"{with_page.url}/sparql", params=parameters, headers=BROWSER) as answer:
+        async with session.get(
+            f"{with_page.url}/sparql", params=parameters, headers=BROWSER
+        ) as answer:
             assert answer.content_type != "text/html"
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_switched_off(without_page: Served, session: aiohttp.ClientSession, path: str) -> None:
+async def test_switched_off(
+    without_page: Served, session: aiohttp.ClientSession, path: str
+) -> None:
     async with session.get(without_page.url + path, headers=BROWSER) as answer:
         if path == "/sparql":
             assert (answer.status, answer.content_type) == (200, "text/turtle")

@@ -68,13 +68,22 @@ async def test_one_graph_is_asked_anew_with_each_answer(page: Browser, served: S
     await ask(page, "people")
     await page.run(GRAPH)
     await ask(page, "many", f"{EVERYTHING} LIMIT 7")
-    seen = await page.run(GRAPH + 'await page.waitForSelector("#graph-view .message");return asked;')
+    seen = await page.run(
+        GRAPH + 'await page.waitForSelector("#graph-view .message");return asked;'
+    )
     assert seen == [f"{served.url}/many/sparql", f"{EVERYTHING} LIMIT 7"]
-    assert await page.run('return page.textContent("#graph-view .note")') == "7 triples, 7 of them distinct"
+    assert (
+        await page.run('return page.textContent("#graph-view .note")')
+        == "7 triples, 7 of them distinct"
+    )
 
 
 async def test_one_graph_can_be_stopped(page: Browser, upstream: FaultServer) -> None:
-    upstream.play(response(solutions(3)), [HOLD], response(b"<urn:s> <urn:p> <urn:o> .\n", "application/n-triples"))
+    upstream.play(
+        response(solutions(3)),
+        [HOLD],
+        response(b"<urn:s> <urn:p> <urn:o> .\n", "application/n-triples"),
+    )
     await ask(page, "remote")
     said = await page.run(
         """
@@ -127,7 +136,10 @@ async def test_an_error_is_not_marked_in_another_query(page: Browser) -> None:
         return [await page.textContent("#query-error"), marked];
     """
     edit = 'await page.fill("#query", "SELECT * { ?s ?p ?o }"); state.go();' + ENDED + mark
-    assert await page.run(RUN + edit, query="SELECT nope { ?s ?p ?o }") == ["Line 1, column 8: wrong.", []]
+    assert await page.run(RUN + edit, query="SELECT nope { ?s ?p ?o }") == [
+        "Line 1, column 8: wrong.",
+        [],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +152,9 @@ async def test_an_error_is_not_marked_in_another_query(page: Browser) -> None:
     ],
     ids=["behind CR LF and an astral character", "the end of a line", "the end", "in a long query"],
 )
-async def test_an_error_is_marked_at_its_place(page: Browser, query: str, at: str, token: str) -> None:
+async def test_an_error_is_marked_at_its_place(
+    page: Browser, query: str, at: str, token: str
+) -> None:
     """By the problem document that the server sends; the browser makes LF of CR LF before it sends the query."""
     sent = query.replace("\r\n", "\n")
     before = sent[: sent.rindex(at) if at else len(sent)].split("\n")
@@ -240,9 +254,19 @@ async def test_a_query_that_no_url_holds_is_run_and_kept(page: Browser) -> None:
 @pytest.mark.parametrize(
     ("query", "groups", "file", "copies"),
     [
-        (EVERYTHING, ["messages", "one graph"], "messages.nq", ["curl", "python", "command", "link"]),
+        (
+            EVERYTHING,
+            ["messages", "one graph"],
+            "messages.nq",
+            ["curl", "python", "command", "link"],
+        ),
         ("PREFIX a: <urn:a>\nDESCRIBE <urn:a>", ["one graph"], "graph.ttl", ["curl", "link"]),
-        ("# CONSTRUCT\nBASE <urn:b> SELECT * { ?s ?p ?o }", ["solutions"], "results.json", ["curl", "link"]),
+        (
+            "# CONSTRUCT\nBASE <urn:b> SELECT * { ?s ?p ?o }",
+            ["solutions"],
+            "results.json",
+            ["curl", "link"],
+        ),
         ("ASK {}", ["solutions"], "results.json", ["curl", "link"]),
     ],
     ids=["CONSTRUCT", "DESCRIBE", "SELECT", "ASK"],
@@ -298,7 +322,9 @@ async def test_a_download_can_be_cancelled(page: Browser, upstream: FaultServer)
 # --- while a query runs ----------------------------------------------------------------------------------------------
 
 
-async def test_a_query_is_seen_to_run_before_the_first_byte(page: Browser, upstream: FaultServer) -> None:
+async def test_a_query_is_seen_to_run_before_the_first_byte(
+    page: Browser, upstream: FaultServer
+) -> None:
     upstream.play([HOLD, response(solutions(3))])
     await choose(page, "remote")
     said = await page.run(

@@ -37,8 +37,13 @@ async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
         "hostile": DATA,
         "long": f'<urn:s> <urn:p> "{"é" * 1000}{"x" * LONG}" .',
     }
-    stores = {name: store_of(tmp_path_factory.mktemp(name), turtle) for name, turtle in data.items()}
-    endpoints = {name: EndpointSettings(source=(str(store),), limits=UNHURRIED) for name, store in stores.items()}
+    stores = {
+        name: store_of(tmp_path_factory.mktemp(name), turtle) for name, turtle in data.items()
+    }
+    endpoints = {
+        name: EndpointSettings(source=(str(store),), limits=UNHURRIED)
+        for name, store in stores.items()
+    }
     async with serving(endpoints=endpoints) as server:
         yield server
 
@@ -111,7 +116,9 @@ async def test_nothing_runs_in_tables_and_graphs(page: Browser) -> None:
 
 async def test_what_is_shared_does_not_run(page: Browser, served: Served) -> None:
     """A fragment is text for the editor, whatever it holds."""
-    await page.open(f"{served.url}/#endpoint=javascript:alert(1)&query={MARKUP.replace('&', '%26')}")
+    await page.open(
+        f"{served.url}/#endpoint=javascript:alert(1)&query={MARKUP.replace('&', '%26')}"
+    )
     seen = await page.run(
         """
         await page.waitForSelector("html[data-ready]");
@@ -124,7 +131,9 @@ async def test_what_is_shared_does_not_run(page: Browser, served: Served) -> Non
 
 
 async def test_text_from_right_to_left_is_isolated(page: Browser) -> None:
-    await ask(page, "hostile", "CONSTRUCT { <urn:x:right> <urn:x:p> ?o } WHERE { <urn:x:right> ?p ?o }")
+    await ask(
+        page, "hostile", "CONSTRUCT { <urn:x:right> <urn:x:p> ?o } WHERE { <urn:x:right> ?p ?o }"
+    )
     seen = await page.run(
         """
         await page.waitForSelector(".card");
@@ -132,7 +141,10 @@ async def test_text_from_right_to_left_is_isolated(page: Browser) -> None:
           each.getAttribute("dir"), each.getAttribute("lang"), getComputedStyle(each).unicodeBidi, each.textContent]));
         """
     )
-    assert sorted(each[:3] for each in seen) == [["auto", None, "isolate"], ["rtl", "ar", "isolate"]]
+    assert sorted(each[:3] for each in seen) == [
+        ["auto", None, "isolate"],
+        ["rtl", "ar", "isolate"],
+    ]
     assert any("\u0645" in each[3] for each in seen)
 
 

@@ -16,13 +16,16 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.engine, pyte
 # --- messages as they come -------------------------------------------------------------------------------------------
 
 
-async def test_a_message_is_seen_before_the_next_is_made(page: Browser, upstream: FaultServer) -> None:
+async def test_a_message_is_seen_before_the_next_is_made(
+    page: Browser, upstream: FaultServer
+) -> None:
     whole = response(solutions(20), framing="close")
     half = whole.index(b"value 10")
     upstream.play([whole[:half], HOLD, whole[half:]])
     await choose(page, "remote")
     seen = await page.run(
-        RUN + 'await page.waitForSelector(".card"); return page.locator("#banner").isHidden();', query=EVERYTHING
+        RUN + 'await page.waitForSelector(".card"); return page.locator("#banner").isHidden();',
+        query=EVERYTHING,
     )
     assert seen is True
     upstream.go_on.set()
@@ -58,7 +61,12 @@ async def test_ten_thousand_messages_in_a_bounded_list(page: Browser) -> None:
     )
     assert seen.pop("most") <= 200  # those that came are added before those that went are removed
     assert seen.pop("said") <= 4
-    assert seen == {"count": 100, "first": "9,901", "figure": "10,000", "kept": "kept: 9,901 to 10,000"}
+    assert seen == {
+        "count": 100,
+        "first": "9,901",
+        "figure": "10,000",
+        "kept": "kept: 9,901 to 10,000",
+    }
 
 
 async def test_pause_goes_on_receiving(page: Browser, upstream: FaultServer) -> None:
@@ -171,7 +179,9 @@ async def test_the_filter_says_what_it_does_not_search(page: Browser) -> None:
     assert said == "no match in the 1,000 that are kept; those before 9,001 are not searched"
 
 
-async def test_a_new_query_takes_the_place_of_the_one_before(page: Browser, upstream: FaultServer) -> None:
+async def test_a_new_query_takes_the_place_of_the_one_before(
+    page: Browser, upstream: FaultServer
+) -> None:
     whole = response(solutions(20), framing="close")
     upstream.play([whole[: len(whole) // 2], HOLD])
     await choose(page, "remote")
@@ -228,7 +238,8 @@ async def test_stopped(page: Browser, upstream: FaultServer) -> None:
     upstream.play([whole[: whole.index(b"value 100")], HOLD])
     await choose(page, "remote")
     banner = await page.run(
-        RUN + 'await page.waitForSelector(".card"); await page.click("#stop");' + ENDED + BANNER, query=EVERYTHING
+        RUN + 'await page.waitForSelector(".card"); await page.click("#stop");' + ENDED + BANNER,
+        query=EVERYTHING,
     )
     upstream.go_on.set()
     assert banner["kind"] == "banner warn"
@@ -248,8 +259,18 @@ async def test_an_error_is_shown_at_its_place(page: Browser) -> None:
         };
         """
     )
-    line, column = (int(word) for word in seen["error"].replace(",", "").replace(":", "").split()[1:4:2])
+    line, column = (
+        int(word) for word in seen["error"].replace(",", "").replace(":", "").split()[1:4:2]
+    )
     assert str(line) == seen["line"]
-    before = "".join(f"{each}\n" for each in query.split("\n")[: line - 1]) + query.split("\n")[line - 1][: column - 1]
+    before = (
+        "".join(f"{each}\n" for each in query.split("\n")[: line - 1])
+        + query.split("\n")[line - 1][: column - 1]
+    )
     assert seen["cursor"] == len(before.encode("utf-16-le")) // 2
-    assert await page.run('await page.type("#query", " "); return page.locator("#query-error").isHidden();') is True
+    assert (
+        await page.run(
+            'await page.type("#query", " "); return page.locator("#query-error").isHidden();'
+        )
+        is True
+    )

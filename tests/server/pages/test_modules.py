@@ -116,7 +116,8 @@ PASSED = {
 @pytest.mark.slow
 @pytest.mark.suite
 @pytest.mark.parametrize(
-    "suite", ["rdf11/rdf-n-quads", "rdf11/rdf-n-triples", "rdf12/rdf-n-quads", "rdf12/rdf-n-triples"]
+    "suite",
+    ["rdf11/rdf-n-quads", "rdf11/rdf-n-triples", "rdf12/rdf-n-quads", "rdf12/rdf-n-triples"],
 )
 def test_documents_of_the_w3c(modules: Modules, suite: str) -> None:
     """Those that are right give the quads that pyoxigraph gives; those that are wrong are refused."""
@@ -146,11 +147,16 @@ OF_VERSIONS = ("a triple term in basic", "a triple term below 1.2", "a direction
 
 def test_logs(modules: Modules) -> None:
     """As the package reads them; but a message that its delimiter does not end is one that was cut."""
-    cases: Mapping[str, Any] = {name: case for name, case in READ.items() if name not in OF_VERSIONS}
+    cases: Mapping[str, Any] = {
+        name: case for name, case in READ.items() if name not in OF_VERSIONS
+    }
     texts = [text if isinstance(text, bytes) else text.encode() for text, *_ in cases.values()]
     syntaxes = [case[1] for case in cases.values()]
     read = read_logs(modules, list(zip(texts, syntaxes, strict=True)))
-    ended = read_logs(modules, [(text + b"\nMESSAGE\n", label) for text, label in zip(texts, syntaxes, strict=True)])
+    ended = read_logs(
+        modules,
+        [(text + b"\nMESSAGE\n", label) for text, label in zip(texts, syntaxes, strict=True)],
+    )
     cut = 0
     for (name, (_, _, expected, wrong)), own, whole in zip(cases.items(), read, ended, strict=True):
         if wrong is not None:
@@ -166,11 +172,17 @@ def test_logs(modules: Modules) -> None:
 
 
 def test_a_log_is_whole_at_the_end_of_a_message_only(modules: Modules) -> None:
-    log = 'VERSION "1.2-messages"\n<urn:s> <urn:p> "\u00e9\U0001f600" .\nMESSAGE\nMESSAGE\n'.encode()
+    log = (
+        'VERSION "1.2-messages"\n<urn:s> <urn:p> "\u00e9\U0001f600" .\nMESSAGE\nMESSAGE\n'.encode()
+    )
     read = read_logs(modules, [(log[:end], "1.2-messages") for end in range(len(log) + 1)])
     whole = [end for end, (_, error, broken) in enumerate(read) if error is None and not broken]
     message = Message([Quad(Term("<urn:s>"), Term("<urn:p>"), Term('"\u00e9\U0001f600"'))])
-    ends = {end for end in range(1, len(log) + 1) if log[:end].endswith((b'messages"', b"\n", b"MESSAGE"))}
+    ends = {
+        end
+        for end in range(1, len(log) + 1)
+        if log[:end].endswith((b'messages"', b"\n", b"MESSAGE"))
+    }
     inside = {end for end in ends if log[:end].endswith(b" .\n")}
     assert set(whole) == ends - inside
     assert read[-1].messages == [message, Message()]
@@ -181,8 +193,18 @@ def test_a_log_is_whole_at_the_end_of_a_message_only(modules: Modules) -> None:
 
 LINKS = ("http://example.org/a", "HTTPS://example.org/", "mailto:a@example.org")
 NO_LINKS = (
-    *("javascript:alert(1)", "JavaScript:alert(1)//http://", "data:text/html,<script>alert(1)</script>"),
-    *("file:///etc/passwd", "blob:http://example.org/1", "vbscript:x", "urn:example:a", "intent://x"),
+    *(
+        "javascript:alert(1)",
+        "JavaScript:alert(1)//http://",
+        "data:text/html,<script>alert(1)</script>",
+    ),
+    *(
+        "file:///etc/passwd",
+        "blob:http://example.org/1",
+        "vbscript:x",
+        "urn:example:a",
+        "intent://x",
+    ),
     *("http://", "https://[", "\thttp://example.org/", "java\nscript:http://x", ""),
 )
 

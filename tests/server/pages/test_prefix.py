@@ -17,11 +17,17 @@ pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 async def test_behind_a_prefix(tmp_path: Path) -> None:
     endpoints = {
-        name: EndpointSettings(source=(str(store_of(tmp_path / f"store{name}", PEOPLE)),)) for name in ("", "a")
+        name: EndpointSettings(source=(str(store_of(tmp_path / f"store{name}", PEOPLE)),))
+        for name in ("", "a")
     }
     async with serving(endpoints=endpoints) as server, browsing() as browser:
         with prefixed(server.url, "/data/linked/", tmp_path) as url:
-            for path, endpoint in (("", "sparql"), ("sparql", "sparql"), ("a/", "a/sparql"), ("a/sparql", "a/sparql")):
+            for path, endpoint in (
+                ("", "sparql"),
+                ("sparql", "sparql"),
+                ("a/", "a/sparql"),
+                ("a/sparql", "a/sparql"),
+            ):
                 await browser.open(url + path)
                 seen = await browser.run(
                     """

@@ -59,14 +59,18 @@ def test_a_position_is_the_place_that_it_was_made_of(modules: Modules, texts: li
         for offset in range(len(text) + 1)
         if not (text[:offset].endswith("\r") and text[offset:].startswith("\n"))
     ]
-    found = modules.run(PLACES, [problem_of(text, Position.at(text, offset)) for text, offset in cases])
+    found = modules.run(
+        PLACES, [problem_of(text, Position.at(text, offset)) for text, offset in cases]
+    )
     assert [each["place"] for each in found] == [utf16(text[:offset]) for text, offset in cases]
 
 
 def test_a_position_that_is_not_in_the_text_is_the_nearest_place(modules: Modules) -> None:
     text = "a\nbc\n\U0001f600"
     cases = {(0, 0): 0, (1, 0): 0, (1, 9): 1, (2, 9): 4, (3, 2): 7, (3, 9): 7, (9, 1): 7, (9, 9): 7}
-    found = modules.run(PLACES, [{"text": text, "line": line, "column": column} for line, column in cases])
+    found = modules.run(
+        PLACES, [{"text": text, "line": line, "column": column} for line, column in cases]
+    )
     assert [each["place"] for each in found] == list(cases.values())
 
 
@@ -108,14 +112,18 @@ def test_forms_of_the_w3c(modules: Modules) -> None:
     assert [text for text, form, ours in found if form != ours] == []
 
 
-@pytest.mark.parametrize("text", ["", "# SELECT", "INSERT DATA {}", "nonsense", "PREFIX select: <urn:ASK>"])
+@pytest.mark.parametrize(
+    "text", ["", "# SELECT", "INSERT DATA {}", "nonsense", "PREFIX select: <urn:ASK>"]
+)
 def test_what_has_no_form(modules: Modules, text: str) -> None:
     assert modules.run(FORMS, [text]) == [None]
 
 
 def test_a_refusal_of_the_package_is_marked_where_it_is(modules: Modules) -> None:
     """An error of the package itself, not one that was made for the test."""
-    text = "# \U0001f600\r\nCONSTRUCT {\r\n ?s <urn:p> '\U0001f600' , nope:x }\r\nWHERE { ?s ?p ?o }"
+    text = (
+        "# \U0001f600\r\nCONSTRUCT {\r\n ?s <urn:p> '\U0001f600' , nope:x }\r\nWHERE { ?s ?p ?o }"
+    )
     with pytest.raises(QueryError) as caught:
         ConstructQuery.parse(text)
     assert caught.value.position is not None

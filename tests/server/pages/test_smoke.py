@@ -9,9 +9,14 @@ from tests.support.pages.stores import PEOPLE, store_of
 pytestmark = pytest.mark.engine
 
 
-async def test_a_query_is_typed_and_its_messages_are_seen(tmp_path_factory: pytest.TempPathFactory) -> None:
+async def test_a_query_is_typed_and_its_messages_are_seen(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
     store = store_of(tmp_path_factory.mktemp("store"), PEOPLE)
-    async with serving(store, prefixes={"ex": "http://example.org/"}) as server, browsing() as browser:
+    async with (
+        serving(store, prefixes={"ex": "http://example.org/"}) as server,
+        browsing() as browser,
+    ):
         await browser.open(f"{server.url}/")
         seen = await browser.run(
             """

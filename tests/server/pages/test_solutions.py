@@ -74,9 +74,18 @@ def expected(document: bytes) -> Any:
 def of_pyoxigraph() -> list[bytes]:
     store = ox.Store()
     text = 'a"b\\c{[}],:\n\u2028 \U0001f600 \x00' * 30
-    quads = [ox.Quad(ox.NamedNode("urn:s"), ox.NamedNode("urn:p"), ox.Literal(text[n:])) for n in range(40)]
-    store.extend([*quads, ox.Quad(ox.BlankNode(), ox.NamedNode("urn:x,y"), ox.Literal("x", language="en"))])
-    queries = ["SELECT * { ?s ?p ?o }", "SELECT * { ?s <urn:none> ?o }", "SELECT (1 AS ?results) (2 AS ?bindings) {}"]
+    quads = [
+        ox.Quad(ox.NamedNode("urn:s"), ox.NamedNode("urn:p"), ox.Literal(text[n:]))
+        for n in range(40)
+    ]
+    store.extend(
+        [*quads, ox.Quad(ox.BlankNode(), ox.NamedNode("urn:x,y"), ox.Literal("x", language="en"))]
+    )
+    queries = [
+        "SELECT * { ?s ?p ?o }",
+        "SELECT * { ?s <urn:none> ?o }",
+        "SELECT (1 AS ?results) (2 AS ?bindings) {}",
+    ]
     results = [store.query(query) for query in [*queries, "ASK {}", "ASK { FILTER(false) }"]]
     return [each.serialize(format=ox.QueryResultsFormat.JSON) for each in results]  # type: ignore[union-attr]
 
@@ -137,6 +146,6 @@ MALFORMED = {
 
 def test_what_is_no_result_is_refused(modules: Modules) -> None:
     found = read(modules, *MALFORMED.values())
-    assert {name: each["error"] for name, each in zip(MALFORMED, found, strict=True)} == dict.fromkeys(
-        MALFORMED, "malformed"
-    )
+    assert {
+        name: each["error"] for name, each in zip(MALFORMED, found, strict=True)
+    } == dict.fromkeys(MALFORMED, "malformed")

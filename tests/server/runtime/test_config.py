@@ -50,13 +50,17 @@ def load(text: str | None = None, environ: dict[str, str] | None = None, **flags
         path = Path("server.toml")
         path.write_text(text, encoding="utf-8")
     variables = {PREFIX + name: value for name, value in (environ or {}).items()} | CREDENTIALS
-    return load_config(path, variables, {name.replace("__", "."): value for name, value in flags.items()})
+    return load_config(
+        path, variables, {name.replace("__", "."): value for name, value in flags.items()}
+    )
 
 
 @pytest.mark.usefixtures("here")
 def test_defaults_are_those_of_the_structures() -> None:
     assert load(REMOTE) == Config(endpoints={"d": EndpointSettings(source=(URL,))})
-    assert load(endpoint__source=["data.ttl"]) == Config(endpoints={"": EndpointSettings(source=("data.ttl",))})
+    assert load(endpoint__source=["data.ttl"]) == Config(
+        endpoints={"": EndpointSettings(source=("data.ttl",))}
+    )
 
 
 @pytest.mark.usefixtures("here")
@@ -71,9 +75,19 @@ def test_defaults_are_those_of_the_structures() -> None:
         ("workers = 2\n" + REMOTE, {"WORKERS": ""}, {}, 2),
         (None, {"ENDPOINT__SOURCE": URL, "WORKERS": "3"}, {}, 3),
     ],
-    ids=["default", "file", "environment", "flag", "flag over file", "an empty variable", "no file"],
+    ids=[
+        "default",
+        "file",
+        "environment",
+        "flag",
+        "flag over file",
+        "an empty variable",
+        "no file",
+    ],
 )
-def test_the_later_layer_wins(text: str | None, environ: dict[str, str], flags: dict[str, Any], workers: int) -> None:
+def test_the_later_layer_wins(
+    text: str | None, environ: dict[str, str], flags: dict[str, Any], workers: int
+) -> None:
     assert load(text, environ, **flags).workers == workers
 
 
@@ -104,7 +118,12 @@ def test_layers_replace_single_settings() -> None:
         ("ENDPOINTS__D__CONTACT", "42", "endpoints.d.contact", "42"),
         ("ENDPOINTS__D__SERVICE", "allow", "endpoints.d.service", "allow"),
         ("ENDPOINTS__D__SERVICE", '["http://a.org/"]', "endpoints.d.service", ("http://a.org/",)),
-        ("ENDPOINTS__D__PREFIXES", '{ex = "http://a.org/"}', "endpoints.d.prefixes", {"ex": "http://a.org/"}),
+        (
+            "ENDPOINTS__D__PREFIXES",
+            '{ex = "http://a.org/"}',
+            "endpoints.d.prefixes",
+            {"ex": "http://a.org/"},
+        ),
         ("ENDPOINTS__NEW__SOURCE", URL, "endpoints.new.source", (URL,)),
         ("ENDPOINT__SOURCE", '["data.ttl"]', "endpoints..source", ("data.ttl",)),
     ],
@@ -126,14 +145,25 @@ def test_every_setting_has_a_variable() -> None:
         (StreamsSettings, "STREAMS__", {"STREAMS__FILE": "streams.db"}),
     ):
         for field in msgspec.structs.fields(struct):
-            if field.name in ("endpoints", "limits", "streams", "source", "file", *OF_FILES) and not (
-                struct is StreamsSettings and field.name == "streams"
-            ):
+            if field.name in (
+                "endpoints",
+                "limits",
+                "streams",
+                "source",
+                "file",
+                *OF_FILES,
+            ) and not (struct is StreamsSettings and field.name == "streams"):
                 continue
-            default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+            default = (
+                field.default
+                if field.default_factory is msgspec.NODEFAULT
+                else field.default_factory()
+            )
             value = msgspec.json.encode(default).decode().strip('"').replace("null", "none")
             if value:
-                assert load(REMOTE, {above + field.name.upper(): value} | others) == load(REMOTE, others)
+                assert load(REMOTE, {above + field.name.upper(): value} | others) == load(
+                    REMOTE, others
+                )
 
 
 @pytest.mark.usefixtures("here")
@@ -146,15 +176,23 @@ def test_a_setting_may_have_the_name_of_its_table() -> None:
 def test_a_variable_finds_the_endpoint_of_the_file() -> None:
     text = f'[endpoints.My-Data]\nsource = "{URL}"\n'
     assert load(text, {"ENDPOINTS__MY_DATA__PAGE_SIZE": "5"}).endpoints["My-Data"].page_size == 5
-    with pytest.raises(UsageError, match=r"ENDPOINTS__MY_DATA__PAGE_SIZE could mean the endpoints My-Data and my_data"):
-        load(text + f'[endpoints.my_data]\nsource = "{URL}"\n', {"ENDPOINTS__MY_DATA__PAGE_SIZE": "5"})
+    with pytest.raises(
+        UsageError,
+        match=r"ENDPOINTS__MY_DATA__PAGE_SIZE could mean the endpoints My-Data and my_data",
+    ):
+        load(
+            text + f'[endpoints.my_data]\nsource = "{URL}"\n',
+            {"ENDPOINTS__MY_DATA__PAGE_SIZE": "5"},
+        )
 
 
 @pytest.mark.usefixtures("here")
 def test_the_source_of_the_other_commands_is_the_last_resort() -> None:
     variable = {"CONSTRUCT_MESSAGES_SOURCE": "data.ttl"}
     assert load_config(None, variable, {}).endpoints[""].source == ("data.ttl",)
-    assert set(load_config(None, variable, {"endpoint.source": ["store"]}).endpoints[""].source) == {"store"}
+    assert set(
+        load_config(None, variable, {"endpoint.source": ["store"]}).endpoints[""].source
+    ) == {"store"}
 
 
 def test_paths_in_a_file_are_beside_it(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,53 +211,145 @@ def test_paths_in_a_file_are_beside_it(here: Path, monkeypatch: pytest.MonkeyPat
         ("a = ", "server.toml is not TOML: Invalid value", "toml.io"),
         ("a = 1\nb = 2 3", "line 2, column 7: server.toml is not TOML", "toml.io"),
         ("", "no endpoint is named", "--source"),
-        ("wokers = 3\n" + REMOTE, "server.toml: wokers: there is no setting 'wokers'", "did you mean workers?"),
+        (
+            "wokers = 3\n" + REMOTE,
+            "server.toml: wokers: there is no setting 'wokers'",
+            "did you mean workers?",
+        ),
         ("xyz = 3\n" + REMOTE, "server.toml: xyz: there is no setting 'xyz'", "choose one of"),
         (
             REMOTE + "page_sise = 3",
             "server.toml: endpoints.d.page_sise: there is no setting",
             "did you mean page_size?",
         ),
-        (REMOTE + "limits.secnds = 3", "endpoints.d.limits.secnds: there is no setting", "did you mean seconds?"),
+        (
+            REMOTE + "limits.secnds = 3",
+            "endpoints.d.limits.secnds: there is no setting",
+            "did you mean seconds?",
+        ),
         ("[endpont]\nsource = 'x'", "endpont: there is no setting", "did you mean endpoint?"),
-        (REMOTE + "page_size = 0", "endpoints.d.page_size must be a whole number of at least 1", "page_size = 1000"),
-        (REMOTE + "page_size = 'ten'", "page_size must be a whole number .*, not the string 'ten'", "page_size = 1000"),
-        (REMOTE + "page_size = 1.5", "page_size must be a whole number .*, not the number 1.5", "page_size = 1000"),
-        (REMOTE + "page_size = true", "page_size must be a whole number .*, not True", "page_size = 1000"),
-        (REMOTE + "update = 1", "endpoints.d.update must be true or false, not the number 1", "update = true"),
-        (REMOTE + "limits.seconds = 0", "limits.seconds must be a number above 0", "seconds = 300.0"),
-        (REMOTE + "limits.seconds = nan", "limits.seconds must be a number above 0", "seconds = 300.0"),
-        (REMOTE + "limits.seconds = inf", "limits.seconds must be a number above 0", "seconds = 300.0"),
+        (
+            REMOTE + "page_size = 0",
+            "endpoints.d.page_size must be a whole number of at least 1",
+            "page_size = 1000",
+        ),
+        (
+            REMOTE + "page_size = 'ten'",
+            "page_size must be a whole number .*, not the string 'ten'",
+            "page_size = 1000",
+        ),
+        (
+            REMOTE + "page_size = 1.5",
+            "page_size must be a whole number .*, not the number 1.5",
+            "page_size = 1000",
+        ),
+        (
+            REMOTE + "page_size = true",
+            "page_size must be a whole number .*, not True",
+            "page_size = 1000",
+        ),
+        (
+            REMOTE + "update = 1",
+            "endpoints.d.update must be true or false, not the number 1",
+            "update = true",
+        ),
+        (
+            REMOTE + "limits.seconds = 0",
+            "limits.seconds must be a number above 0",
+            "seconds = 300.0",
+        ),
+        (
+            REMOTE + "limits.seconds = nan",
+            "limits.seconds must be a number above 0",
+            "seconds = 300.0",
+        ),
+        (
+            REMOTE + "limits.seconds = inf",
+            "limits.seconds must be a number above 0",
+            "seconds = 300.0",
+        ),
         (
             REMOTE + "concurrency = 'none'",
             "concurrency must be a whole number of at least 1, not",
             "concurrency = 50",
         ),
-        (REMOTE + "method = 'put'", 'method must be "get" or "post", not the string', 'method = "(get|post)"'),
+        (
+            REMOTE + "method = 'put'",
+            'method must be "get" or "post", not the string',
+            'method = "(get|post)"',
+        ),
         (
             REMOTE + "service = 'http://a.org/'",
             'service must be "allow" or "deny" or a list',
             'service = "(allow|deny)"',
         ),
         (REMOTE + "prefixes = { a = 1 }", "prefixes must be a table of strings", "prefixes = {"),
-        (REMOTE + "forward_headers = [1]", "forward_headers must be a list of strings", r"forward_headers = \["),
+        (
+            REMOTE + "forward_headers = [1]",
+            "forward_headers must be a list of strings",
+            r"forward_headers = \[",
+        ),
         (REMOTE + "contact = 2026-01-01", "contact must be a string", 'contact = "…"'),
         ("endpoints = 3", "server.toml: endpoints must be a table", r"\[endpoints.NAME\]"),
-        ("endpoint = 3", "server.toml: endpoint must be a table, not the number 3", r"\[endpoint\]"),
+        (
+            "endpoint = 3",
+            "server.toml: endpoint must be a table, not the number 3",
+            r"\[endpoint\]",
+        ),
         (REMOTE + "limits = 3", "endpoints.d.limits must be a table", r"\[endpoints.d.limits\]"),
-        (FILES + "[endpoints.'']\nsource = 'data.ttl'", "both endpoint and endpoints", r"\[endpoint\]"),
-        ("[endpoint]\nretries = 1", "endpoint.retries is set, but not endpoint.source", "set endpoint.source"),
+        (
+            FILES + "[endpoints.'']\nsource = 'data.ttl'",
+            "both endpoint and endpoints",
+            r"\[endpoint\]",
+        ),
+        (
+            "[endpoint]\nretries = 1",
+            "endpoint.retries is set, but not endpoint.source",
+            "set endpoint.source",
+        ),
         ("[endpoint]\nsource = []", "endpoint.source is empty", "name a URL"),
-        ("[endpoint]\nsource = 'no.ttl'", "endpoint.source: no.ttl: no such file", "relative to the file"),
-        ("[endpoint]\nsource = 'other'", "other is not an Oxigraph store directory", "oxigraph load"),
-        ("[endpoint]\nsource = ['store', 'data.ttl']", "store is a directory", "one store directory"),
-        (f"[endpoint]\nsource = ['{URL}', 'data.ttl']", "endpoint.source has more than a URL", "one URL"),
+        (
+            "[endpoint]\nsource = 'no.ttl'",
+            "endpoint.source: no.ttl: no such file",
+            "relative to the file",
+        ),
+        (
+            "[endpoint]\nsource = 'other'",
+            "other is not an Oxigraph store directory",
+            "oxigraph load",
+        ),
+        (
+            "[endpoint]\nsource = ['store', 'data.ttl']",
+            "store is a directory",
+            "one store directory",
+        ),
+        (
+            f"[endpoint]\nsource = ['{URL}', 'data.ttl']",
+            "endpoint.source has more than a URL",
+            "one URL",
+        ),
         (f"[endpoint]\nsource = ['data.ttl', '{URL}']", "endpoint.source has a URL", "one http"),
         ("[endpoint]\nsource = 'ftp://example.org/'", "endpoint.source has a URL", "one http"),
-        ("[endpoint]\nsource = 'https://'", "endpoint.source: the URL is malformed", "https://example.org/sparql"),
-        ("[endpoint]\nsource = 'https://example.org:99999/'", "endpoint.source: the URL is malformed", "https://"),
-        ("[endpoint]\nsource = 'https://[::1/'", "endpoint.source: the URL is malformed", "https://"),
-        ("[endpoint]\nsource = 'https://example.org/a b'", "endpoint.source: the URL is malformed", "https://"),
+        (
+            "[endpoint]\nsource = 'https://'",
+            "endpoint.source: the URL is malformed",
+            "https://example.org/sparql",
+        ),
+        (
+            "[endpoint]\nsource = 'https://example.org:99999/'",
+            "endpoint.source: the URL is malformed",
+            "https://",
+        ),
+        (
+            "[endpoint]\nsource = 'https://[::1/'",
+            "endpoint.source: the URL is malformed",
+            "https://",
+        ),
+        (
+            "[endpoint]\nsource = 'https://example.org/a b'",
+            "endpoint.source: the URL is malformed",
+            "https://",
+        ),
         (
             "[endpoint]\nsource = 'https://example.org/#x'",
             "endpoint.source: the URL has a fragment",
@@ -232,25 +362,74 @@ def test_paths_in_a_file_are_beside_it(here: Path, monkeypatch: pytest.MonkeyPat
             "endpoints.d.update_source: the URL has a fragment",
             "leave out",
         ),
-        (REMOTE + f"update_source = '{URL}'", "endpoints.d.update_source is set, but not update", "update = true"),
-        (FILES + f"update_source = '{URL}'", "endpoint.update_source is for URLs only", "leave it out"),
-        # an example of a value is the setting's default (issue 13, 24)
-        ("workers = 0\n" + REMOTE, "workers must be a whole number of at least 1, not the number 0", "workers = 1$"),
-        (FILES + "evaluator_bytes = 'much'", 'whole number of at least 1 or "auto" or "none"', "evaluator_bytes = "),
-        (REMOTE + "evaluators = 3", "endpoints.d.evaluators is for files only", "leave it out"),
-        (REMOTE + "profile = 'virtuso'", "endpoints.d.profile: there is no endpoint profile 'virtuso'", "virtuoso"),
-        (REMOTE + "prefixes = { a = 'b' }", "endpoints.d.prefixes: prefix a:: IRI <b> is relative", "absolute"),
-        (REMOTE + "prefixes = { 'a b' = 'http://a.org/' }", "prefixes: 'a b' is not a prefix", "without colon"),
-        (REMOTE + "service = ['a b']", "endpoints.d.service: IRI <a b>", "percent-encode"),
-        (REMOTE + "forward_headers = ['Host']", "forward_headers: 'Host' cannot be sent on", "leave it out"),
-        (REMOTE + "forward_headers = ['a b']", "forward_headers: 'a b' cannot be sent on", "leave it out"),
-        (REMOTE + 'contact = "a\\r\\nb: c"', "contact: .* cannot stand in a header", "ASCII"),
-        (REMOTE + "user_variable = 'NOT_SET'", "user_variable names NOT_SET, which is not set", "set the environment"),
-        (REMOTE + "token_variable = 'LINES'", "LINES holds a line break", "remove it"),
-        (REMOTE + "user_variable = 'SECRET'", "user_variable is set, but not password_variable", "set both"),
-        (REMOTE + "password_variable = 'SECRET'", "password_variable is set, but not user_variable", "set both"),
         (
-            REMOTE + "user_variable = 'SECRET'\npassword_variable = 'SECRET'\ntoken_variable = 'SECRET'",
+            REMOTE + f"update_source = '{URL}'",
+            "endpoints.d.update_source is set, but not update",
+            "update = true",
+        ),
+        (
+            FILES + f"update_source = '{URL}'",
+            "endpoint.update_source is for URLs only",
+            "leave it out",
+        ),
+        # an example of a value is the setting's default (issue 13, 24)
+        (
+            "workers = 0\n" + REMOTE,
+            "workers must be a whole number of at least 1, not the number 0",
+            "workers = 1$",
+        ),
+        (
+            FILES + "evaluator_bytes = 'much'",
+            'whole number of at least 1 or "auto" or "none"',
+            "evaluator_bytes = ",
+        ),
+        (REMOTE + "evaluators = 3", "endpoints.d.evaluators is for files only", "leave it out"),
+        (
+            REMOTE + "profile = 'virtuso'",
+            "endpoints.d.profile: there is no endpoint profile 'virtuso'",
+            "virtuoso",
+        ),
+        (
+            REMOTE + "prefixes = { a = 'b' }",
+            "endpoints.d.prefixes: prefix a:: IRI <b> is relative",
+            "absolute",
+        ),
+        (
+            REMOTE + "prefixes = { 'a b' = 'http://a.org/' }",
+            "prefixes: 'a b' is not a prefix",
+            "without colon",
+        ),
+        (REMOTE + "service = ['a b']", "endpoints.d.service: IRI <a b>", "percent-encode"),
+        (
+            REMOTE + "forward_headers = ['Host']",
+            "forward_headers: 'Host' cannot be sent on",
+            "leave it out",
+        ),
+        (
+            REMOTE + "forward_headers = ['a b']",
+            "forward_headers: 'a b' cannot be sent on",
+            "leave it out",
+        ),
+        (REMOTE + 'contact = "a\\r\\nb: c"', "contact: .* cannot stand in a header", "ASCII"),
+        (
+            REMOTE + "user_variable = 'NOT_SET'",
+            "user_variable names NOT_SET, which is not set",
+            "set the environment",
+        ),
+        (REMOTE + "token_variable = 'LINES'", "LINES holds a line break", "remove it"),
+        (
+            REMOTE + "user_variable = 'SECRET'",
+            "user_variable is set, but not password_variable",
+            "set both",
+        ),
+        (
+            REMOTE + "password_variable = 'SECRET'",
+            "password_variable is set, but not user_variable",
+            "set both",
+        ),
+        (
+            REMOTE
+            + "user_variable = 'SECRET'\npassword_variable = 'SECRET'\ntoken_variable = 'SECRET'",
             "token_variable and user_variable are both set",
             "set one",
         ),
@@ -259,18 +438,44 @@ def test_paths_in_a_file_are_beside_it(here: Path, monkeypatch: pytest.MonkeyPat
             "forward_headers has Authorization, beside credentials of the server's own",
             "forward the client's",
         ),
-        (f"[endpoints.'a b']\nsource = '{URL}'", r'endpoints."a b".source: .a b. cannot be a path segment', "letters"),
+        (
+            f"[endpoints.'a b']\nsource = '{URL}'",
+            r'endpoints."a b".source: .a b. cannot be a path segment',
+            "letters",
+        ),
         (f"[endpoints.'..']\nsource = '{URL}'", "cannot be a path segment", "letters"),
-        ("bind = ':80'\n" + REMOTE, "server.toml: bind: ':80' is no address to listen at", "127.0.0.1:8080"),
+        (
+            "bind = ':80'\n" + REMOTE,
+            "server.toml: bind: ':80' is no address to listen at",
+            "127.0.0.1:8080",
+        ),
         ("bind = '127.0.0.1'\n" + REMOTE, "bind: .* is no address to listen at", "127.0.0.1:8080"),
         ("bind = 'a:65536'\n" + REMOTE, "bind: .* is no address to listen at", "127.0.0.1:8080"),
         ("public_url = 'example.org'\n" + REMOTE, "public_url: the URL is malformed", "https://"),
-        ("cors = ['example.org']\n" + REMOTE, "cors: 'example.org' is no origin", "https://example.org"),
-        ("cors = ['https://example.org/']\n" + REMOTE, "cors: .* is no origin", "https://example.org"),
-        ("workers = 9\n" + FILES, "endpoint.evaluators is 8, which 9 workers cannot share", "at least 9"),
-        ("workers = 3\n" + REMOTE + "concurrency = 2", "endpoints.d.concurrency is 2, which 3 workers", "at least 3"),
+        (
+            "cors = ['example.org']\n" + REMOTE,
+            "cors: 'example.org' is no origin",
+            "https://example.org",
+        ),
+        (
+            "cors = ['https://example.org/']\n" + REMOTE,
+            "cors: .* is no origin",
+            "https://example.org",
+        ),
+        (
+            "workers = 9\n" + FILES,
+            "endpoint.evaluators is 8, which 9 workers cannot share",
+            "at least 9",
+        ),
+        (
+            "workers = 3\n" + REMOTE + "concurrency = 2",
+            "endpoints.d.concurrency is 2, which 3 workers",
+            "at least 3",
+        ),
     ],
-    ids=lambda value: value.replace(REMOTE, "").replace("\n", "; ")[:50] if isinstance(value, str) else None,
+    ids=lambda value: (
+        value.replace(REMOTE, "").replace("\n", "; ")[:50] if isinstance(value, str) else None
+    ),
 )
 def test_what_makes_no_sense_is_named_with_its_fix(text: str, message: str, hint: str) -> None:
     with pytest.raises(UsageError) as refused:
@@ -292,10 +497,18 @@ def test_what_makes_no_sense_is_named_with_its_fix(text: str, message: str, hint
         ("WORKER", "2", "CONSTRUCT_MESSAGES_SERVER_WORKER: there is no setting 'worker'"),
         ("ENDPOINTS", "x", "CONSTRUCT_MESSAGES_SERVER_ENDPOINTS: there is no setting 'endpoints'"),
         ("ENDPOINTS__D", "x", "CONSTRUCT_MESSAGES_SERVER_ENDPOINTS__D: there is no setting 'd'"),
-        ("ENDPOINTS__D__LIMITS", "x", "CONSTRUCT_MESSAGES_SERVER_ENDPOINTS__D__LIMITS: there is no setting 'limits'"),
+        (
+            "ENDPOINTS__D__LIMITS",
+            "x",
+            "CONSTRUCT_MESSAGES_SERVER_ENDPOINTS__D__LIMITS: there is no setting 'limits'",
+        ),
         ("ENDPOINTS__D__LIMITS__X", "1", "ENDPOINTS__D__LIMITS__X: there is no setting 'x'"),
         ("ENDPOINTS__D__PAGE_SIZE__X", "1", "ENDPOINTS__D__PAGE_SIZE__X: there is no setting 'x'"),
-        ("ENDPOINTS__E__PAGE_SIZE", "1", "ENDPOINTS__E__PAGE_SIZE is set, but not endpoints.e.source"),
+        (
+            "ENDPOINTS__E__PAGE_SIZE",
+            "1",
+            "ENDPOINTS__E__PAGE_SIZE is set, but not endpoints.e.source",
+        ),
         ("CORS", "[", "CORS is no list or table of TOML"),
         ("LOG_QUERIES", "yes", "LOG_QUERIES must be true or false, not the string 'yes'"),
         ("ENDPOINTS__D__UPDATE", "2", "ENDPOINTS__D__UPDATE must be true or false"),
@@ -368,17 +581,25 @@ SETTINGS = st.fixed_dictionaries(
         "page_size": st.integers(1, 10**6) | st.just("none"),
         "rate": st.floats(0.001, 1000) | st.just("none"),
         "contact": st.sampled_from(["", "none of that", "mailto:a@b.org", "\\\"'#="]),
-        "prefixes": st.dictionaries(st.sampled_from(["a", "b", ""]), st.just("http://example.org/")),
+        "prefixes": st.dictionaries(
+            st.sampled_from(["a", "b", ""]), st.just("http://example.org/")
+        ),
         "service": st.sampled_from(["deny", "allow", "none"]) | st.just(["http://example.org/"]),
         "update": st.booleans(),
-        "limits": st.fixed_dictionaries({}, optional={"seconds": st.floats(0.1, 1000), "messages": st.just("none")}),
+        "limits": st.fixed_dictionaries(
+            {}, optional={"seconds": st.floats(0.1, 1000), "messages": st.just("none")}
+        ),
     },
 )
 NAMES = st.sampled_from(["a", "0", "A.b_c~d-e", "limits", "endpoint"])
 
 
-@given(endpoints=st.dictionaries(NAMES, SETTINGS, min_size=1, max_size=3), unnamed=SETTINGS | st.none())
-def test_what_is_shown_reads_back(place: Path, endpoints: dict[str, Any], unnamed: dict[str, Any] | None) -> None:
+@given(
+    endpoints=st.dictionaries(NAMES, SETTINGS, min_size=1, max_size=3), unnamed=SETTINGS | st.none()
+)
+def test_what_is_shown_reads_back(
+    place: Path, endpoints: dict[str, Any], unnamed: dict[str, Any] | None
+) -> None:
     path = place / "server.toml"
     document = {"endpoints": endpoints} | ({} if unnamed is None else {"endpoint": unnamed})
     path.write_bytes(msgspec.toml.encode(document))
@@ -389,17 +610,27 @@ def test_what_is_shown_reads_back(place: Path, endpoints: dict[str, Any], unname
 
 
 KEYS = st.sampled_from(
-    [field.name for struct in (Config, EndpointSettings, Limits) for field in msgspec.structs.fields(struct)]
+    [
+        field.name
+        for struct in (Config, EndpointSettings, Limits)
+        for field in msgspec.structs.fields(struct)
+    ]
     + ["endpoint", "", "x"]
 )
 VALUES: st.SearchStrategy[Any] = st.recursive(
-    st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.text(max_size=5) | st.dates(),
+    st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats()
+    | st.text(max_size=5)
+    | st.dates(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
     max_leaves=5,
 )
 
 
-@given(document=st.dictionaries(KEYS, VALUES | st.dictionaries(KEYS, VALUES, max_size=4), max_size=4))
+@given(
+    document=st.dictionaries(KEYS, VALUES | st.dictionaries(KEYS, VALUES, max_size=4), max_size=4)
+)
 def test_whatever_is_written_is_read_or_refused(place: Path, document: dict[str, Any]) -> None:
     path = place / "server.toml"
     path.write_bytes(msgspec.toml.encode(document))
@@ -407,11 +638,18 @@ def test_whatever_is_written_is_read_or_refused(place: Path, document: dict[str,
         assert load_config(path, {}, {}).endpoints
 
 
-@given(st.dictionaries(st.from_regex(r"[A-Z_]{0,30}", fullmatch=True), st.text(max_size=20), max_size=3))
+@given(
+    st.dictionaries(
+        st.from_regex(r"[A-Z_]{0,30}", fullmatch=True), st.text(max_size=20), max_size=3
+    )
+)
 def test_whatever_the_environment_holds_is_read_or_refused(environ: dict[str, str]) -> None:
     variables = {PREFIX + name: value for name, value in environ.items()}
     with suppress(UsageError):
-        assert "d" in load_config(None, variables | {PREFIX + "ENDPOINTS__D__SOURCE": URL}, {}).endpoints
+        assert (
+            "d"
+            in load_config(None, variables | {PREFIX + "ENDPOINTS__D__SOURCE": URL}, {}).endpoints
+        )
 
 
 def test_every_setting_is_of_one_kind_of_source_or_of_both() -> None:

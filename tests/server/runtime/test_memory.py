@@ -45,7 +45,16 @@ MACHINE = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
             4096,
         ),
     ],
-    ids=["nothing", "no limit", "container", "container, version 1", "no limit, version 1", "unit", "slice", "group"],
+    ids=[
+        "nothing",
+        "no limit",
+        "container",
+        "container, version 1",
+        "no limit, version 1",
+        "unit",
+        "slice",
+        "group",
+    ],
 )
 def test_what_limits_a_process(tmp_path: Path, files: dict[str, str], expected: int) -> None:
     for name, text in files.items():

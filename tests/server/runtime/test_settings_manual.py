@@ -6,7 +6,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from construct_messages.server.config import Config, EndpointSettings, Limits, StreamsSettings, dotted_name
+from construct_messages.server.config import (
+    Config,
+    EndpointSettings,
+    Limits,
+    StreamsSettings,
+    dotted_name,
+)
 from construct_messages.server.runtime.settings import described, load_config
 from tests.support.docs import BLOCKS
 from tests.support.places import ROOT
@@ -24,12 +30,21 @@ PAGE = (ROOT / "docs" / "server.md").read_text(encoding="utf-8")
     ],
 )
 def test_the_manual_has_every_setting(heading: str, struct: type[msgspec.Struct]) -> None:
-    table = PAGE.partition(f"| {heading} | is | default | meaning |\n|---|---|---|---|\n")[2].partition("\n\n")[0]
-    documented = [tuple(cell.strip() for cell in line.strip("|").split(" | "))[:3] for line in table.splitlines()]
+    table = PAGE.partition(f"| {heading} | is | default | meaning |\n|---|---|---|---|\n")[
+        2
+    ].partition("\n\n")[0]
+    documented = [
+        tuple(cell.strip() for cell in line.strip("|").split(" | "))[:3]
+        for line in table.splitlines()
+    ]
     expected = []
     for field in msgspec.structs.fields(struct):
         if struct is StreamsSettings or field.name not in ("endpoints", "limits", "streams"):
-            default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+            default = (
+                field.default
+                if field.default_factory is msgspec.NODEFAULT
+                else field.default_factory()
+            )
             shown_default = (
                 f"`{msgspec.json.encode('none' if default is None else default).decode()}`"
                 if not field.required
@@ -39,13 +54,21 @@ def test_the_manual_has_every_setting(heading: str, struct: type[msgspec.Struct]
     assert documented == expected
 
 
-@pytest.mark.parametrize("block", [block for block in BLOCKS if block.language == "toml"], ids=lambda block: block.page)
+@pytest.mark.parametrize(
+    "block", [block for block in BLOCKS if block.language == "toml"], ids=lambda block: block.page
+)
 def test_the_settings_of_the_manual_can_be_served(tmp_path: Path, block: Any) -> None:
     (tmp_path / "companies.ttl").write_text("")
     (tmp_path / "server.toml").write_text(block.text)
     config = load_config(tmp_path / "server.toml", {"EXAMPLE_TOKEN": "x"}, {})
     named = {
-        "docs/server.md": {"endpoint.source", "endpoints.dbpedia.source", "endpoints.private.source"},
+        "docs/server.md": {
+            "endpoint.source",
+            "endpoints.dbpedia.source",
+            "endpoints.private.source",
+        },
         "docs/guides/dbpedia.md": {"endpoints.dbpedia.source"},
     }
-    assert {dotted_name(("endpoints", name, "source")) for name in config.endpoints} == named[block.page]
+    assert {dotted_name(("endpoints", name, "source")) for name in config.endpoints} == named[
+        block.page
+    ]

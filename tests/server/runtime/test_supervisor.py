@@ -63,8 +63,12 @@ def evaluates_or_serves(process: psutil.Process) -> bool:
     return any("construct_messages" in part for part in command_line(process))
 
 
-@pytest.mark.parametrize(("workers", "number"), [(1, signal.SIGINT), (2, signal.SIGINT), (2, signal.SIGTERM)])
-def test_it_serves_and_stops(start: Callable[..., Running], workers: int, number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("workers", "number"), [(1, signal.SIGINT), (2, signal.SIGINT), (2, signal.SIGTERM)]
+)
+def test_it_serves_and_stops(
+    start: Callable[..., Running], workers: int, number: signal.Signals
+) -> None:
     running = start("--source", DATA, "--workers", str(workers))
     with urlopen(f"{running.url}/sparql?{QUERY}", timeout=120) as answer:
         assert answer.read().count(b"# @message\n") > 5
@@ -84,14 +88,20 @@ def test_it_serves_and_stops(start: Callable[..., Running], workers: int, number
     assert running.wait() == 0
     assert running.events("stopped")
     (line,) = running.events("request")
-    assert (line["request_id"], line["outcome"], line["form"]) == (identifier, "complete", "CONSTRUCT")
+    assert (line["request_id"], line["outcome"], line["form"]) == (
+        identifier,
+        "complete",
+        "CONSTRUCT",
+    )
     assert list(running.temporary.iterdir()) == []
     # what evaluated for it ends with it, if not before it
     eventually(lambda: not any(map(evaluates_or_serves, started)), running)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_an_answer_under_way_may_end(start: Callable[..., Running], upstream: FaultServer, workers: str) -> None:
+def test_an_answer_under_way_may_end(
+    start: Callable[..., Running], upstream: FaultServer, workers: str
+) -> None:
     held = Held(WHOLE[:HALF], WHOLE[HALF:])
     upstream.play(held)
     running = start("--source", upstream.url, "--workers", workers)
@@ -116,11 +126,17 @@ def test_a_retry_is_logged_with_the_id_of_its_request(
 ) -> None:
     upstream.play(response(b"busy", "text/plain", status="503 Service Unavailable"), WHOLE)
     running = start("--source", upstream.url, "--workers", workers)
-    with urlopen(Request(f"{running.url}/sparql?{QUERY}", headers={"X-Request-ID": "retried"}), timeout=120) as answer:
+    with urlopen(
+        Request(f"{running.url}/sparql?{QUERY}", headers={"X-Request-ID": "retried"}), timeout=120
+    ) as answer:
         assert answer.read().count(b"# @message\n") == 20
     running.process.terminate()
     assert running.wait() == 0
-    retries = [line for line in running.log if line.get("logger") == "construct_messages.sources.http.retries"]
+    retries = [
+        line
+        for line in running.log
+        if line.get("logger") == "construct_messages.sources.http.retries"
+    ]
     assert [(line["level"], line["request_id"]) for line in retries] == [("info", "retried")]
 
 
@@ -180,7 +196,9 @@ def test_workers_end_with_the_supervisor(start: Callable[..., Running]) -> None:
 
 
 @pytest.mark.parametrize(("workers", "status"), [("1", 3), ("2", 1)])
-def test_it_gives_up_loudly(start: Callable[..., Running], tmp_path: Path, workers: str, status: int) -> None:
+def test_it_gives_up_loudly(
+    start: Callable[..., Running], tmp_path: Path, workers: str, status: int
+) -> None:
     """A directory that looks like a store from outside only."""
     broken = tmp_path / "store"
     broken.mkdir()
@@ -225,10 +243,19 @@ def test_files_that_cannot_be_loaded(tmp_path: Path) -> None:
 # --- the parts ---
 
 
-@given(workers=st.integers(1, 9), extra=st.integers(0, 50), queue=st.integers(0, 50), rate=st.floats(0.1, 100))
+@given(
+    workers=st.integers(1, 9),
+    extra=st.integers(0, 50),
+    queue=st.integers(0, 50),
+    rate=st.floats(0.1, 100),
+)
 def test_shares_add_up(workers: int, extra: int, queue: int, rate: float) -> None:
     endpoint = EndpointSettings(
-        source=("a.ttl",), concurrency=workers + extra, queue_length=queue, evaluators=workers + extra, rate=rate
+        source=("a.ttl",),
+        concurrency=workers + extra,
+        queue_length=queue,
+        evaluators=workers + extra,
+        rate=rate,
     )
     config = Config(endpoints={"": endpoint}, workers=workers)
     shares = [share(config, worker).endpoints[""] for worker in range(workers)]
@@ -238,7 +265,9 @@ def test_shares_add_up(workers: int, extra: int, queue: int, rate: float) -> Non
     assert sum(one.rate or 0 for one in shares) == pytest.approx(rate)
 
 
-@pytest.mark.parametrize(("bind", "url"), [("127.0.0.1:0", "http://127.0.0.1:"), ("[::1]:0", "http://[::1]:")])
+@pytest.mark.parametrize(
+    ("bind", "url"), [("127.0.0.1:0", "http://127.0.0.1:"), ("[::1]:0", "http://[::1]:")]
+)
 def test_addresses(bind: str, url: str) -> None:
     with bound(Config(endpoints={}, bind=bind)) as listening:
         listening.listen()

@@ -32,7 +32,10 @@ async def occupied() -> AsyncIterator[None]:
     """All threads of the event loop wait."""
     released = threading.Event()
     loop = asyncio.get_running_loop()
-    waits = [loop.run_in_executor(None, released.wait) for _ in range(min(32, (os.cpu_count() or 1) + 4) + 1)]
+    waits = [
+        loop.run_in_executor(None, released.wait)
+        for _ in range(min(32, (os.cpu_count() or 1) + 4) + 1)
+    ]
     try:
         yield
     finally:
@@ -45,7 +48,9 @@ def own_threads() -> Callable[[], set[threading.Thread]]:
     """The threads of the server of a test; servers of the session may have some, too."""
 
     def named() -> set[threading.Thread]:
-        return {thread for thread in threading.enumerate() if thread.name.startswith(THREAD_NAMES + "_")}
+        return {
+            thread for thread in threading.enumerate() if thread.name.startswith(THREAD_NAMES + "_")
+        }
 
     before = named()
     return lambda: named() - before
@@ -65,7 +70,9 @@ async def test_long_queries_do_not_wait_for_name_look_up(
 
 
 async def test_name_look_up_does_not_wait_for_long_queries(
-    upstream: FaultServer, own_threads: Callable[[], set[threading.Thread]], monkeypatch: pytest.MonkeyPatch
+    upstream: FaultServer,
+    own_threads: Callable[[], set[threading.Thread]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     released, entered = threading.Event(), list[str]()
     form = endpoint.query_form
@@ -78,10 +85,14 @@ async def test_name_look_up_does_not_wait_for_long_queries(
     monkeypatch.setattr(endpoint, "query_form", slow)
     async with serving(upstream.url) as server, aiohttp.ClientSession() as session:
         data = {"query": LONG, "messages": "rdfm"}
-        posts = [asyncio.create_task(session.post(server.sparql, data=data)) for _ in range(2 * THREADS)]
+        posts = [
+            asyncio.create_task(session.post(server.sparql, data=data)) for _ in range(2 * THREADS)
+        ]
         await eventually(lambda: len(entered) == THREADS)
         assert len(own_threads()) == THREADS
-        assert await asyncio.get_running_loop().getaddrinfo("localhost", 80, type=socket.SOCK_STREAM)
+        assert await asyncio.get_running_loop().getaddrinfo(
+            "localhost", 80, type=socket.SOCK_STREAM
+        )
         released.set()
         for answer in await asyncio.gather(*posts):
             assert answer.status == 200

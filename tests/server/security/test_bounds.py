@@ -30,7 +30,9 @@ pytestmark = pytest.mark.slow
 async def test_a_request_body_must_arrive_in_time(store: Path) -> None:
     head = f"POST /sparql HTTP/1.1\r\nHost: x\r\nContent-Type: {FORM}\r\nContent-Length: 1000\r\n\r\n".encode()
     async with serving(store, limits=Limits(idle_seconds=0.5)) as server, asyncio.timeout(SECONDS):
-        reader, writer = await asyncio.open_connection(*server.url.removeprefix("http://").split(":"))
+        reader, writer = await asyncio.open_connection(
+            *server.url.removeprefix("http://").split(":")
+        )
         answered = asyncio.create_task(reader.readline())
         writer.write(head)
         while not answered.done():
@@ -41,7 +43,9 @@ async def test_a_request_body_must_arrive_in_time(store: Path) -> None:
 
 
 @IN_MODULE
-async def test_request_heads_must_arrive_in_time(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_request_heads_must_arrive_in_time(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Byte by byte or not at all: the time runs from the connection, or the last response, to the whole head."""
     monkeypatch.setattr(app, "_KEEP_ALIVE_SECONDS", 0.5)
     async with serving(store) as server:
@@ -54,15 +58,24 @@ async def test_request_heads_must_arrive_in_time(store: Path, monkeypatch: pytes
 
 @IN_MODULE
 async def test_large_request_heads_are_refused(files: Served) -> None:
-    for line in (b"X-A: " + b"y" * 70_000, b"\r\n".join(b"X-%d: y" % number for number in range(200))):
-        received = await over_socket(files.url, b"GET /sparql HTTP/1.1\r\nHost: x\r\n%b\r\n\r\n" % line)
+    for line in (
+        b"X-A: " + b"y" * 70_000,
+        b"\r\n".join(b"X-%d: y" % number for number in range(200)),
+    ):
+        received = await over_socket(
+            files.url, b"GET /sparql HTTP/1.1\r\nHost: x\r\n%b\r\n\r\n" % line
+        )
         assert received.startswith(b"HTTP/1.0 400 ")
-    received = await over_socket(files.url, b"GET /sparql?%b HTTP/1.1\r\nHost: x\r\n\r\n" % (b"y" * 140_000))
+    received = await over_socket(
+        files.url, b"GET /sparql?%b HTTP/1.1\r\nHost: x\r\n\r\n" % (b"y" * 140_000)
+    )
     assert received.startswith(b"HTTP/1.0 400 ")
 
 
 @IN_MODULE
-async def test_coded_request_bodies_are_refused(files: Served, session: aiohttp.ClientSession) -> None:
+async def test_coded_request_bodies_are_refused(
+    files: Served, session: aiohttp.ClientSession
+) -> None:
     bomb = gzip.compress(b"query=" + b"a" * 100_000_000, 9)
     assert len(bomb) < 200_000
     for coding in ("gzip", "deflate", "br", "zstd", "gzip, gzip"):
@@ -88,9 +101,13 @@ async def test_busy_is_said_at_once(upstream: FaultServer, session: aiohttp.Clie
 
 
 @IN_MODULE
-async def test_a_compressed_answer_takes_bounded_memory(upstream: FaultServer, session: aiohttp.ClientSession) -> None:
+async def test_a_compressed_answer_takes_bounded_memory(
+    upstream: FaultServer, session: aiohttp.ClientSession
+) -> None:
     """One solution that never ends, a thousand times as large as what is sent: refused, whatever comes behind."""
-    packed = gzip.compress(b'{"results":{"bindings":[{"s":{"type":"literal","value":"' + b"a" * (64 << 20), 6)
+    packed = gzip.compress(
+        b'{"results":{"bindings":[{"s":{"type":"literal","value":"' + b"a" * (64 << 20), 6
+    )
     assert len(packed) < 1 << 17
     upstream.play(response(packed, headers={"Content-Encoding": "gzip"}, framing="length"))
     async with (
@@ -126,22 +143,35 @@ DEEP = {
 
 
 FREEZING = {
-    "brackets in the head": (lambda size: b'{"head":{"link":[' + b'{"bindings":[]},' * (size >> 4), JSON),
+    "brackets in the head": (
+        lambda size: b'{"head":{"link":[' + b'{"bindings":[]},' * (size >> 4),
+        JSON,
+    ),
     "empty solutions": (lambda size: b'{"results":{"bindings":[' + b"{}," * (size // 3), JSON),
     "one solution": (
-        lambda size: b'{"results":{"bindings":[{"s":{"type":"literal","value":"' + rb"\n" * (2 * size),
+        lambda size: (
+            b'{"results":{"bindings":[{"s":{"type":"literal","value":"' + rb"\n" * (2 * size)
+        ),
         JSON,
     ),
     "a long IRI": (
-        lambda size: b'{"results":{"bindings":[{"s":{"type":"uri","value":"a:' + b" " * (size >> 2) + b'"}},',
+        lambda size: (
+            b'{"results":{"bindings":[{"s":{"type":"uri","value":"a:' + b" " * (size >> 2) + b'"}},'
+        ),
         JSON,
     ),
     "empty elements": (
-        lambda size: b'<sparql xmlns="http://www.w3.org/2005/sparql-results#"><results>' + b"<result/>" * (size >> 3),
+        lambda size: (
+            b'<sparql xmlns="http://www.w3.org/2005/sparql-results#"><results>'
+            + b"<result/>" * (size >> 3)
+        ),
         XML,
     ),
     "a long attribute": (
-        lambda size: b'<sparql xmlns="http://www.w3.org/2005/sparql-results#"><results a="' + b"a" * (8 * size),
+        lambda size: (
+            b'<sparql xmlns="http://www.w3.org/2005/sparql-results#"><results a="'
+            + b"a" * (8 * size)
+        ),
         XML,
     ),
 }
@@ -149,14 +179,20 @@ FREEZING = {
 
 @pytest.mark.parametrize("name", DEEP)
 @IN_MODULE
-async def test_hostile_results_are_errors(upstream: FaultServer, session: aiohttp.ClientSession, name: str) -> None:
+async def test_hostile_results_are_errors(
+    upstream: FaultServer, session: aiohttp.ClientSession, name: str
+) -> None:
     body, content_type = DEEP[name]
     upstream.play(response(body, content_type, framing="length"))
     async with serving(upstream.url, retries=0) as server:
-        async with session.get(server.sparql, params={"query": CONSTRUCT}, headers={"Accept": RDFM}) as answer:
+        async with session.get(
+            server.sparql, params={"query": CONSTRUCT}, headers={"Accept": RDFM}
+        ) as answer:
             assert (answer.status, answer.content_type) == (502, "application/problem+json")
         upstream.play(response(EMPTY))
-        async with session.get(server.sparql, params={"query": CONSTRUCT}, headers={"Accept": RDFM}) as answer:
+        async with session.get(
+            server.sparql, params={"query": CONSTRUCT}, headers={"Accept": RDFM}
+        ) as answer:
             assert answer.status == 200
 
 
@@ -183,7 +219,9 @@ async def test_a_hostile_result_holds_up_nobody_else(
                     await answer.read()
                 return answer.status
 
-        assert await read(f"{server.url}/files/sparql") == 200  # what the first request makes ready is ready
+        assert (
+            await read(f"{server.url}/files/sparql") == 200
+        )  # what the first request makes ready is ready
 
         async def answered_meanwhile(size: int) -> int:
             upstream.play(response(make(size), content_type, framing="length"))
@@ -223,10 +261,14 @@ NESTED = {
 async def test_deep_queries_harm_nobody_else(
     files: Served, session: aiohttp.ClientSession, name: str, accept: str
 ) -> None:
-    async with session.post(files.sparql, data={"query": NESTED[name]}, headers={"Accept": accept}) as answer:
+    async with session.post(
+        files.sparql, data={"query": NESTED[name]}, headers={"Accept": accept}
+    ) as answer:
         await answer.read()
         assert answer.status in (200, 400, 406, 502)
-    async with session.get(files.sparql, params={"query": CONSTRUCT}, headers={"Accept": RDFM}) as answer:
+    async with session.get(
+        files.sparql, params={"query": CONSTRUCT}, headers={"Accept": RDFM}
+    ) as answer:
         assert (await answer.read()).count(b"# @message") == 1
 
 
@@ -244,18 +286,36 @@ REPEATED = (
         "\\u0041",
         "GROUP BY ",
     ),
-    *("LIMIT ", "GRAPH ?g { ?s ?p ?o } ", "{| ?p ?o ", "(?s) ", "#", "@a-", "_:a.", "a.b:c.", "1.", "?"),
+    *(
+        "LIMIT ",
+        "GRAPH ?g { ?s ?p ?o } ",
+        "{| ?p ?o ",
+        "(?s) ",
+        "#",
+        "@a-",
+        "_:a.",
+        "a.b:c.",
+        "1.",
+        "?",
+    ),
 )
 
 
 @pytest.mark.parametrize("part", REPEATED)
 @pytest.mark.parametrize(
-    "place", ["CONSTRUCT { ?s ?p ?o } WHERE { {} }", "CONSTRUCT {{ {} }} WHERE {{}}", "{}CONSTRUCT WHERE {{}}"]
+    "place",
+    [
+        "CONSTRUCT { ?s ?p ?o } WHERE { {} }",
+        "CONSTRUCT {{ {} }} WHERE {{}}",
+        "{}CONSTRUCT WHERE {{}}",
+    ],
 )
 def test_queries_are_read_in_linear_time(part: str, place: str) -> None:
     def seconds(characters: int) -> float:
         before, _, after = place.replace("{{", "\1").replace("}}", "\2").partition("{}")
-        text = f"{before}{part * (characters // len(part))}{after}".replace("\1", "{").replace("\2", "}")
+        text = f"{before}{part * (characters // len(part))}{after}".replace("\1", "{").replace(
+            "\2", "}"
+        )
         began = time.thread_time()
         with contextlib.suppress(ConstructMessagesError):
             ConstructQuery.parse(text)

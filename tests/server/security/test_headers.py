@@ -40,7 +40,9 @@ PRIVATE = {
 
 @pytest.mark.parametrize("accept", [RDFM, "*/*"])
 @IN_MODULE
-async def test_client_headers_stay_here(upstream: FaultServer, session: aiohttp.ClientSession, accept: str) -> None:
+async def test_client_headers_stay_here(
+    upstream: FaultServer, session: aiohttp.ClientSession, accept: str
+) -> None:
     headers = {**PRIVATE, "Accept": accept, "Accept-Language": "fr"}
     async with (
         serving(upstream.url) as server,
@@ -51,15 +53,21 @@ async def test_client_headers_stay_here(upstream: FaultServer, session: aiohttp.
     assert asked.headers["accept-language"] == "fr"
     assert asked.headers["host"] == f"127.0.0.1:{upstream.port}"
     assert "of-the-client" not in str(asked.headers)
-    assert not {"authorization", "cookie", "x-forwarded-for", "forwarded", "origin", "range"} & set(asked.headers)
+    assert not {"authorization", "cookie", "x-forwarded-for", "forwarded", "origin", "range"} & set(
+        asked.headers
+    )
 
 
 @IN_MODULE
-async def test_headers_go_on_where_that_is_configured(upstream: FaultServer, session: aiohttp.ClientSession) -> None:
+async def test_headers_go_on_where_that_is_configured(
+    upstream: FaultServer, session: aiohttp.ClientSession
+) -> None:
     for accept in (RDFM, "*/*"):
         async with (
             serving(upstream.url, forward_headers=("Authorization",)) as server,
-            session.get(server.sparql, params={"query": CONSTRUCT}, headers={**PRIVATE, "Accept": accept}) as answer,
+            session.get(
+                server.sparql, params={"query": CONSTRUCT}, headers={**PRIVATE, "Accept": accept}
+            ) as answer,
         ):
             assert answer.status == 200
         assert upstream.asked[-1].headers["authorization"] == PRIVATE["Authorization"]
@@ -67,7 +75,9 @@ async def test_headers_go_on_where_that_is_configured(upstream: FaultServer, ses
 
 
 @IN_MODULE
-async def test_upstream_headers_stay_there(upstream: FaultServer, session: aiohttp.ClientSession) -> None:
+async def test_upstream_headers_stay_there(
+    upstream: FaultServer, session: aiohttp.ClientSession
+) -> None:
     hostile = {
         "Set-Cookie": "a=b; Domain=example.org",
         "Server": "hostile",
@@ -96,21 +106,32 @@ async def test_upstream_headers_stay_there(upstream: FaultServer, session: aioht
 
 
 @IN_MODULE
-async def test_pages_for_browsers_cannot_act(upstream: FaultServer, session: aiohttp.ClientSession) -> None:
+async def test_pages_for_browsers_cannot_act(
+    upstream: FaultServer, session: aiohttp.ClientSession
+) -> None:
     page = b"<script>alert(1)</script>"
-    for content_type in ("text/html", "TEXT/HTML;charset=x", "application/xhtml+xml", "text/plain, text/html"):
+    for content_type in (
+        "text/html",
+        "TEXT/HTML;charset=x",
+        "application/xhtml+xml",
+        "text/plain, text/html",
+    ):
         upstream.play(response(page, content_type))
         async with serving(upstream.url) as server:
             for accept in (RDFM, "*/*"):
                 parameters = {"query": CONSTRUCT}
-                async with session.get(server.sparql, params=parameters, headers={"Accept": accept}) as answer:
+                async with session.get(
+                    server.sparql, params=parameters, headers={"Accept": accept}
+                ) as answer:
                     assert (answer.status, answer.content_type) == (502, "application/problem+json")
                     assert b"script" not in await answer.read()
     # whoever asks for a page gets it, without any right to run
     upstream.play(response(page, "text/html"))
     async with (
         serving(upstream.url) as server,
-        session.get(server.sparql, params={"query": CONSTRUCT}, headers={"Accept": "text/html"}) as answer,
+        session.get(
+            server.sparql, params={"query": CONSTRUCT}, headers={"Accept": "text/html"}
+        ) as answer,
     ):
         assert await answer.read() == page
         assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
@@ -119,7 +140,10 @@ async def test_pages_for_browsers_cannot_act(upstream: FaultServer, session: aio
 
 @IN_MODULE
 async def test_credentials_go_to_the_upstream_only(
-    upstream: FaultServer, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch, elsewhere: Any
+    upstream: FaultServer,
+    session: aiohttp.ClientSession,
+    monkeypatch: pytest.MonkeyPatch,
+    elsewhere: Any,
 ) -> None:
     monkeypatch.setenv("EXAMPLE_TOKEN", SECRET)
     url, untouched = elsewhere
@@ -154,10 +178,18 @@ async def test_credentials_go_to_the_upstream_only(
 
 
 @IN_MODULE
-async def test_security_headers_are_on_every_response(files: Served, session: aiohttp.ClientSession) -> None:
+async def test_security_headers_are_on_every_response(
+    files: Served, session: aiohttp.ClientSession
+) -> None:
     asked = [
-        *[("GET", path) for path in ("/sparql", "/health/live", "/health/ready", "/metrics", "/elsewhere")],
-        *[("GET", f"/sparql?query={quote(query)}") for query in (CONSTRUCT, "ASK {}", "CLEAR ALL", "nonsense")],
+        *[
+            ("GET", path)
+            for path in ("/sparql", "/health/live", "/health/ready", "/metrics", "/elsewhere")
+        ],
+        *[
+            ("GET", f"/sparql?query={quote(query)}")
+            for query in (CONSTRUCT, "ASK {}", "CLEAR ALL", "nonsense")
+        ],
         *[(method, "/sparql") for method in ("POST", "HEAD", "OPTIONS", "DELETE", "PROPFIND")],
         ("GET", f"/sparql?messages=rdfm&query={quote(CONSTRUCT)}"),
         ("POST", "/metrics"),
@@ -165,7 +197,9 @@ async def test_security_headers_are_on_every_response(files: Served, session: ai
     statuses = set()
     for method, path in asked:
         body = b"[]" if method == "POST" else None
-        async with session.request(method, f"{files.url}{path}", data=body, headers={"Expect": ""}) as answer:
+        async with session.request(
+            method, f"{files.url}{path}", data=body, headers={"Expect": ""}
+        ) as answer:
             statuses.add(answer.status)
             assert answer.headers["X-Content-Type-Options"] == "nosniff"
             assert answer.headers["Referrer-Policy"] == "no-referrer"
@@ -175,7 +209,9 @@ async def test_security_headers_are_on_every_response(files: Served, session: ai
 
 
 @IN_MODULE
-async def test_other_origins_never_get_credentials(store: Path, session: aiohttp.ClientSession) -> None:
+async def test_other_origins_never_get_credentials(
+    store: Path, session: aiohttp.ClientSession
+) -> None:
     for cors in (("*",), ("https://example.org",)):
         async with serving(store, settings={"cors": cors}) as server:
             for origin in ("https://example.org", "https://evil.example", "null"):
@@ -183,19 +219,30 @@ async def test_other_origins_never_get_credentials(store: Path, session: aiohttp
                     headers = {"Origin": origin, "Access-Control-Request-Method": "POST"}
                     async with session.request(method, server.sparql, headers=headers) as answer:
                         allowed = answer.headers.get("Access-Control-Allow-Origin")
-                        assert allowed == ("*" if cors == ("*",) else origin if origin in cors else None)
+                        assert allowed == (
+                            "*" if cors == ("*",) else origin if origin in cors else None
+                        )
                         assert "Access-Control-Allow-Credentials" not in answer.headers
 
 
 @IN_MODULE
 async def test_no_header_of_a_client_is_echoed_raw(files: Served) -> None:
     """Those that are echoed at all: plain text in, plain text out."""
-    for name in ("X-Request-ID", "Origin", "Access-Control-Request-Headers", "Accept", "Content-Type", "Host"):
+    for name in (
+        "X-Request-ID",
+        "Origin",
+        "Access-Control-Request-Headers",
+        "Accept",
+        "Content-Type",
+        "Host",
+    ):
         value = b"a\xff\xfe\xc3\xa9"
         fields = {b"Host": b"x", b"Access-Control-Request-Method": b"POST", name.encode(): value}
         head = b"".join(b"%b: %b\r\n" % field for field in fields.items())
         for line in (b"OPTIONS /sparql", b"POST /sparql", b"GET /sparql", b"GET /metrics"):
-            received = await over_socket(files.url, b"%b HTTP/1.1\r\n%bConnection: close\r\n\r\n" % (line, head))
+            received = await over_socket(
+                files.url, b"%b HTTP/1.1\r\n%bConnection: close\r\n\r\n" % (line, head)
+            )
             received_head, _, body = received.partition(b"\r\n\r\n")
             assert not received.startswith(b"HTTP/1.1 5")
             received_head.decode()
@@ -206,7 +253,9 @@ async def test_no_header_of_a_client_is_echoed_raw(files: Served) -> None:
 
 
 @IN_MODULE
-async def test_query_texts_are_not_logged(store: Path, upstream: FaultServer, session: aiohttp.ClientSession) -> None:
+async def test_query_texts_are_not_logged(
+    store: Path, upstream: FaultServer, session: aiohttp.ClientSession
+) -> None:
     word = "Zq7secretword"
     lines = io.StringIO()
     handler = RequestLog(Config(endpoints={}, log_level="debug"), lines).handler()
@@ -214,10 +263,17 @@ async def test_query_texts_are_not_logged(store: Path, upstream: FaultServer, se
     try:
         for source in (store, upstream.url):
             async with serving(source, retries=0) as server:
-                for text in (f"ASK {{}} # {word}", f"CONSTRUCT {{ ?{word} }}", f"{word}", f"CLEAR GRAPH <urn:{word}>"):
+                for text in (
+                    f"ASK {{}} # {word}",
+                    f"CONSTRUCT {{ ?{word} }}",
+                    f"{word}",
+                    f"CLEAR GRAPH <urn:{word}>",
+                ):
                     for accept in (RDFM, "*/*"):
                         data = {"query": text}
-                        async with session.post(server.sparql, data=data, headers={"Accept": accept}) as answer:
+                        async with session.post(
+                            server.sparql, data=data, headers={"Accept": accept}
+                        ) as answer:
                             await answer.read()
                 # what aiohttp itself refuses: its own log line would hold the request
                 for request in (
@@ -235,11 +291,15 @@ async def test_query_texts_are_not_logged(store: Path, upstream: FaultServer, se
 
 
 @IN_MODULE
-async def test_no_request_writes_a_line_of_its_own(files: Served, session: aiohttp.ClientSession) -> None:
+async def test_no_request_writes_a_line_of_its_own(
+    files: Served, session: aiohttp.ClientSession
+) -> None:
     forged = "level=error event=forged"
     before = files.request_log.getvalue().count("\n")
     async with session.get(
-        files.sparql, params={"query": f"nonsense\n{forged}"}, headers={"User-Agent": forged, "X-Request-ID": forged}
+        files.sparql,
+        params={"query": f"nonsense\n{forged}"},
+        headers={"User-Agent": forged, "X-Request-ID": forged},
     ) as answer:
         await answer.read()
     async with session.get(f"{files.url}/%0A{quote(forged)}") as answer:

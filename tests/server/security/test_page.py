@@ -7,7 +7,9 @@ from tests.support.places import ROOT
 
 
 def defined_in(module: Path) -> set[str]:
-    return set(re.findall(r"^(?:async )?def (test_\w+)", module.read_text(encoding="utf-8"), re.MULTILINE))
+    return set(
+        re.findall(r"^(?:async )?def (test_\w+)", module.read_text(encoding="utf-8"), re.MULTILINE)
+    )
 
 
 def test_the_page_names_the_tests() -> None:
@@ -20,7 +22,9 @@ def test_the_page_names_the_tests() -> None:
     for module, test in named:
         assert not module or test in defined_in(ROOT / "tests" / f"{module}.py"), (module, test)
     guarantees = [
-        line for line in page.splitlines() if line.startswith("| ") and not line.startswith(("| guarantee", "|--"))
+        line
+        for line in page.splitlines()
+        if line.startswith("| ") and not line.startswith(("| guarantee", "|--"))
     ]
     assert len(guarantees) > 20
     assert all("test_" in line for line in guarantees)

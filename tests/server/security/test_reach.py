@@ -37,7 +37,15 @@ REACHING_OUT = {
     "LOAD SILENT": "LOAD SILENT <URL> INTO GRAPH <urn:g>",
 }
 NAMING_URLS = (
-    *("endpoint", "service", "default-graph-uri", "named-graph-uri", "using-graph-uri", "query-uri", "xslt-uri"),
+    *(
+        "endpoint",
+        "service",
+        "default-graph-uri",
+        "named-graph-uri",
+        "using-graph-uri",
+        "query-uri",
+        "xslt-uri",
+    ),
     *("source", "url", "get:uri", "stylesheet", "callback", "save"),
 )
 
@@ -65,12 +73,22 @@ async def test_no_parameter_or_header_names_a_source(
     url, untouched = elsewhere
     async with serving(store if kind == "files" else upstream.url) as server:
         for accept in (RDFM, "*/*"):
-            parameters = {"query": CONSTRUCT, "should-sponge": "grab-all", **dict.fromkeys(NAMING_URLS, url)}
-            async with session.get(server.sparql, params=parameters, headers={"Accept": accept}) as answer:
+            parameters = {
+                "query": CONSTRUCT,
+                "should-sponge": "grab-all",
+                **dict.fromkeys(NAMING_URLS, url),
+            }
+            async with session.get(
+                server.sparql, params=parameters, headers={"Accept": accept}
+            ) as answer:
                 assert answer.status in (200, 400)
         authority = url.removeprefix("http://").rstrip("/")
         target = f"/sparql?query={quote(CONSTRUCT)}"
-        for line, host in ((f"{url}{target[1:]}", "localhost"), (target, authority), (f"//{authority}{target}", "x")):
+        for line, host in (
+            (f"{url}{target[1:]}", "localhost"),
+            (target, authority),
+            (f"//{authority}{target}", "x"),
+        ):
             head = f"GET {line} HTTP/1.1\r\nHost: {host}\r\nX-Forwarded-Host: {authority}\r\nConnection: close\r\n\r\n"
             assert (await over_socket(server.url, head.encode())).startswith(b"HTTP/1.1 ")
     untouched()
@@ -85,7 +103,10 @@ async def test_a_pragma_that_fetches_is_refused_before_an_upstream(
     upstream: FaultServer, session: aiohttp.ClientSession
 ) -> None:
     async with serving(upstream.url) as server:
-        for text in ("DEFINE get:soft 'soft' SELECT * {}", "DEFINE input:grab-all 'yes' SELECT * {}"):
+        for text in (
+            "DEFINE get:soft 'soft' SELECT * {}",
+            "DEFINE input:grab-all 'yes' SELECT * {}",
+        ):
             for query in (text, text.replace("g", "\\u0067", 1)):
                 async with session.post(server.sparql, data={"query": query}) as answer:
                     assert answer.status == 403
@@ -93,13 +114,25 @@ async def test_a_pragma_that_fetches_is_refused_before_an_upstream(
 
 
 @IN_MODULE
-async def test_a_list_of_services_binds_an_upstream_too(upstream: FaultServer, session: aiohttp.ClientSession) -> None:
+async def test_a_list_of_services_binds_an_upstream_too(
+    upstream: FaultServer, session: aiohttp.ClientSession
+) -> None:
     allowed = "https://example.org/sparql"
     async with serving(upstream.url, service=(allowed,)) as server:
-        for name in ("SERVICE", "SILENT", "a variable", "nested", "in a sub-query", "escaped", "in a CONSTRUCT"):
+        for name in (
+            "SERVICE",
+            "SILENT",
+            "a variable",
+            "nested",
+            "in a sub-query",
+            "escaped",
+            "in a CONSTRUCT",
+        ):
             query = REACHING_OUT[name].replace("URL", "http://127.0.0.1:1/")
             for accept in (RDFM, "*/*"):
-                async with session.post(server.sparql, data={"query": query}, headers={"Accept": accept}) as answer:
+                async with session.post(
+                    server.sparql, data={"query": query}, headers={"Accept": accept}
+                ) as answer:
                     assert answer.status in (403, 406)
         assert upstream.asked == []
         query = REACHING_OUT["SERVICE"].replace("URL", allowed)
@@ -118,7 +151,11 @@ UPDATES = {
     "in small letters": ("POST", {}, {"query": "prefix : <urn:> delete where { ?s ?p ?o }"}),
     "behind a comment": ("POST", {}, {"query": "# ASK {}\rCLEAR ALL"}),
     "escaped": ("POST", {}, {"query": "\\u0043LEAR ALL"}),
-    "an unknown keyword": ("POST", {}, {"query": "MODIFY <urn:g> DELETE { ?s ?p ?o } INSERT {} WHERE { ?s ?p ?o }"}),
+    "an unknown keyword": (
+        "POST",
+        {},
+        {"query": "MODIFY <urn:g> DELETE { ?s ?p ?o } INSERT {} WHERE { ?s ?p ?o }"},
+    ),
     "another unknown keyword": ("POST", {}, {"query": "SPARUL CLEAR GRAPH <urn:g>"}),
     "WITH": ("POST", {}, {"query": "WITH <urn:g> DELETE { ?s ?p ?o } WHERE { ?s ?p ?o }"}),
     "a byte order mark": ("POST", {}, {"query": "\ufeffCLEAR ALL"}),
@@ -135,22 +172,32 @@ async def test_updates_are_refused(
     headers = {"Content-Type": "application/sparql-update"} if isinstance(data, bytes) else {}
     async with (
         serving(store if kind == "files" else upstream.url) as server,
-        session.request(method, server.sparql, params=parameters, data=data, headers=headers) as answer,
+        session.request(
+            method, server.sparql, params=parameters, data=data, headers=headers
+        ) as answer,
     ):
         assert answer.status in (400, 403)
     assert upstream.asked == []
 
 
 @IN_MODULE
-async def test_percent_signs_hide_no_update(upstream: FaultServer, session: aiohttp.ClientSession) -> None:
+async def test_percent_signs_hide_no_update(
+    upstream: FaultServer, session: aiohttp.ClientSession
+) -> None:
     """A parameter is decoded once, and what goes on is what was read."""
     async with serving(upstream.url) as server:
         for body in (b"%75pdate=CLEAR+ALL", b"query=%43LEAR+ALL", b"query=CLEAR%00ALL"):
-            async with session.post(server.sparql, data=body, headers={"Content-Type": FORM}) as answer:
+            async with session.post(
+                server.sparql, data=body, headers={"Content-Type": FORM}
+            ) as answer:
                 assert answer.status in (400, 403)
         assert upstream.asked == []
-        hiding = b"query=ASK+%7B%7D&%2575pdate=x&Update=CLEAR+ALL&UPDATE=CLEAR+ALL&a%26update=CLEAR+ALL"
-        async with session.post(server.sparql, data=hiding, headers={"Content-Type": FORM}) as answer:
+        hiding = (
+            b"query=ASK+%7B%7D&%2575pdate=x&Update=CLEAR+ALL&UPDATE=CLEAR+ALL&a%26update=CLEAR+ALL"
+        )
+        async with session.post(
+            server.sparql, data=hiding, headers={"Content-Type": FORM}
+        ) as answer:
             assert answer.status == 200
     (asked,) = upstream.asked
     assert asked.parameters["query"] == ["ASK {}"]

@@ -46,7 +46,9 @@ def document(size: int, format: ox.RdfFormat) -> bytes:
     """So many triples, as another program writes them."""
     triples = [
         ox.Triple(
-            ox.NamedNode(f"http://example.org/{n // 7}"), ox.NamedNode("http://example.org/p"), ox.Literal(f"a;.,{n}")
+            ox.NamedNode(f"http://example.org/{n // 7}"),
+            ox.NamedNode("http://example.org/p"),
+            ox.Literal(f"a;.,{n}"),
         )
         for n in range(size)
     ]
@@ -75,12 +77,17 @@ async def telling(upstream: FaultServer) -> AsyncIterator[Served]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def refusing(upstream: FaultServer) -> AsyncIterator[Served]:
-    async with serving(upstream.url, settings=JSON_LOG, row_cap=CAP, refuse_capped=True, retries=0) as server:
+    async with serving(
+        upstream.url, settings=JSON_LOG, row_cap=CAP, refuse_capped=True, retries=0
+    ) as server:
         yield server
 
 
 async def ask(
-    session: aiohttp.ClientSession, served: Served, form: Mapping[str, str] = CONSTRUCT, **headers: str
+    session: aiohttp.ClientSession,
+    served: Served,
+    form: Mapping[str, str] = CONSTRUCT,
+    **headers: str,
 ) -> tuple[int, bytes, Any]:
     """Status, body (or what broke it off), and how the server logged the request."""
     id = f"request-{next(NUMBERS)}"
@@ -99,7 +106,11 @@ def lines(served: Served) -> list[dict[str, Any]]:
 
 
 def outcomes(served: Served, id: str) -> list[Any]:
-    return [line["outcome"] for line in lines(served) if line.get("request_id") == id and "outcome" in line]
+    return [
+        line["outcome"]
+        for line in lines(served)
+        if line.get("request_id") == id and "outcome" in line
+    ]
 
 
 def told(served: Served, event: str = "maybe a part") -> list[dict[str, Any]]:
@@ -137,7 +148,9 @@ async def test_an_answer_that_meets_the_cap(
             assert (status, body, outcome) == (200, b"broken", "aborted:incomplete")
 
 
-async def test_what_is_not_counted(session: aiohttp.ClientSession, upstream: FaultServer, telling: Served) -> None:
+async def test_what_is_not_counted(
+    session: aiohttp.ClientSession, upstream: FaultServer, telling: Served
+) -> None:
     """It passes as it is: another format, damage, another coding, HEAD."""
     turtle = document(CAP, ox.RdfFormat.TURTLE)
     for content_type, sent, headers in (
@@ -193,13 +206,17 @@ async def test_an_answer_that_says_that_it_is_a_part(
     assert b"a part of the answer only" in came[1]
 
 
-async def test_head_and_other_forms(session: aiohttp.ClientSession, upstream: FaultServer, telling: Served) -> None:
+async def test_head_and_other_forms(
+    session: aiohttp.ClientSession, upstream: FaultServer, telling: Served
+) -> None:
     upstream.play(response(document(CAP, ox.RdfFormat.TURTLE), "text/turtle"))
     before = len(told(telling))
     async with session.head(telling.sparql, params=CONSTRUCT) as answer:
         assert answer.status == 200
     headers = {"Accept-Encoding": "br, gzip"}
-    async with session.get(telling.sparql, params={"query": "SELECT * { ?s ?p ?o }"}, headers=headers) as answer:
+    async with session.get(
+        telling.sparql, params={"query": "SELECT * { ?s ?p ?o }"}, headers=headers
+    ) as answer:
         assert answer.status == 200
     assert upstream.asked[-1].headers["accept-encoding"] == "br, gzip"
     assert len(told(telling)) == before
@@ -218,13 +235,28 @@ async def test_a_real_virtuoso(
     url = serve_with("virtuoso", file)
     query = "CONSTRUCT { ?s <urn:is> ?n } WHERE { ?s <urn:n> ?n }"
     options = {"settings": JSON_LOG, "profile": "virtuoso"}
-    async with serving(url, **options) as tells, serving(url, **options, refuse_capped=True) as refuses:
-        for accept in ("text/turtle", "application/n-triples", "application/rdf+xml", "application/ld+json"):
+    async with (
+        serving(url, **options) as tells,
+        serving(url, **options, refuse_capped=True) as refuses,
+    ):
+        for accept in (
+            "text/turtle",
+            "application/n-triples",
+            "application/rdf+xml",
+            "application/ld+json",
+        ):
             for limit, meets in (("", True), (" LIMIT 9000", False)):
                 before = len(told(tells))
-                form, headers = {"query": query + limit}, {"Accept": accept, "Accept-Encoding": "gzip"}
+                form, headers = (
+                    {"query": query + limit},
+                    {"Accept": accept, "Accept-Encoding": "gzip"},
+                )
                 status, _, outcome = await ask(session, tells, form, **headers)
                 assert (status, outcome) == (200, "complete")
-                assert [line["triples"] for line in told(tells)[before:]] == ([10_001] if meets else [])
+                assert [line["triples"] for line in told(tells)[before:]] == (
+                    [10_001] if meets else []
+                )
                 came = await ask(session, refuses, form, **headers)
-                assert came[2] == (("refused" if came[0] == 502 else "aborted:incomplete") if meets else "complete")
+                assert came[2] == (
+                    ("refused" if came[0] == 502 else "aborted:incomplete") if meets else "complete"
+                )

@@ -26,7 +26,9 @@ async def test_too_deep_queries(tmp_path: Path, where: str) -> None:
             (f"SELECT * {{ ?s ?p ?o {{ {where} }} }}", "*/*"),
             (f"CONSTRUCT {{ ?s ?p ?o }} WHERE {{ ?s ?p ?o {{ {where} }} }}", RDFM),
         ):
-            async with session.post(server.sparql, data={"query": query}, headers={"Accept": accept}) as response:
+            async with session.post(
+                server.sparql, data={"query": query}, headers={"Accept": accept}
+            ) as response:
                 assert response.status == 400
                 problem = await response.json(content_type=None)
                 assert problem["line"] == 1

@@ -75,7 +75,10 @@ def test_own() -> None:
         )
     )
     assert objects(store, "?o a sd:Service") == [URL]
-    assert objects(store, "?s sd:supportedLanguage ?o") == [f"{SD}SPARQL11Query", f"{SD}SPARQL11Update"]
+    assert objects(store, "?s sd:supportedLanguage ?o") == [
+        f"{SD}SPARQL11Query",
+        f"{SD}SPARQL11Update",
+    ]
     assert objects(store, f"<{URL}> sd:resultFormat ?o FILTER isIRI(?o)") == [
         "http://www.w3.org/ns/formats/SPARQL_Results_JSON",
         "http://www.w3.org/ns/formats/Turtle",
@@ -109,7 +112,9 @@ def test_taken_over() -> None:
     assert objects(store, "?s sd:supportedLanguage ?o") == [f"{SD}SPARQL11Query"]
     assert objects(store, f"<{URL}> sd:feature ?o") == [f"{SD}EmptyGraphs"]
     assert objects(store, f"<{URL}> sd:defaultDataset/sd:namedGraph/sd:name ?o") == ["urn:g"]
-    assert objects(store, f"<{URL}> sd:defaultDataset/sd:namedGraph ?o FILTER isIRI(?o)") == [f"{URL}#g"]
+    assert objects(store, f"<{URL}> sd:defaultDataset/sd:namedGraph ?o FILTER isIRI(?o)") == [
+        f"{URL}#g"
+    ]
     assert objects(store, "<http://engine/about> sd:describes ?o") == [URL]
     assert len(objects(store, f"<{URL}> sd:resultFormat/f:media_type ?o")) == len(OFFERED)
 
@@ -120,10 +125,19 @@ LEFT_OUT = {
     "no media type": (("", b""), "no media type"),
     "broken": (("text/turtle", b"<a"), "not read"),
     "not UTF-8": (("application/n-triples", b"<urn:a> <urn:b> '\xff' ."), "not read"),
-    "context on the web": (("application/ld+json", b'{"@context": "http://127.0.0.1:9/", "a": 1}'), "not read"),
+    "context on the web": (
+        ("application/ld+json", b'{"@context": "http://127.0.0.1:9/", "a": 1}'),
+        "not read",
+    ),
     "nothing in it": (("text/turtle", b""), "0 services"),
-    "two services": (("text/turtle", f"{SERVICE} . {SERVICE.replace('e/s', 'e/t')} .".encode()), "2 services"),
-    "named graphs": (("application/trig", f"GRAPH <urn:g> {{ {SERVICE} }}".encode()), "named graphs"),
+    "two services": (
+        ("text/turtle", f"{SERVICE} . {SERVICE.replace('e/s', 'e/t')} .".encode()),
+        "2 services",
+    ),
+    "named graphs": (
+        ("application/trig", f"GRAPH <urn:g> {{ {SERVICE} }}".encode()),
+        "named graphs",
+    ),
 }
 
 

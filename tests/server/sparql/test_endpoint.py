@@ -14,7 +14,9 @@ from tests.support.http.serving import serving
 
 SERVICE = "http://example.org/sparql"
 # what each of the checks looks at: SERVICE, functions of the engine, pragmas, prefixes
-WHERE = f"WHERE {{ SERVICE <{SERVICE}> {{ ?s ?p ?o }} FILTER(bif:lower(?o) = 'get:' && ?o = ex:o) }}"
+WHERE = (
+    f"WHERE {{ SERVICE <{SERVICE}> {{ ?s ?p ?o }} FILTER(bif:lower(?o) = 'get:' && ?o = ex:o) }}"
+)
 RESULT = b'{"head":{"vars":["s","o"]},"results":{"bindings":[]}}'
 
 
@@ -33,8 +35,16 @@ def upstream() -> Iterator[FaultServer]:
         (f"SELECT * {WHERE} # {'long ' * 2000}", {}, {"service": (SERVICE,)}),
         (f"CONSTRUCT {{ ?s ex:p ?o }} {WHERE}", {"messages": "rdfm"}, {}),
         (f"CONSTRUCT {{ ?s ex:p ?o }} {WHERE}", {"messages": "rdfm"}, {"service": (SERVICE,)}),
-        (f"CONSTRUCT {{ ?s ex:p ?o }} {WHERE}", {"messages": "rdfm", "group-by": "s"}, {"page_size": 1000}),
-        (f"CONSTRUCT {{ ?s ex:p ?o }} {WHERE} # {'long ' * 2000}", {"messages": "rdfm"}, {"service": (SERVICE,)}),
+        (
+            f"CONSTRUCT {{ ?s ex:p ?o }} {WHERE}",
+            {"messages": "rdfm", "group-by": "s"},
+            {"page_size": 1000},
+        ),
+        (
+            f"CONSTRUCT {{ ?s ex:p ?o }} {WHERE} # {'long ' * 2000}",
+            {"messages": "rdfm"},
+            {"service": (SERVICE,)},
+        ),
     ],
     ids=[
         "plain",
@@ -80,8 +90,12 @@ async def test_a_media_type_is_not_printed_and_read_again(
 
     async with (
         serving(upstream.url) as server,
-        aiohttp.ClientSession(headers={"Accept": "application/trig; version=1.1; messages=rdfm"}) as session,
+        aiohttp.ClientSession(
+            headers={"Accept": "application/trig; version=1.1; messages=rdfm"}
+        ) as session,
     ):
         monkeypatch.setattr(formats, "find_format", read)
-        async with session.post(server.sparql, data={"query": "CONSTRUCT WHERE { ?s <urn:p> ?o }"}) as answer:
+        async with session.post(
+            server.sparql, data={"query": "CONSTRUCT WHERE { ?s <urn:p> ?o }"}
+        ) as answer:
             assert answer.headers["Content-Type"] == "application/trig; version=1.1; messages=rdfm"

@@ -30,7 +30,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 PREFIX = "PREFIX : <http://example.org/> "
 TRIPLES = (
-    f"""{PREFIX}CONSTRUCT {{ ?s :label ?o ; :is [ a :Thing ; :of ?s ] }} WHERE {{ ?s :label ?o }} ORDER BY ?s ?o"""
+    f"""{PREFIX}CONSTRUCT {{ ?s :label ?o ; :is [ a :Thing ; :of ?s ] }} """
+    f"""WHERE {{ ?s :label ?o }} ORDER BY ?s ?o"""
 )
 QUADS = f"""{PREFIX}CONSTRUCT {{ ?s :in ?g . GRAPH ?g {{ ?s :label ?o ; :is [ a :Thing ] }} }}
 WHERE {{ GRAPH ?g {{ ?s :label ?o }} }} ORDER BY ?g ?s ?o"""
@@ -80,7 +81,17 @@ async def test_serve_answers_what_run_writes(
     kind: Kind, served: Served, session: aiohttp.ClientSession, data: Path, tmp_path: Path
 ) -> None:
     media_type, query, target = content_type(*kind), query_for(kind), tmp_path / "log"
-    arguments = ["run", "--query", query, "--source", str(data), "--format", media_type, "--output", str(target)]
+    arguments = [
+        "run",
+        "--query",
+        query,
+        "--source",
+        str(data),
+        "--format",
+        media_type,
+        "--output",
+        str(target),
+    ]
     assert await asyncio.to_thread(main, arguments) == 0
     log = target.read_bytes()
 
@@ -97,7 +108,9 @@ async def test_serve_answers_what_run_writes(
         async with session.get(served.sparql, params=asked, headers={"Accept": accept}) as answer:
             assert (answer.status, answer.headers["Content-Type"]) == (200, media_type)
             assert unlabelled(await answer.read()) == unlabelled(log)
-    async with session.head(served.sparql, params={"query": query}, headers={"Accept": media_type}) as answer:
+    async with session.head(
+        served.sparql, params={"query": query}, headers={"Accept": media_type}
+    ) as answer:
         assert (answer.status, answer.headers["Content-Type"]) == (200, media_type)
 
 
@@ -107,11 +120,17 @@ async def test_packed(format, coding: str, served: Served, session: aiohttp.Clie
     asked = {"query": TRIPLES, "format": format.extension, "messages": "rdfm"}
     bodies = []
     for accepted in ("identity", coding):
-        async with session.get(served.sparql, params=asked, headers={"Accept-Encoding": accepted}) as answer:
+        async with session.get(
+            served.sparql, params=asked, headers={"Accept-Encoding": accepted}
+        ) as answer:
             assert answer.headers.get("Content-Encoding", "identity") == accepted
             bodies.append(await answer.read())
     plain, packed = bodies
-    unpack = gzip.decompress if coding == "gzip" else zstandard.ZstdDecompressor().decompressobj().decompress
+    unpack = (
+        gzip.decompress
+        if coding == "gzip"
+        else zstandard.ZstdDecompressor().decompressobj().decompress
+    )
     assert unlabelled(unpack(packed)) == unlabelled(plain)
     assert len(packed) < len(plain)
 
@@ -119,14 +138,18 @@ async def test_packed(format, coding: str, served: Served, session: aiohttp.Clie
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 async def test_no_message(kind: Kind, served: Served, session: aiohttp.ClientSession) -> None:
     query = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o FILTER(false) }"
-    async with session.get(served.sparql, params={"query": query}, headers={"Accept": content_type(*kind)}) as answer:
+    async with session.get(
+        served.sparql, params={"query": query}, headers={"Accept": content_type(*kind)}
+    ) as answer:
         assert answer.status == 200
         came = read([await answer.read()], kind)
     assert (came.messages, came.error) == ([], None)
 
 
 async def test_a_format_that_cannot(served: Served, session: aiohttp.ClientSession) -> None:
-    async with session.get(served.sparql, params={"query": QUADS}, headers={"Accept": RDF_XML.media_type}) as answer:
+    async with session.get(
+        served.sparql, params={"query": QUADS}, headers={"Accept": RDF_XML.media_type}
+    ) as answer:
         assert answer.status == 422
         problem = json.loads(await answer.read())
     assert "RDF/XML has no named graphs" in problem["detail"]
@@ -135,14 +158,24 @@ async def test_a_format_that_cannot(served: Served, session: aiohttp.ClientSessi
 @pytest.mark.parametrize(
     ("query", "status"),
     [
-        ("CONSTRUCT { ?s ?p <<( ?s ?p ?o )>> } WHERE { BIND(<urn:s> AS ?s) BIND(<urn:p> AS ?p) BIND(1 AS ?o) }", 200),
-        ("CONSTRUCT { ?s ?p ?o } WHERE { BIND(<urn:s> AS ?s) BIND(<urn:p> AS ?p) BIND(TRIPLE(?s, ?p, 1) AS ?o) }", 422),
+        (
+            "CONSTRUCT { ?s ?p <<( ?s ?p ?o )>> } WHERE { BIND(<urn:s> AS ?s) BIND(<urn:p> AS ?p) BIND(1 AS ?o) }",
+            200,
+        ),
+        (
+            "CONSTRUCT { ?s ?p ?o } WHERE { BIND(<urn:s> AS ?s) BIND(<urn:p> AS ?p) BIND(TRIPLE(?s, ?p, 1) AS ?o) }",
+            422,
+        ),
     ],
     ids=["of the template", "of the data"],
 )
-async def test_triple_terms_in_jelly(query: str, status: int, served: Served, session: aiohttp.ClientSession) -> None:
+async def test_triple_terms_in_jelly(
+    query: str, status: int, served: Served, session: aiohttp.ClientSession
+) -> None:
     """Issue 13, 10: announced where the template has them; a client cannot ask for options, but for another format."""
-    async with session.get(served.sparql, params={"query": query}, headers={"Accept": JELLY_TYPE}) as answer:
+    async with session.get(
+        served.sparql, params={"query": query}, headers={"Accept": JELLY_TYPE}
+    ) as answer:
         body = await answer.read()
     assert answer.status == status
     if status == 200:
@@ -154,7 +187,9 @@ async def test_triple_terms_in_jelly(query: str, status: int, served: Served, se
         problem = json.loads(body)
         assert "allow no triple terms" in problem["detail"]
         assert "N-Quads" in problem["hint"]
-    async with session.get(served.sparql, params={"query": query, "format": "nq", "messages": "rdfm"}) as answer:
+    async with session.get(
+        served.sparql, params={"query": query, "format": "nq", "messages": "rdfm"}
+    ) as answer:
         assert (answer.status, (await answer.read()).count(b"<<(")) == (200, 1)
 
 
@@ -215,7 +250,9 @@ async def test_the_endpoint_s_own(
 async def test_types_that_logs_share(
     served: Served, session: aiohttp.ClientSession, accept: str, content_type: str
 ) -> None:
-    async with session.get(served.sparql, params={"query": TRIPLES}, headers={"Accept": accept}) as answer:
+    async with session.get(
+        served.sparql, params={"query": TRIPLES}, headers={"Accept": accept}
+    ) as answer:
         assert (answer.status, answer.headers["Content-Type"]) == (200, content_type)
 
 
@@ -223,7 +260,9 @@ async def test_each_line_of_ndjson_ld_stands_by_itself(
     served: Served, session: aiohttp.ClientSession, data: Path
 ) -> None:
     """Ordinary readers know nothing of a context on a line before."""
-    async with session.get(served.sparql, params={"query": QUADS}, headers={"Accept": NDJSON_TYPE}) as answer:
+    async with session.get(
+        served.sparql, params={"query": QUADS}, headers={"Accept": NDJSON_TYPE}
+    ) as answer:
         lines = (await answer.read()).splitlines()
     by_line = [to_message(ox.parse(line, format=ox.RdfFormat.JSON_LD)) for line in lines]
     assert isomorphic(by_line, list(construct_messages(QUADS, data)))

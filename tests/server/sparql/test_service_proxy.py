@@ -54,10 +54,15 @@ class Remote:
                 self.left += 1
                 raise
         value = "x" * 100_000 if name == "big" else "b"
-        document = {"head": {"vars": ["o"]}, "results": {"bindings": [{"o": {"type": "literal", "value": value}}]}}
+        document = {
+            "head": {"vars": ["o"]},
+            "results": {"bindings": [{"o": {"type": "literal", "value": value}}]},
+        }
         body = json.dumps(document).encode()
         if name == "cut":
-            response = web.StreamResponse(headers={"Content-Type": "application/sparql-results+json"})
+            response = web.StreamResponse(
+                headers={"Content-Type": "application/sparql-results+json"}
+            )
             await response.prepare(request)
             await response.write(body[:-5])
             assert request.transport is not None
@@ -100,7 +105,9 @@ async def proxy(tmp_path: Path) -> AsyncIterator[Open]:
         await each.aclose()
 
 
-async def collect(source: ServiceProxy, group: str, variables: str = "o", **options: object) -> list[tuple[Term, ...]]:
+async def collect(
+    source: ServiceProxy, group: str, variables: str = "o", **options: object
+) -> list[tuple[Term, ...]]:
     async with aclosing(source.asolutions(select(variables, group, **options))) as batches:
         return [solution async for batch in batches for solution in batch]
 
@@ -118,15 +125,26 @@ async def test_solutions_and_answers_come_through(proxy: Open, remote: Remote) -
 async def test_messages_come_through(proxy: Open, remote: Remote) -> None:
     opened = await proxy({f"{remote.url}ok"})
     query = (
-        f"PREFIX r: <{remote.url}>\nCONSTRUCT {{ <urn:x> <urn:y> ?o }} WHERE {{ SERVICE SILENT r:ok {{ ?s ?p ?o }} }}"
+        f"PREFIX r: <{remote.url}>\nCONSTRUCT {{ <urn:x> <urn:y> ?o }} WHERE {{ "
+        f"SERVICE SILENT r:ok {{ ?s ?p ?o }} }}"
     )
     async with construct_messages(query, opened) as stream:
-        assert [str(quad) async for message in stream for quad in message] == ['<urn:x> <urn:y> "b" .']
+        assert [str(quad) async for message in stream for quad in message] == [
+            '<urn:x> <urn:y> "b" .'
+        ]
 
 
 @pytest.mark.parametrize(
     "clause",
-    ["?s", "<URL/other>", "SILENT <URL/other>", "<URL/ok/>", "undeclared:ok", "<http://127.0.0.1:1/>", "<relative>"],
+    [
+        "?s",
+        "<URL/other>",
+        "SILENT <URL/other>",
+        "<URL/ok/>",
+        "undeclared:ok",
+        "<http://127.0.0.1:1/>",
+        "<relative>",
+    ],
 )
 async def test_what_may_not_be_reached(clause: str, proxy: Open, remote: Remote) -> None:
     opened = await proxy({f"{remote.url}ok"})
@@ -144,9 +162,16 @@ async def test_what_may_not_be_reached(clause: str, proxy: Open, remote: Remote)
 
 @pytest.mark.parametrize(
     "iri",
-    ["http://127.0.0.1:PORT/ok", "http://localhost:PORT/ok", "http://[::ffff:127.0.0.1]:PORT/", "http://2130706433/"],
+    [
+        "http://127.0.0.1:PORT/ok",
+        "http://localhost:PORT/ok",
+        "http://[::ffff:127.0.0.1]:PORT/",
+        "http://2130706433/",
+    ],
 )
-async def test_where_clients_choose_they_choose_public_addresses(iri: str, proxy: Open, remote: Remote) -> None:
+async def test_where_clients_choose_they_choose_public_addresses(
+    iri: str, proxy: Open, remote: Remote
+) -> None:
     opened = await proxy("allow")
     iri = iri.replace("PORT", remote.url.rpartition(":")[2].strip("/"))
     with pytest.raises(SourceError, match=r"no public address|could not be reached"):
@@ -167,8 +192,12 @@ async def test_where_clients_choose_they_choose_public_addresses(iri: str, proxy
         ("stall", "in time"),
     ],
 )
-async def test_a_service_that_fails_fails_the_query(name: str, words: str, proxy: Open, remote: Remote) -> None:
-    opened = await proxy({f"{remote.url}{name}"}, response_bytes=10_000, seconds=0.5 if name == "stall" else 60)
+async def test_a_service_that_fails_fails_the_query(
+    name: str, words: str, proxy: Open, remote: Remote
+) -> None:
+    opened = await proxy(
+        {f"{remote.url}{name}"}, response_bytes=10_000, seconds=0.5 if name == "stall" else 60
+    )
     group = f"{{ {{ ?s ?p ?o }} UNION {{ SERVICE <{remote.url}{name}> {{ ?s ?p ?o }} }} }}"
     with pytest.raises(SourceError, match=words) as caught:
         await collect(opened, group)
@@ -180,14 +209,18 @@ async def test_silent_is_the_engines_business(proxy: Open, remote: Remote) -> No
     """A failure before anything came is no solution more; one in the middle fails the query all the same."""
     opened = await proxy({f"{remote.url}refuse", f"{remote.url}cut"})
     group = "{ { ?s ?p ?o } UNION { SERVICE SILENT <URL> { ?s ?p ?o } } }"
-    assert '"a"' in [o for (o,) in await collect(opened, group.replace("URL", f"{remote.url}refuse"))]
+    assert '"a"' in [
+        o for (o,) in await collect(opened, group.replace("URL", f"{remote.url}refuse"))
+    ]
     with pytest.raises(SourceError, match="evaluation failed"):
         await collect(opened, group.replace("URL", f"{remote.url}cut"))
 
 
 async def test_a_service_within_a_service_keeps_its_name(proxy: Open, remote: Remote) -> None:
     opened = await proxy({f"{remote.url}ok", f"{EX}sparql"})
-    await collect(opened, f"{{ SERVICE <{remote.url}ok> {{ ?s ?p ?o SERVICE <{EX}sparql> {{ ?o ?q ?r }} }} }}")
+    await collect(
+        opened, f"{{ SERVICE <{remote.url}ok> {{ ?s ?p ?o SERVICE <{EX}sparql> {{ ?o ?q ?r }} }} }}"
+    )
     ((_, query),) = remote.asked
     assert f"<{EX}sparql>" in query
     assert "127.0.0.1" not in query
@@ -195,9 +228,13 @@ async def test_a_service_within_a_service_keeps_its_name(proxy: Open, remote: Re
 
 async def test_the_gate_opens_for_its_own_engine_only(proxy: Open, remote: Remote) -> None:
     opened = await proxy({f"{remote.url}ok"})
-    inside = re.findall(r"<(.*?)>", opened._redirected(f"ASK {{ SERVICE <{remote.url}ok> {{}} }}"))[0]
+    inside = re.findall(r"<(.*?)>", opened._redirected(f"ASK {{ SERVICE <{remote.url}ok> {{}} }}"))[
+        0
+    ]
     prefix, _, target = inside.rpartition("/")
-    other = opened._redirected(f"ASK {{ SERVICE <{remote.url}ok> {{}} }}").replace(opened._secret, "x" * 32)
+    other = opened._redirected(f"ASK {{ SERVICE <{remote.url}ok> {{}} }}").replace(
+        opened._secret, "x" * 32
+    )
     async with aiohttp.ClientSession() as session:
         for url, status in (
             (inside, 200),
@@ -214,7 +251,9 @@ async def test_the_gate_opens_for_its_own_engine_only(proxy: Open, remote: Remot
     assert len(remote.asked) == 1
 
 
-async def test_an_evaluation_that_is_given_up_gives_up_its_service(proxy: Open, remote: Remote) -> None:
+async def test_an_evaluation_that_is_given_up_gives_up_its_service(
+    proxy: Open, remote: Remote
+) -> None:
     opened = await proxy({f"{remote.url}stall"})
     group = f"{{ SERVICE <{remote.url}stall> {{ ?s ?p ?o }} }}"
     evaluating = asyncio.create_task(collect(opened, group))

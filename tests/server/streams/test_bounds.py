@@ -31,12 +31,16 @@ def bounds_of(server: StreamsServer) -> Bounds:
 
 
 def is_busy(answer: Answer) -> bool:
-    return answer.status == 503 and int(answer.headers["Retry-After"]) >= 1 and "hint" in answer.json
+    return (
+        answer.status == 503 and int(answer.headers["Retry-After"]) >= 1 and "hint" in answer.json
+    )
 
 
 async def post(server: StreamsServer, body: bytes | AsyncIterator[bytes] = BODY) -> int:
     headers = {"Content-Type": "text/turtle"}
-    async with server.client.post(f"{server.url}/streams/a/input", data=body, headers=headers) as response:
+    async with server.client.post(
+        f"{server.url}/streams/a/input", data=body, headers=headers
+    ) as response:
         return response.status
 
 
@@ -77,7 +81,9 @@ async def test_publications_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert is_busy(await server.ask("POST", "/streams/a/input", BODY, "text/turtle"))
         assert is_busy(await server.ask("PUT", "/streams/b"))
         assert is_busy(await server.ask("DELETE", "/streams/a"))
-        assert (await server.ask("GET", "/streams/a")).status == 200, "readers have places of their own"
+        assert (await server.ask("GET", "/streams/a")).status == 200, (
+            "readers have places of their own"
+        )
         written.set()
         assert await first == 201
         assert await post(server) == 201
@@ -98,14 +104,18 @@ async def test_bodies_together(tmp_path: Path) -> None:
         first = asyncio.create_task(post(server, slow()))
         await eventually(lambda: bounds_of(server).body_bytes > 60_000)
         assert await post(server) == 201, "there is room for a small one"
-        assert is_busy(await server.ask("POST", "/streams/a/input", b"#" + b"x" * 60_000, "text/turtle"))
+        assert is_busy(
+            await server.ask("POST", "/streams/a/input", b"#" + b"x" * 60_000, "text/turtle")
+        )
         rest.set()
         assert await first == 201
         assert await post(server, b"#" + b"x" * 60_000 + b"\n" + BODY) == 201
         assert bounds_of(server).body_bytes == 0
 
 
-async def test_a_long_log_is_made_ready_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_long_log_is_made_ready_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     checked, check = set(), Checker.check
 
     def note(self: Checker, message: Message) -> None:
@@ -123,7 +133,10 @@ async def test_a_long_log_is_made_ready_aside(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.process
 def test_the_memory_of_bodies(tmp_path: Path) -> None:
     """Eight publishers of 12 MiB each, with room for one at a time: they take turns, and memory is that of one."""
-    log = b"".join(b'# @message\n<urn:s> <urn:p> "%s%d" .\n' % (b"x" * 1000, number) for number in range(12_000))
+    log = b"".join(
+        b'# @message\n<urn:s> <urn:p> "%s%d" .\n' % (b"x" * 1000, number)
+        for number in range(12_000)
+    )
     server = Running(
         tmp_path,
         "--streams",
@@ -138,14 +151,18 @@ def test_the_memory_of_bodies(tmp_path: Path) -> None:
         def publish(_: int) -> int:
             """Sends the log until it is taken; gives how often it was refused."""
             for refused in count():
-                request = Request(f"{stream}/input", log, {"Content-Type": "application/n-quads; messages=rdfm"})
+                request = Request(
+                    f"{stream}/input", log, {"Content-Type": "application/n-quads; messages=rdfm"}
+                )
                 try:
                     urlopen(request, timeout=SECONDS).close()
                 except HTTPError as error:
                     with error:
                         if error.code != 503 or not error.headers["Retry-After"]:
                             raise
-                except OSError:  # the answer is lost where the server stops to read before all is sent
+                except (
+                    OSError
+                ):  # the answer is lost where the server stops to read before all is sent
                     pass
                 else:
                     return refused
@@ -154,7 +171,9 @@ def test_the_memory_of_bodies(tmp_path: Path) -> None:
         with ThreadPoolExecutor(8) as threads:
             assert sum(threads.map(publish, range(8))) > 0, "some had to wait"
         status = Path(f"/proc/{server.process.pid}/status").read_text()
-        (peak,) = (int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:"))
+        (peak,) = (
+            int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")
+        )
         assert peak < 400 << 10, "KiB"
     finally:
         server.kill()

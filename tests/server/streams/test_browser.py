@@ -101,14 +101,25 @@ async def a_page(body: str) -> AsyncIterator[str]:
 
 def came(said: list[dict[str, Any]], via: str) -> list[tuple[str, Message]]:
     format = TURTLE if via == "sse" else N_QUADS
-    return [(each["id"], read(each["data"], format)) for each in said if each["via"] == via and "id" in each]
+    return [
+        (each["id"], read(each["data"], format))
+        for each in said
+        if each["via"] == via and "id" in each
+    ]
 
 
-async def test_each_message_once_over_restarts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_each_message_once_over_restarts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By the browser's own `Last-Event-ID`, and by `?after=`."""
     monkeypatch.setattr("construct_messages.server.streams.push._RETRY_MILLISECONDS", 20)
     text = literal("\r\n\u2028é😀 data: x\n\n")
-    sent = [numbered(1), Message(), Message([Quad(iri("urn:s"), iri("urn:p"), text)]), *map(numbered, range(4, 9))]
+    sent = [
+        numbered(1),
+        Message(),
+        Message([Quad(iri("urn:s"), iri("urn:p"), text)]),
+        *map(numbered, range(4, 9)),
+    ]
     async with relay() as between, AsyncExitStack() as stack:
         said: list[dict[str, Any]] = []
         for run, behind in enumerate((3, 6, 8)):
@@ -130,7 +141,9 @@ async def test_each_message_once_over_restarts(tmp_path: Path, monkeypatch: pyte
 
 
 async def both_have(said: list[dict[str, Any]], count: int) -> None:
-    await eventually(lambda: all(len(came(said, via)) >= count for via in ("sse", "websocket")) or errors(said))
+    await eventually(
+        lambda: all(len(came(said, via)) >= count for via in ("sse", "websocket")) or errors(said)
+    )
     assert not errors(said), said
 
 

@@ -16,7 +16,13 @@ from construct_messages.errors import UnsupportedByFormat
 from construct_messages.formats import N_QUADS, NDJSON_LD, RDFM, VARIANTS, Syntax
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.logs.lines.texts import to_text
-from construct_messages.server.streams.documents import JsonLdDocument, is_log_as_stored, json_ld, log, stored_log
+from construct_messages.server.streams.documents import (
+    JsonLdDocument,
+    is_log_as_stored,
+    json_ld,
+    log,
+    stored_log,
+)
 from construct_messages.streams import StreamStore, open_store, reading
 from construct_messages.streams.element import Element
 from tests.support.strategies import messages
@@ -25,7 +31,10 @@ TIME = 1_800_000_000_000_000
 
 
 def stored(drawn: Sequence[Message]) -> list[Element]:
-    return [Element("a", number, TIME, to_text(message).encode()) for number, message in enumerate(drawn, 1)]
+    return [
+        Element("a", number, TIME, to_text(message).encode())
+        for number, message in enumerate(drawn, 1)
+    ]
 
 
 async def in_pages(elements: Sequence[Element]) -> AsyncGenerator[list[Element]]:
@@ -51,11 +60,17 @@ NAMES = map("s{}".format, count())
 
 @pytest.mark.parametrize("syntax", VARIANTS, ids=lambda syntax: f"{syntax.label}-{syntax.version}")
 @given(messages())
-def test_a_log_is_that_of_the_encoder(store: StreamStore, syntax: Syntax, drawn: list[Message]) -> None:
+def test_a_log_is_that_of_the_encoder(
+    store: StreamStore, syntax: Syntax, drawn: list[Message]
+) -> None:
     encoder = encoder_for(N_QUADS, syntax, EncoderOptions(triple_terms=True))
     elements = stored(drawn)
     try:
-        plain = encoder.start() + b"".join(encoder.encode(each.message) for each in elements) + encoder.finish()
+        plain = (
+            encoder.start()
+            + b"".join(encoder.encode(each.message) for each in elements)
+            + encoder.finish()
+        )
     except UnsupportedByFormat:
         with pytest.raises(UnsupportedByFormat):
             joined(log(in_pages(elements), N_QUADS, syntax))
@@ -66,7 +81,9 @@ def test_a_log_is_that_of_the_encoder(store: StreamStore, syntax: Syntax, drawn:
         store.create(name)
         last = store.append_all(name, drawn).stop - 1
         with patch.object(reading, "PAGE_ELEMENTS", 2):
-            assert joined(stored_log(store.alines(name, 0, last, syntax.delimiter), syntax)) == plain
+            assert (
+                joined(stored_log(store.alines(name, 0, last, syntax.delimiter), syntax)) == plain
+            )
 
 
 def nodes(message: Message) -> list[object]:
@@ -81,12 +98,16 @@ def test_nodes_are_those_of_the_encoder(drawn: list[Message]) -> None:
         expected = [nodes(message) for message in drawn]
     except UnsupportedByFormat:
         return
-    sequence = json.loads(joined(json_ld(in_pages(stored(drawn)), lambda each: f"urn:{each.sequence}")))
+    sequence = json.loads(
+        joined(json_ld(in_pages(stored(drawn)), lambda each: f"urn:{each.sequence}"))
+    )
     assert [(node["@id"], node["@graph"]) for node in sequence["@graph"]] == [
         (f"urn:{number}", graph) for number, graph in enumerate(expected, 1)
     ]
     document = JsonLdDocument()
-    written = json.loads(document.start() + b"".join(map(document.encode, drawn)) + document.finish())
+    written = json.loads(
+        document.start() + b"".join(map(document.encode, drawn)) + document.finish()
+    )
     assert written["@graph"] == [node for graph in expected for node in graph]
 
 
@@ -95,7 +116,11 @@ def test_what_json_ld_cannot_carry_is_refused_before_a_byte() -> None:
         "a",
         1,
         TIME,
-        to_text(Message([Quad(iri("urn:s"), iri("urn:p"), triple(iri("urn:s"), iri("urn:p"), iri("urn:o")))])).encode(),
+        to_text(
+            Message(
+                [Quad(iri("urn:s"), iri("urn:p"), triple(iri("urn:s"), iri("urn:p"), iri("urn:o")))]
+            )
+        ).encode(),
     )
     with pytest.raises(UnsupportedByFormat):
         joined(json_ld(in_pages([element]), lambda each: f"urn:{each.sequence}"))

@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 from construct_messages import Message, read_log
 from construct_messages.errors import UnsupportedByFormat
 from construct_messages.feeds import subscribe
-from construct_messages.formats import FORMATS, JELLY, N_QUADS, RDF_XML, RDFM, TRIG, YAML_LD, Format, content_type
+from construct_messages.formats import (
+    FORMATS,
+    JELLY,
+    N_QUADS,
+    RDF_XML,
+    RDFM,
+    TRIG,
+    YAML_LD,
+    Format,
+    content_type,
+)
 from construct_messages.logs import DecoderOptions, decoder_for
 from construct_messages.server.streams.push import SUBPROTOCOLS
 from tests.support.http.streams import StreamsServer, of_member, read, serving_streams, take
@@ -33,13 +43,17 @@ async def doors(server: StreamsServer, sent: list[Message], kind: Kind) -> None:
     """Sends messages as one kind of log, and takes them from each door."""
     assert (await server.ask("PUT", "/streams/a")).status == 201
     if sent:
-        answer = await server.ask("POST", "/streams/a/input", write(sent, kind), content_type(*kind))
+        answer = await server.ask(
+            "POST", "/streams/a/input", write(sent, kind), content_type(*kind)
+        )
         assert answer.status == 201, answer.body
     for out in KINDS:
         pulled = await server.ask("GET", "/streams/a/output", Accept=content_type(*out))
         if can_carry(out, sent):
             assert pulled.headers["Content-Type"] == content_type(*out)
-            assert isomorphic(list(read_log(pulled.body, pulled.headers["Content-Type"])), sent), out
+            assert isomorphic(list(read_log(pulled.body, pulled.headers["Content-Type"])), sent), (
+                out
+            )
     if not sent:
         return
     for format in (N_QUADS, TRIG):
@@ -47,18 +61,26 @@ async def doors(server: StreamsServer, sent: list[Message], kind: Kind) -> None:
         _, *members = read_log(page.body, content_type(format, RDFM))
         assert isomorphic([*map(of_member, members)], sent), format.name
     reader = subscribe(f"{server.url}/streams/a/ldes", follow=False)
-    assert isomorphic([element.message async for element in reader], [*map(alone, sent)]), "the reader of event streams"
+    assert isomorphic([element.message async for element in reader], [*map(alone, sent)]), (
+        "the reader of event streams"
+    )
     for format in FORMATS:
         if format == JELLY or not can_carry(Kind(format, format.own or N_QUADS_KIND.syntax), sent):
             continue
-        taken = await take(server, f"/streams/a/events?after=0&format={format.extension}", len(sent))
-        assert isomorphic([read(event.data, format) for event in taken], [*map(alone, sent)]), format.name
+        taken = await take(
+            server, f"/streams/a/events?after=0&format={format.extension}", len(sent)
+        )
+        assert isomorphic([read(event.data, format) for event in taken], [*map(alone, sent)]), (
+            format.name
+        )
     for protocol, format in SUBPROTOCOLS.items():
         if can_carry(Kind(format, format.own or N_QUADS_KIND.syntax), sent):
             url = f"{server.url}/streams/a/socket?after=0"
             async with server.client.ws_connect(url, protocols=(protocol,)) as socket:
                 frames = [(await socket.receive()).data for _ in sent]
-            assert isomorphic([read(frame, format) for frame in frames], [*map(alone, sent)]), protocol
+            assert isomorphic([read(frame, format) for frame in frames], [*map(alone, sent)]), (
+                protocol
+            )
 
 
 N_QUADS_KIND = next(kind for kind in KINDS if kind.format == N_QUADS)
@@ -98,7 +120,9 @@ def test_all_doors(kind: Kind, drawn: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.extension)
-async def test_a_format_by_its_name_is_that_of_its_media_type(served: StreamsServer, format: Format) -> None:
+async def test_a_format_by_its_name_is_that_of_its_media_type(
+    served: StreamsServer, format: Format
+) -> None:
     """Also one that only logs have, such as Jelly; documents of RDF/XML and YAML-LD are no sequences."""
     await served.ask("PUT", "/streams/a")
     await served.ask("POST", "/streams/a/input", b"<urn:s> <urn:p> 1 .", "text/turtle")

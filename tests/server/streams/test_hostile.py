@@ -111,21 +111,40 @@ TARGETS = {
         }.items()
     },
     **dict.fromkeys(["output/0", "output/3", "output/01", f"output/{HUGE}", "output/1/"], 404),
-    **dict.fromkeys(["output/-1", "output/1.0", f"output/{HUGE}9", "output/1%00", "output/%D9%A1"], 400),
+    **dict.fromkeys(
+        ["output/-1", "output/1.0", f"output/{HUGE}9", "output/1%00", "output/%D9%A1"], 400
+    ),
     "events?after=3": 404,
-    **dict.fromkeys(["events?after=x", "events?after=", "events?last=-1", "events?after=1&after=2"], 400),
-    **dict.fromkeys(["events?until=2026-01-01T00:00:00Z", "events?since=x", "events?format=other"], 400),
+    **dict.fromkeys(
+        ["events?after=x", "events?after=", "events?last=-1", "events?after=1&after=2"], 400
+    ),
+    **dict.fromkeys(
+        ["events?until=2026-01-01T00:00:00Z", "events?since=x", "events?format=other"], 400
+    ),
     "events?format=jelly": 406,
     "socket": 426,
     **{
         f"ldes/{page}": 404
-        for page in ("1-0", "0-999", "-1--5", f"1-{HUGE}", "1001-1999", "01-1000", "1001-2000", "x", "%00", "")
+        for page in (
+            "1-0",
+            "0-999",
+            "-1--5",
+            f"1-{HUGE}",
+            "1001-1999",
+            "01-1000",
+            "1001-2000",
+            "x",
+            "%00",
+            "",
+        )
     },
     **dict.fromkeys(["../b", "%2E%2E", "nothing", ""], 404),
 }
 
 
-@pytest.mark.parametrize(("target", "status"), TARGETS.items(), ids=[target[:40] for target in TARGETS])
+@pytest.mark.parametrize(
+    ("target", "status"), TARGETS.items(), ids=[target[:40] for target in TARGETS]
+)
 async def test_targets(served: StreamsServer, target: str, status: int) -> None:
     request = f"GET /streams/a/{target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
     assert await status_of(served, request.encode()) == status
@@ -134,7 +153,16 @@ async def test_targets(served: StreamsServer, target: str, status: int) -> None:
 
 @pytest.mark.parametrize(
     ("value", "status"),
-    [("", 400), ("x", 400), ("-1", 400), ("1, 2", 400), ("9" * 30, 400), ("\xff", 400), ("é", 400), ("3", 404)],
+    [
+        ("", 400),
+        ("x", 400),
+        ("-1", 400),
+        ("1, 2", 400),
+        ("9" * 30, 400),
+        ("\xff", 400),
+        ("é", 400),
+        ("3", 404),
+    ],
 )
 async def test_last_event_ids(served: StreamsServer, value: str, status: int) -> None:
     head = f"GET /streams/a/events HTTP/1.1\r\nHost: x\r\nConnection: close\r\nLast-Event-ID: {value}\r\n\r\n"
@@ -154,13 +182,20 @@ async def test_ranges_are_not_served(served: StreamsServer, path: str) -> None:
 
 async def test_http_1_0(served: StreamsServer) -> None:
     """Without chunks: the end of the connection is the end of the log."""
-    pulled = await exchange(served, b"GET /streams/a/output?last=2&format=nq&messages=rdfm HTTP/1.0\r\n\r\n")
+    pulled = await exchange(
+        served, b"GET /streams/a/output?last=2&format=nq&messages=rdfm HTTP/1.0\r\n\r\n"
+    )
     head, _, body = pulled.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.0 200")
     assert b"chunked" not in head
     assert body.count(b"# @message\n") == 2
-    assert (await exchange(served, b"HEAD /streams/a/output HTTP/1.0\r\n\r\n")).endswith(b"\r\n\r\n")
-    sent = b"POST /streams/a/input HTTP/1.0\r\nContent-Type: text/turtle\r\nContent-Length: 19\r\n\r\n" + ELEMENT
+    assert (await exchange(served, b"HEAD /streams/a/output HTTP/1.0\r\n\r\n")).endswith(
+        b"\r\n\r\n"
+    )
+    sent = (
+        b"POST /streams/a/input HTTP/1.0\r\nContent-Type: text/turtle\r\nContent-Length: 19\r\n\r\n"
+        + ELEMENT
+    )
     assert (await exchange(served, sent)).startswith(b"HTTP/1.0 201")
     await check_whole(served, 3)
 
@@ -191,7 +226,11 @@ BODIES = {
     "length and chunks": (b"Content-Length: 19\r\nTransfer-Encoding: chunked", ELEMENT, 400),
     "length of twenty digits": (b"Content-Length: 99999999999999999999", ELEMENT, 400),
     "too long by its own word": (b"Content-Length: 999999999999", ELEMENT, 413),
-    "another transfer coding": (b"Transfer-Encoding: gzip, chunked", b"13\r\n" + ELEMENT + b"\r\n0\r\n\r\n", 501),
+    "another transfer coding": (
+        b"Transfer-Encoding: gzip, chunked",
+        b"13\r\n" + ELEMENT + b"\r\n0\r\n\r\n",
+        501,
+    ),
     "compressed": (b"Content-Encoding: gzip\r\nContent-Length: 19", ELEMENT, 415),
     "unknown expectation": (b"Expect: 200-maybe\r\nContent-Length: 19", ELEMENT, 417),
 }
@@ -253,8 +292,14 @@ FRAMES = {
     "fragments": (frame(TEXT, b"x", bits=0) + frame(0, b"x"), REFUSED),
     "too large": (frame(TEXT, b"x" * 70_000), TOO_LARGE),
     "too large by its own word": (frame(TEXT, length=1 << 40), TOO_LARGE),
-    "fragments without end": (frame(TEXT, b"x", bits=0) + frame(0, b"x" * 1000, bits=0) * 50, TOO_LARGE),
-    "compressed, which was not agreed on": (frame(TEXT, deflated(50 << 20)[:3000], bits=0xC0), BROKEN),
+    "fragments without end": (
+        frame(TEXT, b"x", bits=0) + frame(0, b"x" * 1000, bits=0) * 50,
+        TOO_LARGE,
+    ),
+    "compressed, which was not agreed on": (
+        frame(TEXT, deflated(50 << 20)[:3000], bits=0xC0),
+        BROKEN,
+    ),
     "reserved bit": (frame(TEXT, b"x", bits=0x90), BROKEN),
     "unknown opcode": (frame(3, b"x"), BROKEN),
     "continuation of nothing": (frame(0, b"x"), BROKEN),
@@ -301,7 +346,11 @@ async def test_half_a_frame(served: StreamsServer, cut: int) -> None:
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [(b"Sec-WebSocket-Key", b"X-Key"), (base64.b64encode(b"x" * 16), b"x"), (b"websocket\r\n", b"other\r\n")],
+    [
+        (b"Sec-WebSocket-Key", b"X-Key"),
+        (base64.b64encode(b"x" * 16), b"x"),
+        (b"websocket\r\n", b"other\r\n"),
+    ],
     ids=["no key", "bad key", "another protocol"],
 )
 async def test_handshakes(served: StreamsServer, old: bytes, new: bytes) -> None:

@@ -30,7 +30,8 @@ def test_what_was_read_is_not_checked_again(content_type: str, body: bytes) -> N
 
 
 @pytest.mark.parametrize(
-    "content_type", ["application/ld+json", "application/json", 'application/ld+json; profile="a:b"']
+    "content_type",
+    ["application/ld+json", "application/json", 'application/ld+json; profile="a:b"'],
 )
 @pytest.mark.parametrize("body", [b"", b" \r\n\t", b"\xef\xbb\xbf"])
 def test_an_empty_body_is_no_json(content_type: str, body: bytes) -> None:

@@ -58,7 +58,9 @@ class Ledger:
 
     def acknowledge(self, first: int, texts: list[str]) -> None:
         for sequence, text in enumerate(texts, first):
-            assert self.acknowledged.setdefault(sequence, text) == text, "a sequence was given twice"
+            assert self.acknowledged.setdefault(sequence, text) == text, (
+                "a sequence was given twice"
+            )
         self.grew.set()
         self.grew = asyncio.Event()
 
@@ -84,9 +86,13 @@ async def publish(place: Place, ledger: Ledger, name: int) -> None:
             while True:
                 url = await place.url()
                 try:
-                    async with session.post(f"{url}/streams/a/input", data=body, headers=headers) as response:
+                    async with session.post(
+                        f"{url}/streams/a/input", data=body, headers=headers
+                    ) as response:
                         answer = await response.json()
-                        assert (response.status, answer.get("elements")) == (201, len(texts)), answer
+                        assert (response.status, answer.get("elements")) == (201, len(texts)), (
+                            answer
+                        )
                 except BROKEN:
                     ledger.unheard += 1
                     continue
@@ -97,7 +103,9 @@ async def publish(place: Place, ledger: Ledger, name: int) -> None:
 Follower = Callable[[aiohttp.ClientSession, str, int], AsyncIterator[tuple[int, str]]]
 
 
-async def by_events(session: aiohttp.ClientSession, stream: str, after: int) -> AsyncIterator[tuple[int, str]]:
+async def by_events(
+    session: aiohttp.ClientSession, stream: str, after: int
+) -> AsyncIterator[tuple[int, str]]:
     headers = {"Last-Event-ID": str(after)}
     async with session.get(f"{stream}/events", headers=headers) as response:
         assert response.status == 200, await response.text()
@@ -105,7 +113,9 @@ async def by_events(session: aiohttp.ClientSession, stream: str, after: int) -> 
             yield int(event.id), event.data
 
 
-async def by_socket(session: aiohttp.ClientSession, stream: str, after: int) -> AsyncIterator[tuple[int, str]]:
+async def by_socket(
+    session: aiohttp.ClientSession, stream: str, after: int
+) -> AsyncIterator[tuple[int, str]]:
     async with session.ws_connect(f"{stream}/socket?after={after}") as socket:
         sequence = after
         async for frame in socket:
@@ -114,7 +124,9 @@ async def by_socket(session: aiohttp.ClientSession, stream: str, after: int) -> 
         assert socket.close_code in (None, 1006), "only the kill ends it"
 
 
-async def by_pull(session: aiohttp.ClientSession, stream: str, after: int) -> AsyncIterator[tuple[int, str]]:
+async def by_pull(
+    session: aiohttp.ClientSession, stream: str, after: int
+) -> AsyncIterator[tuple[int, str]]:
     async with session.get(f"{stream}/output?after={after}", headers={"Accept": LOG}) as response:
         assert response.status == 200, await response.text()
         messages = (await response.text()).split("# @message\n")[1:]
@@ -130,7 +142,9 @@ async def follow(place: Place, ledger: Ledger, how: Follower, got: list[str]) ->
             url, grew = await place.url(), ledger.grew
             try:
                 async for sequence, document in how(session, f"{url}/streams/a", len(got)):
-                    assert sequence == len(got) + 1, f"{how.__name__} got {sequence} behind {len(got)}"
+                    assert sequence == len(got) + 1, (
+                        f"{how.__name__} got {sequence} behind {len(got)}"
+                    )
                     got.append(document.split('"')[1])
                     ledger.check()
             except BROKEN:
@@ -141,7 +155,11 @@ async def follow(place: Place, ledger: Ledger, how: Follower, got: list[str]) ->
 
 def started(server: Running) -> None:
     """Waits until it listens: a hundred starts meet the machine at its busiest, too."""
-    eventually(lambda: server.events("listening on ") or server.process.poll() is not None, server, MOST_SECONDS)
+    eventually(
+        lambda: server.events("listening on ") or server.process.poll() is not None,
+        server,
+        MOST_SECONDS,
+    )
 
 
 @asynccontextmanager
@@ -184,13 +202,20 @@ async def test_kills_lose_nothing(tmp_path: Path, request: pytest.FixtureRequest
     hows: list[Follower] = [by_events, by_socket, by_pull]
     publishing = asyncio.gather(*(publish(place, ledger, name) for name in range(PUBLISHERS)))
     following = asyncio.gather(
-        *(follow(place, ledger, hows[number % len(hows)], got) for number, got in enumerate(ledger.received))
+        *(
+            follow(place, ledger, hows[number % len(hows)], got)
+            for number, got in enumerate(ledger.received)
+        )
     )
     try:
         for _ in range(kills):
             async with running(tmp_path, store, place):
                 # anywhere between the first request after a start and the hundredth answer, and a moment later
-                await within(ledger.reach(len(ledger.acknowledged) + points.randrange(150)), publishing, following)
+                await within(
+                    ledger.reach(len(ledger.acknowledged) + points.randrange(150)),
+                    publishing,
+                    following,
+                )
                 await asyncio.sleep(points.random() * 0.03)
         async with running(tmp_path, store, place) as last:
             await within(ledger.reach(len(ledger.acknowledged) + 1), publishing, following)
@@ -206,7 +231,9 @@ async def test_kills_lose_nothing(tmp_path: Path, request: pytest.FixtureRequest
         for task in (publishing, following):
             task.cancel()
         await asyncio.gather(publishing, following, return_exceptions=True)
-    expected = [ledger.acknowledged[sequence] for sequence in range(1, len(ledger.acknowledged) + 1)]
+    expected = [
+        ledger.acknowledged[sequence] for sequence in range(1, len(ledger.acknowledged) + 1)
+    ]
     with open_store(store) as after:
         assert [element.nquads.decode().split('"')[1] for element in after.read("a")] == expected
     assert [len(got) for got in ledger.received] == [len(expected)] * FOLLOWERS
@@ -218,4 +245,6 @@ async def test_kills_lose_nothing(tmp_path: Path, request: pytest.FixtureRequest
     with sqlite3.connect(store) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     connection.close()
-    print(f"{kills} kills, {len(expected)} acknowledged messages, {ledger.unheard} answers that were never heard")
+    print(
+        f"{kills} kills, {len(expected)} acknowledged messages, {ledger.unheard} answers that were never heard"
+    )

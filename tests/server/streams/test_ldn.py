@@ -27,7 +27,9 @@ async def test_discovery(served: StreamsServer) -> None:
     assert (answer.status, answer.headers["Content-Type"]) == (200, JSON_LD)
     described = answer.json
     assert described["@id"] == stream
-    assert {name: described[name] for name in ("inbox", "input", "output", "push", "websocket", "ldes")} == {
+    assert {
+        name: described[name] for name in ("inbox", "input", "output", "push", "websocket", "ldes")
+    } == {
         "inbox": f"{stream}/inbox",
         "input": f"{stream}/input",
         "output": f"{stream}/output",
@@ -61,8 +63,12 @@ async def test_discovery(served: StreamsServer) -> None:
     ],
 )
 @pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated")  # rdflib uses its own
-@pytest.mark.parametrize("path", ["/streams", "/streams/a", "/streams/a/output", "/streams/a/inbox"])
-async def test_descriptions_as_rdf(served: StreamsServer, path: str, accept: str, type: str, format: str) -> None:
+@pytest.mark.parametrize(
+    "path", ["/streams", "/streams/a", "/streams/a/output", "/streams/a/inbox"]
+)
+async def test_descriptions_as_rdf(
+    served: StreamsServer, path: str, accept: str, type: str, format: str
+) -> None:
     """A reader of other hands finds the same statements in each serialization."""
     await served.publish([numbered(1), numbered(2)])
     answer = await served.ask("GET", path, Accept=accept)
@@ -71,10 +77,14 @@ async def test_descriptions_as_rdf(served: StreamsServer, path: str, accept: str
     subject = rdflib.URIRef(served.url + path)
     if path == "/streams/a":
         assert set(graph.objects(subject, rdflib.URIRef(f"{RSP}input"))) == {subject + "/input"}
-        assert set(graph.objects(subject, rdflib.URIRef(f"{CM}lastSequence"))) == {rdflib.Literal(2)}
+        assert set(graph.objects(subject, rdflib.URIRef(f"{CM}lastSequence"))) == {
+            rdflib.Literal(2)
+        }
     else:
         contains = set(graph.objects(subject, rdflib.URIRef(f"{LDP}contains")))
-        expected = {"/streams/a"} if path == "/streams" else {"/streams/a/output/1", "/streams/a/output/2"}
+        expected = (
+            {"/streams/a"} if path == "/streams" else {"/streams/a/output/1", "/streams/a/output/2"}
+        )
         assert contains == {rdflib.URIRef(served.url + each) for each in expected}
 
 
@@ -91,7 +101,11 @@ NAMED = Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"), iri("urn:g"))])
     [
         ("/output/2", "text/turtle", None),
         ("/output/2", "text/turtle, application/n-triples;q=0.9", None),
-        ("/output/2", "text/turtle, application/n-triples;q=0.9, application/trig;q=0.1", "application/trig"),
+        (
+            "/output/2",
+            "text/turtle, application/n-triples;q=0.9, application/trig;q=0.1",
+            "application/trig",
+        ),
         ("/output/1", "text/turtle, application/trig;q=0.5", "text/turtle"),
         ("/output/2", "text/turtle, */*;q=0.1", "application/ld+json"),
         ("/output?after=1", "text/turtle", None),
@@ -134,7 +148,10 @@ async def test_methods(served: StreamsServer, path: str, allow: str) -> None:
     assert (options.status, options.headers["Allow"]) == (204, allow)
     assert ("Accept-Post" in options.headers) == ("POST" in allow)
     refused = await served.ask("PROPFIND", path)
-    assert (refused.status, set(refused.headers["Allow"].split(", "))) == (405, set(allow.split(", ")))
+    assert (refused.status, set(refused.headers["Allow"].split(", "))) == (
+        405,
+        set(allow.split(", ")),
+    )
 
 
 async def test_an_element_is_sent_listed_and_read(served: StreamsServer) -> None:
@@ -148,7 +165,9 @@ async def test_an_element_is_sent_listed_and_read(served: StreamsServer) -> None
     read = await served.ask("GET", element, Accept="application/n-triples")
     assert read.body == b'<urn:s> <urn:p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .\n'
     assert "immutable" in read.headers["Cache-Control"]
-    again = await served.ask("GET", element, Accept="application/n-triples", If_None_Match=read.headers["ETag"])
+    again = await served.ask(
+        "GET", element, Accept="application/n-triples", If_None_Match=read.headers["ETag"]
+    )
     assert (again.status, again.body) == (304, b"")
     other = await served.ask("GET", element, Accept=TURTLE, If_None_Match=read.headers["ETag"])
     assert other.status == 200, "an ETag is of one representation"
@@ -157,7 +176,9 @@ async def test_an_element_is_sent_listed_and_read(served: StreamsServer) -> None
 
 
 async def test_the_inbox_is_one_of_linked_data_notifications(served: StreamsServer) -> None:
-    body = json.dumps({"@context": "https://www.w3.org/ns/activitystreams", "type": "Announce", "actor": "urn:a"})
+    body = json.dumps(
+        {"@context": "https://www.w3.org/ns/activitystreams", "type": "Announce", "actor": "urn:a"}
+    )
     profile = f'{JSON_LD}; profile="https://www.w3.org/ns/activitystreams"'
     sent = await served.ask("POST", "/streams/a/inbox", body.encode(), profile)
     assert sent.status == 201
@@ -185,7 +206,9 @@ async def test_the_element_of_the_paper(served: StreamsServer) -> None:
     """Rows 8 and 11: a named graph and when it was made; a sequence is one JSON-LD document of such."""
     for _ in range(2):
         assert (
-            await served.ask("POST", "/streams/a/input", json.dumps(PAPER, indent=2).encode(), JSON_LD)
+            await served.ask(
+                "POST", "/streams/a/input", json.dumps(PAPER, indent=2).encode(), JSON_LD
+            )
         ).status == 201
     pulled = await served.ask("GET", "/streams/a/output?last=2", Accept=JSON_LD)
     nodes = pulled.json["@graph"]
@@ -258,20 +281,30 @@ async def test_where_a_log_is_malformed(served: StreamsServer) -> None:
         ("application/x-ndjson", b'{"@id": "urn:a", "urn:b": 1}\n{}\n', [1, 0]),
     ],
 )
-async def test_accepted_bodies(served: StreamsServer, type: str, body: bytes, lengths: list[int]) -> None:
+async def test_accepted_bodies(
+    served: StreamsServer, type: str, body: bytes, lengths: list[int]
+) -> None:
     answer = await served.ask("POST", "/streams/a/input", body, type)
     assert (answer.status, answer.json["elements"]) == (201, len(lengths)), answer.body
-    pulled = await served.ask("GET", "/streams/a/output", Accept="application/n-quads; messages=rdfm")
-    assert [len(message) for message in read_log(pulled.body, pulled.headers["Content-Type"])] == lengths
+    pulled = await served.ask(
+        "GET", "/streams/a/output", Accept="application/n-quads; messages=rdfm"
+    )
+    assert [
+        len(message) for message in read_log(pulled.body, pulled.headers["Content-Type"])
+    ] == lengths
 
 
 async def test_a_key_publishes_once(served: StreamsServer) -> None:
     for _ in range(2):
-        answer = await served.ask("POST", "/streams/a/input", b"_:b <urn:p> 1 .", TURTLE, Idempotency_Key='"k-1"')
+        answer = await served.ask(
+            "POST", "/streams/a/input", b"_:b <urn:p> 1 .", TURTLE, Idempotency_Key='"k-1"'
+        )
         assert answer.headers["Location"].endswith("/output/1")
     other = await served.ask("POST", "/streams/a/input", ELEMENT, TURTLE, Idempotency_Key='"k-1"')
     assert (other.status, "k-1" in other.json["detail"]) == (422, True)
-    assert (await served.ask("POST", "/streams/a/input", ELEMENT, TURTLE, Idempotency_Key="")).status == 400
+    assert (
+        await served.ask("POST", "/streams/a/input", ELEMENT, TURTLE, Idempotency_Key="")
+    ).status == 400
 
 
 @pytest.mark.parametrize(
@@ -292,12 +325,18 @@ async def test_a_key_publishes_once(served: StreamsServer) -> None:
 async def test_sequences(served: StreamsServer, query: str, expected: list[int]) -> None:
     """Row 11, as a log."""
     await served.publish([numbered(number) for number in range(1, 11)])
-    pulled = await served.ask("GET", f"/streams/a/output?{query}", Accept="application/trig; version=1.2-messages")
+    pulled = await served.ask(
+        "GET", f"/streams/a/output?{query}", Accept="application/trig; version=1.2-messages"
+    )
     assert pulled.headers["Content-Type"] == "application/trig; version=1.2-messages"
-    assert list(read_log(pulled.body, pulled.headers["Content-Type"])) == [numbered(number) for number in expected]
+    assert list(read_log(pulled.body, pulled.headers["Content-Type"])) == [
+        numbered(number) for number in expected
+    ]
 
 
-@pytest.mark.parametrize("query", ["last=x", "last=-1", "after=1.5", "since=yesterday", "until=2026-01-01T00:00:00"])
+@pytest.mark.parametrize(
+    "query", ["last=x", "last=-1", "after=1.5", "since=yesterday", "until=2026-01-01T00:00:00"]
+)
 async def test_refused_sequences(served: StreamsServer, query: str) -> None:
     answer = await served.ask("GET", f"/streams/a/output?{query}")
     assert (answer.status, "write it as" in answer.json["hint"]) == (400, True)
@@ -309,14 +348,23 @@ async def test_what_retention_took_is_gone(served: StreamsServer) -> None:
     assert (await served.ask("PUT", "/streams/a", body, "application/json")).status == 204
     await served.publish([numbered(number) for number in range(1, 6)])
     assert (await served.ask("GET", "/streams/a")).json["retainedElements"] == 2
-    assert [(await served.ask("GET", f"/streams/a/output/{n}")).status for n in (3, 4, 6)] == [410, 200, 404]
-    assert (await served.ask("GET", "/streams/a/output?after=1", Accept="application/n-quads")).status == 410
+    assert [(await served.ask("GET", f"/streams/a/output/{n}")).status for n in (3, 4, 6)] == [
+        410,
+        200,
+        404,
+    ]
+    assert (
+        await served.ask("GET", "/streams/a/output?after=1", Accept="application/n-quads")
+    ).status == 410
 
 
 @pytest.mark.parametrize(
     ("type", "body"),
     [
-        ("application/json", b'{"label": "L", "retainedElements": 7, "retainedSeconds": 60.5, "retainedBytes": 1000}'),
+        (
+            "application/json",
+            b'{"label": "L", "retainedElements": 7, "retainedSeconds": 60.5, "retainedBytes": 1000}',
+        ),
         (
             TURTLE,
             b"@prefix cm: <https://w3id.org/construct-messages#> . <> a <http://w3id.org/rsp/streams#Stream> ;"
@@ -325,7 +373,9 @@ async def test_what_retention_took_is_gone(served: StreamsServer) -> None:
         ),
     ],
 )
-async def test_streams_are_made_described_and_deleted(served: StreamsServer, type: str, body: bytes) -> None:
+async def test_streams_are_made_described_and_deleted(
+    served: StreamsServer, type: str, body: bytes
+) -> None:
     made = await served.ask("PUT", "/streams/b", body, type)
     assert (made.status, made.headers["Location"]) == (201, f"{served.url}/streams/b")
     described = (await served.ask("GET", "/streams/b")).json
@@ -337,8 +387,12 @@ async def test_streams_are_made_described_and_deleted(served: StreamsServer, typ
     assert unnamed.status == 201
     assert (await served.ask("POST", "/streams", body, type, Slug="c")).status == 409
     assert (await served.ask("PUT", "/streams/d%2Fe", body, type)).status == 400
-    assert (await served.ask("PUT", "/streams/f", b'{"retainedElements": 0}', "application/json")).status == 422
-    unknown = await served.ask("PUT", "/streams/f", b'{"label": "F", "retained": 5}', "application/json")
+    assert (
+        await served.ask("PUT", "/streams/f", b'{"retainedElements": 0}', "application/json")
+    ).status == 422
+    unknown = await served.ask(
+        "PUT", "/streams/f", b'{"label": "F", "retained": 5}', "application/json"
+    )
     assert (unknown.status, "'retained'" in unknown.json["detail"]) == (422, True)
     assert "retainedElements" in unknown.json["hint"]
     assert (await served.ask("GET", "/streams/f")).status == 404
@@ -349,7 +403,12 @@ async def test_streams_are_made_described_and_deleted(served: StreamsServer, typ
 
 @pytest.mark.parametrize(
     ("settings", "status"),
-    [({"body_bytes": 100}, 413), ({"message_bytes": 50}, 413), ({"batch_messages": 3}, 413), ({"streams": 1}, 507)],
+    [
+        ({"body_bytes": 100}, 413),
+        ({"message_bytes": 50}, 413),
+        ({"batch_messages": 3}, 413),
+        ({"streams": 1}, 507),
+    ],
 )
 async def test_limits(tmp_path: Path, settings: dict[str, int], status: int) -> None:
     async with serving_streams(tmp_path / "streams.db", **settings) as server:
@@ -371,13 +430,21 @@ async def test_who_may_publish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert (await server.ask("PUT", "/streams/a", Authorization="Bearer wrong")).status == 401
         assert (await server.ask("PUT", "/streams/a", **allowed)).status == 201
         assert (await server.ask("POST", "/streams/a/input", ELEMENT, TURTLE)).status == 401
-        assert (await server.ask("POST", "/streams/a/input", ELEMENT, TURTLE, **allowed)).status == 201
+        assert (
+            await server.ask("POST", "/streams/a/input", ELEMENT, TURTLE, **allowed)
+        ).status == 201
         open = b'{"publish": "allow"}'
-        assert (await server.ask("PUT", "/streams/open", open, "application/json", **allowed)).status == 201
+        assert (
+            await server.ask("PUT", "/streams/open", open, "application/json", **allowed)
+        ).status == 201
         assert (await server.ask("POST", "/streams/open/input", ELEMENT, TURTLE)).status == 201
         shut = b'{"publish": "deny"}'
-        assert (await server.ask("PUT", "/streams/shut", shut, "application/json", **allowed)).status == 201
-        assert (await server.ask("POST", "/streams/shut/input", ELEMENT, TURTLE, **allowed)).status == 403
+        assert (
+            await server.ask("PUT", "/streams/shut", shut, "application/json", **allowed)
+        ).status == 201
+        assert (
+            await server.ask("POST", "/streams/shut/input", ELEMENT, TURTLE, **allowed)
+        ).status == 403
         assert (await server.ask("GET", "/streams/shut/output")).status == 200, "reading is free"
         assert (await server.ask("DELETE", "/streams/open")).status == 401
 
@@ -421,7 +488,9 @@ async def test_rdflib_reads_the_output(served: StreamsServer, format: str | None
         (b"Content-Length: 5\r\nContent-Encoding: gzip", b"12345", b"415"),
     ],
 )
-async def test_damaged_and_compressed_bodies(served: StreamsServer, head: bytes, body: bytes, status: bytes) -> None:
+async def test_damaged_and_compressed_bodies(
+    served: StreamsServer, head: bytes, body: bytes, status: bytes
+) -> None:
     host, _, port = served.url.removeprefix("http://").partition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     start = b"POST /streams/a/input HTTP/1.1\r\nHost: x\r\nContent-Type: text/turtle\r\n"
@@ -435,7 +504,13 @@ async def test_damaged_and_compressed_bodies(served: StreamsServer, head: bytes,
     ("path", "headers", "status", "said", "hint"),
     [
         ("a", {"If_None_Match": "*"}, 412, "the stream a exists already", "choose another name"),
-        ("a", {"If_Match": '"x"'}, 412, "the stream a is not the one that If-Match names", "send its ETag"),
+        (
+            "a",
+            {"If_Match": '"x"'},
+            412,
+            "the stream a is not the one that If-Match names",
+            "send its ETag",
+        ),
         ("new", {"If_Match": "*"}, 412, "the stream new does not exist", "leave out If-Match"),
     ],
 )

@@ -52,7 +52,9 @@ async def fill(served: StreamsServer, count: int = COUNT) -> set[str]:
 def members(body: bytes, media_type: str, container: str) -> set[str]:
     format = "json-ld" if media_type == "application/json" else media_type
     graph = rdflib.Dataset().parse(data=body, format=format, publicID=container)
-    found = [object for _, _, object, _ in graph.quads((rdflib.URIRef(container), CONTAINS, None, None))]
+    found = [
+        object for _, _, object, _ in graph.quads((rdflib.URIRef(container), CONTAINS, None, None))
+    ]
     return set(map(str, found))
 
 
@@ -79,7 +81,9 @@ def walk(url: str, accept: str, relation: str = "next") -> tuple[set[str], int]:
 
 @pytest.mark.parametrize("media_type", OFFERED)
 @pytest.mark.parametrize("endpoint", ["inbox", "output"])
-async def test_one_document_lists_all(served: StreamsServer, endpoint: str, media_type: str) -> None:
+async def test_one_document_lists_all(
+    served: StreamsServer, endpoint: str, media_type: str
+) -> None:
     expected = await fill(served)
     url = f"{served.url}/streams/a/{endpoint}"
     body, links = await asyncio.to_thread(fetch, url, {"Accept": media_type})
@@ -105,13 +109,19 @@ async def test_pages_of_what_retention_left(served: StreamsServer) -> None:
     assert await asyncio.to_thread(walk, inbox, "text/turtle") == (expected, 3)
     body, _ = await asyncio.to_thread(fetch, inbox, {"Accept": "text/turtle"})
     assert members(body, "text/turtle", inbox) == expected
-    statuses = [(await served.ask("GET", f"/streams/a/inbox?list={at}")).status for at in (1, 1001, 3005, 3006, 4001)]
+    statuses = [
+        (await served.ask("GET", f"/streams/a/inbox?list={at}")).status
+        for at in (1, 1001, 3005, 3006, 4001)
+    ]
     assert statuses == [410, 200, 200, 200, 404]
     cached = [
-        "immutable" in (await served.ask("GET", f"/streams/a/inbox?list={at}")).headers["Cache-Control"]
+        "immutable"
+        in (await served.ask("GET", f"/streams/a/inbox?list={at}")).headers["Cache-Control"]
         for at in (1001, 2001, 3001)
     ]
-    assert cached == [False, True, False], "retention has begun to take the first, and the last goes on"
+    assert cached == [False, True, False], (
+        "retention has begun to take the first, and the last goes on"
+    )
 
 
 @pytest.mark.parametrize("accept", [*OFFERED, "text/html"])
@@ -145,10 +155,14 @@ print(json.dumps(consumer.notifications(consumer.discover(sys.argv[1]))))
 async def test_ldnlib_reads_the_inbox_to_its_end(served: StreamsServer) -> None:
     folder = Path(os.environ.get("CONSTRUCT_MESSAGES_LDNLIB", "nowhere"))
     if not (folder / "ldnlib").exists():
-        absent("PyPI's py-ldnlib is absent: set CONSTRUCT_MESSAGES_LDNLIB to the folder that it is installed in")
+        absent(
+            "PyPI's py-ldnlib is absent: set CONSTRUCT_MESSAGES_LDNLIB to the folder that it is installed in"
+        )
     expected = await fill(served)
     program = (sys.executable, "-c", CONSUME, f"{served.url}/streams/a")
-    process = await asyncio.create_subprocess_exec(*program, stdout=PIPE, env=os.environ | {"PYTHONPATH": str(folder)})
+    process = await asyncio.create_subprocess_exec(
+        *program, stdout=PIPE, env=os.environ | {"PYTHONPATH": str(folder)}
+    )
     output, _ = await process.communicate()
     assert process.returncode == 0
     found = json.loads(output)
@@ -162,7 +176,10 @@ async def test_our_reader_reads_the_inbox_to_its_end(served: StreamsServer) -> N
     assert [(element.sequence, element.message) for element in read] == [
         (number, numbered(number)) for number in range(1, 1002)
     ]
-    last = [element.sequence async for element in subscribe(f"{url}/inbox", via="inbox", follow=False, last=2)]
+    last = [
+        element.sequence
+        async for element in subscribe(f"{url}/inbox", via="inbox", follow=False, last=2)
+    ]
     assert last == [1000, 1001]
 
 
@@ -180,7 +197,9 @@ async def test_our_reader_follows_over_the_end_of_a_page(served: StreamsServer) 
 
 
 @pytest.mark.parametrize("via", ["inbox", "ldes"])
-async def test_our_reader_notices_what_was_removed_before_it_was_read(served: StreamsServer, via: str) -> None:
+async def test_our_reader_notices_what_was_removed_before_it_was_read(
+    served: StreamsServer, via: str
+) -> None:
     await served.ask("PUT", "/streams/a", b'{"retainedElements": 3}', "application/json")
     await served.publish(numbered(each) for each in range(1, 4))
     options = {**FAST, "poll_seconds": 0.05}
@@ -197,7 +216,10 @@ async def test_the_list_of_streams_has_all(served: StreamsServer) -> None:
     """In one document; pages for browsers lead from one to the next."""
     store = served.streams._store
     await asyncio.gather(*(store.acreate(f"s{number:03}") for number in range(410)))
-    expected = {f"{served.url}/streams/{name}" for name in ("a", *(f"s{number:03}" for number in range(410)))}
+    expected = {
+        f"{served.url}/streams/{name}"
+        for name in ("a", *(f"s{number:03}" for number in range(410)))
+    }
     container = f"{served.url}/streams"
     for media_type in FORMATS:
         body, _ = await asyncio.to_thread(fetch, container, {"Accept": media_type})
@@ -207,6 +229,8 @@ async def test_the_list_of_streams_has_all(served: StreamsServer) -> None:
         html = (await served.ask("GET", page, Accept="text/html")).body.decode()
         rows = re.findall(r'<th scope="row"><a href="([^"]*)"', html)
         found |= {row.rpartition("/")[2] for row in rows}
-        following = re.search(r'<a href="(\?after=[^"]*)"[^>]*rel="next"|<a rel="next" href="(\?after=[^"]*)"', html)
+        following = re.search(
+            r'<a href="(\?after=[^"]*)"[^>]*rel="next"|<a rel="next" href="(\?after=[^"]*)"', html
+        )
         page = f"/streams{following[1] or following[2]}" if following else ""
     assert found == {iri.rpartition("/")[2] for iri in expected}

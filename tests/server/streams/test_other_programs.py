@@ -21,10 +21,15 @@ from tests.support.places import absent
 from tests.support.streams import numbered
 
 SENT = [numbered(1), Message(), numbered(3)]
-STATED = {(rdflib.URIRef("urn:s"), rdflib.URIRef("urn:number"), rdflib.Literal(f"x{number}")) for number in (1, 3)}
+STATED = {
+    (rdflib.URIRef("urn:s"), rdflib.URIRef("urn:number"), rdflib.Literal(f"x{number}"))
+    for number in (1, 3)
+}
 
 
-pytestmark = pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning")  # within rdflib
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:ConjunctiveGraph is deprecated:DeprecationWarning"
+)  # within rdflib
 
 
 @pytest.mark.parametrize("format", ["turtle", "trig", "json-ld"])
@@ -34,7 +39,9 @@ async def test_rdflib_reads_the_output(served: StreamsServer, format: str) -> No
 
     def read() -> set[Any]:
         dataset = rdflib.Dataset().parse(f"{served.url}/streams/a/output?after=0", format=format)
-        return {tuple(quad)[:3] for quad in dataset.quads() if quad[1] == rdflib.URIRef("urn:number")}
+        return {
+            tuple(quad)[:3] for quad in dataset.quads() if quad[1] == rdflib.URIRef("urn:number")
+        }
 
     assert await asyncio.to_thread(read) == STATED
 
@@ -52,7 +59,11 @@ async def test_sparqlwrapper_reads_the_output(served: StreamsServer, format: str
         converted = wrapper.queryAndConvert()
         if isinstance(converted, bytes):  # as it leaves Turtle
             converted = rdflib.Graph().parse(data=converted, format="turtle")
-        triples = converted.quads() if isinstance(converted, rdflib.Dataset | rdflib.ConjunctiveGraph) else converted
+        triples = (
+            converted.quads()
+            if isinstance(converted, rdflib.Dataset | rdflib.ConjunctiveGraph)
+            else converted
+        )
         return {tuple(triple)[:3] for triple in triples if triple[1] == rdflib.URIRef("urn:number")}
 
     assert await asyncio.to_thread(read) == STATED
@@ -87,13 +98,17 @@ async def test_ldnlib_sends_and_consumes(served: StreamsServer) -> None:
         absent(f"PyPI's py-ldnlib is absent: set {LDNLIB} to the folder that it is installed in")
     stream = f"{served.url}/streams/a"
     program = (sys.executable, "-c", SEND_AND_CONSUME, stream)
-    process = await asyncio.create_subprocess_exec(*program, stdout=PIPE, env=os.environ | {"PYTHONPATH": str(folder)})
+    process = await asyncio.create_subprocess_exec(
+        *program, stdout=PIPE, env=os.environ | {"PYTHONPATH": str(folder)}
+    )
     output, _ = await process.communicate()
     assert process.returncode == 0
     inbox, found, notifications = json.loads(output)
     assert (inbox, found) == (f"{stream}/inbox", [f"{stream}/output/1", f"{stream}/output/2"])
     assert [each["@id"] for each in notifications] == ["urn:n", "urn:s"]
-    summary = Quad(iri("urn:n"), iri("https://www.w3.org/ns/activitystreams#summary"), literal("sent"))
+    summary = Quad(
+        iri("urn:n"), iri("https://www.w3.org/ns/activitystreams#summary"), literal("sent")
+    )
     stated = Quad(iri("urn:s"), iri("urn:p"), literal("o"))
     elements = [element.message async for element in subscribe(stream, follow=False)]
     assert elements == [Message([summary]), Message([stated])]

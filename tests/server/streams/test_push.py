@@ -20,7 +20,15 @@ from tests.support.waiting import SECONDS, eventually
 
 HOSTILE = Message(
     Quad(iri("urn:s"), iri("urn:p"), literal(text))
-    for text in ("a\r\nb\rc\nd", "\u2028\u2029\x85", "data: x\n\nevent: y", "é😀", "", " ", "\ufeff")
+    for text in (
+        "a\r\nb\rc\nd",
+        "\u2028\u2029\x85",
+        "data: x\n\nevent: y",
+        "é😀",
+        "",
+        " ",
+        "\ufeff",
+    )
 )
 
 
@@ -33,16 +41,24 @@ TEXTS = [format for format in FORMATS if format != JELLY]
 async def test_events(served: StreamsServer, format: Format) -> None:
     sent = [numbered(1), Message(), HOSTILE, numbered(4)]
     await served.publish(sent[:2])
-    taking = asyncio.create_task(take(served, f"/streams/a/events?after=0&format={format.extension}", 4))
+    taking = asyncio.create_task(
+        take(served, f"/streams/a/events?after=0&format={format.extension}", 4)
+    )
     await served.publish(sent[2:])
     taken = await taking
-    assert [(event.type, event.id) for event in taken] == [("rdf-message", str(n)) for n in (1, 2, 3, 4)]
+    assert [(event.type, event.id) for event in taken] == [
+        ("rdf-message", str(n)) for n in (1, 2, 3, 4)
+    ]
     assert [read(event.data, format) for event in taken] == sent
 
 
 async def test_the_headers_of_events(served: StreamsServer) -> None:
     """Case 1.1.1: the header that says what events hold."""
-    for name, type in (("ndjson", "application/ld+json"), ("ttl", "text/turtle"), ("nq", "application/n-quads")):
+    for name, type in (
+        ("ndjson", "application/ld+json"),
+        ("ttl", "text/turtle"),
+        ("nq", "application/n-quads"),
+    ):
         answer = await served.ask("HEAD", f"/streams/a/events?format={name}")
         assert (answer.headers["Content-Type"], answer.headers["RDF-Message-Content-Type"]) == (
             "text/event-stream",
@@ -58,19 +74,31 @@ async def test_a_binary_format_has_no_events(served: StreamsServer) -> None:
 
 @pytest.mark.parametrize(
     ("query", "header", "expected"),
-    [("after=3", None, [4, 5]), ("last=1", None, [5]), ("", "2", [3, 4, 5]), ("after=0", "4", [5]), ("", None, [])],
+    [
+        ("after=3", None, [4, 5]),
+        ("last=1", None, [5]),
+        ("", "2", [3, 4, 5]),
+        ("after=0", "4", [5]),
+        ("", None, []),
+    ],
 )
-async def test_where_events_begin(served: StreamsServer, query: str, header: str | None, expected: list[int]) -> None:
+async def test_where_events_begin(
+    served: StreamsServer, query: str, header: str | None, expected: list[int]
+) -> None:
     """`Last-Event-ID` wins, as a client that comes back sends it beside its URL; without a wish only new ones come."""
     await served.publish([numbered(number) for number in range(1, 6)])
     headers = {} if header is None else {"Last_Event_ID": header}
-    taking = asyncio.create_task(take(served, f"/streams/a/events?{query}", len(expected) + 1, **headers))
+    taking = asyncio.create_task(
+        take(served, f"/streams/a/events?{query}", len(expected) + 1, **headers)
+    )
     await eventually(lambda: served.followers() == 1)
     await served.publish([numbered(6)])
     assert [int(event.id) for event in await taking] == [*expected, 6]
 
 
-@pytest.mark.parametrize(("query", "status"), [("after=9", 404), ("after=x", 400), ("after=0", 410), ("format=x", 400)])
+@pytest.mark.parametrize(
+    ("query", "status"), [("after=9", 404), ("after=x", 400), ("after=0", 410), ("format=x", 400)]
+)
 async def test_refused_followers(served: StreamsServer, query: str, status: int) -> None:
     await served.ask("PUT", "/streams/a", b'{"retainedElements": 1}', "application/json")
     await served.publish([numbered(1), numbered(2)])
@@ -132,7 +160,9 @@ async def test_frames_of_each_size(served: StreamsServer) -> None:
 
 async def test_no_compression_is_agreed_on(served: StreamsServer) -> None:
     """Frames are made once for all followers."""
-    async with served.client.ws_connect(f"{served.url}/streams/a/socket?after=0", compress=15) as socket:
+    async with served.client.ws_connect(
+        f"{served.url}/streams/a/socket?after=0", compress=15
+    ) as socket:
         assert socket.compress == 0
         await served.publish([numbered(1)])
         assert read((await socket.receive()).data, N_QUADS) == numbered(1)
@@ -157,12 +187,18 @@ async def test_a_follower_that_reads_nothing_for_a_while(served: StreamsServer) 
 
 async def test_the_case_of_the_specification(served: StreamsServer) -> None:
     """Case 1.1.2 as given: its request header, the answer to it, its frames as they come out."""
-    cases = json.loads((shared_path("suites/rdf-messages") / "cases.json").read_text(encoding="utf-8"))
+    cases = json.loads(
+        (shared_path("suites/rdf-messages") / "cases.json").read_text(encoding="utf-8")
+    )
     case = next(case for case in cases["cases"] if case["id"] == "1.1.2")
     offered = case["request_headers"]["Sec-WebSocket-Protocol"].split(", ")
     for frame in case["frames"]:
-        assert (await served.ask("POST", "/streams/a/input", frame.encode(), "application/n-triples")).status == 201
-    async with served.client.ws_connect(f"{served.url}/streams/a/socket?after=0", protocols=offered) as socket:
+        assert (
+            await served.ask("POST", "/streams/a/input", frame.encode(), "application/n-triples")
+        ).status == 201
+    async with served.client.ws_connect(
+        f"{served.url}/streams/a/socket?after=0", protocols=offered
+    ) as socket:
         assert socket.protocol in offered
         format = SUBPROTOCOLS[socket.protocol or ""]
         came = [read((await socket.receive()).data, format) for _ in case["frames"]]
@@ -171,7 +207,9 @@ async def test_the_case_of_the_specification(served: StreamsServer) -> None:
     labels = {quad.subject for message in came for quad in message}
     assert len(labels) == 2, "the same label in two frames is two nodes"
     only = case["response_headers"]["Sec-WebSocket-Protocol"]
-    async with served.client.ws_connect(f"{served.url}/streams/a/socket", protocols=(only,)) as socket:
+    async with served.client.ws_connect(
+        f"{served.url}/streams/a/socket", protocols=(only,)
+    ) as socket:
         assert socket.protocol == only
 
 
@@ -197,7 +235,11 @@ async def test_a_format_that_cannot_carry_a_message_ends_the_events(served: Stre
     await served.publish([numbered(1), GRAPH, numbered(3)])
     first, last = await take(served, "/streams/a/events?after=0&format=ttl", 3)
     assert (first.id, read(first.data, SUBPROTOCOLS["rdfm.turtle"])) == ("1", numbered(1))
-    assert (last.type, "named graph" in last.data, "application/trig" in last.data) == ("error", True, True)
+    assert (last.type, "named graph" in last.data, "application/trig" in last.data) == (
+        "error",
+        True,
+        True,
+    )
     for headers in ({}, {"Last_Event_ID": "1"}):
         query = "format=ttl" if headers else "format=ttl&after=1"
         refused = await served.ask("GET", f"/streams/a/events?{query}", **headers)
@@ -206,7 +248,9 @@ async def test_a_format_that_cannot_carry_a_message_ends_the_events(served: Stre
     assert third.id == "3"
 
 
-async def test_a_fault_of_the_server_ends_the_socket(served: StreamsServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_fault_of_the_server_ends_the_socket(
+    served: StreamsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object) -> bytes:
         raise KeyError("x")
 

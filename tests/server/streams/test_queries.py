@@ -36,7 +36,10 @@ async def test_over_the_endpoint_of_a_stream(served: StreamsServer) -> None:
     location = location_of(await served.ask("POST", query, ECHO, SPARQL, Slug="seen"))
     assert location == f"{served.url}/streams/seen"
     await served.publish([numbered(1), Message(), numbered(2)])
-    assert await until(served, location, 2) == ['<urn:s> <urn:saw> "x1" .', '<urn:s> <urn:saw> "x2" .']
+    assert await until(served, location, 2) == [
+        '<urn:s> <urn:saw> "x1" .',
+        '<urn:s> <urn:saw> "x2" .',
+    ]
     said: Any = {}
 
     async def has_taken() -> bool:
@@ -44,7 +47,10 @@ async def test_over_the_endpoint_of_a_stream(served: StreamsServer) -> None:
         return bool(said["taken"] == 3)
 
     await until_true(has_taken)
-    assert {name: said[name] for name in ("queryText", "inputs", "status", "taken", "given", "lag", "label")} == {
+    assert {
+        name: said[name]
+        for name in ("queryText", "inputs", "status", "taken", "given", "lag", "label")
+    } == {
         "queryText": ECHO.decode(),
         "inputs": [f"{served.url}/streams/a"],
         "status": "running",
@@ -73,9 +79,13 @@ async def test_windows_name_their_streams_and_their_output(served: StreamsServer
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stream", [b"<http://example.org/any>", b"?any"], ids=["iri", "variable"])
-async def test_windows_on_any_iri_at_the_endpoint_of_a_stream(served: StreamsServer, stream: bytes) -> None:
+async def test_windows_on_any_iri_at_the_endpoint_of_a_stream(
+    served: StreamsServer, stream: bytes
+) -> None:
     query = RSP_QL.replace(b"ON <a>", b"ON " + stream).replace(b"ISTREAM", b"RSTREAM")
-    location = location_of(await served.ask("POST", "/streams/a/query?operator=istream", query, SPARQL))
+    location = location_of(
+        await served.ask("POST", "/streams/a/query?operator=istream", query, SPARQL)
+    )
     await served.publish([numbered(1), numbered(2)])
     assert len(await until(served, location, 2)) == 2
 
@@ -134,9 +144,14 @@ async def test_the_output_is_a_stream_like_others(served: StreamsServer) -> None
     await served.publish([numbered(1)])
     await until(served, location, 1)
     said = await described(served, location)
-    assert b"x1" in (await served.ask("GET", f"{said['output']}?last=1", Accept="application/n-quads")).body
+    assert (
+        b"x1"
+        in (await served.ask("GET", f"{said['output']}?last=1", Accept="application/n-quads")).body
+    )
     assert (await served.ask("GET", said["ldes"])).status == 200
-    async with served.client.ws_connect(f"{said['websocket']}?after=0", protocols=("rdfm.nq",)) as socket:
+    async with served.client.ws_connect(
+        f"{said['websocket']}?after=0", protocols=("rdfm.nq",)
+    ) as socket:
         assert "x1" in str((await socket.receive()).data)
     for _ in range(2):
         refused = await served.ask("POST", said["input"], b"<urn:s> <urn:p> 1 .", "text/turtle")
@@ -152,7 +167,11 @@ async def test_paused_resumed_removed(served: StreamsServer) -> None:
     await served.publish([numbered(1)])
     said = await described(served, location)
     assert (said["status"], said["lag"], said["lastSequence"]) == ("paused", 1, 0)
-    assert (await served.ask("PATCH", location, b'{"status": "running"}', "application/merge-patch+json")).status == 204
+    assert (
+        await served.ask(
+            "PATCH", location, b'{"status": "running"}', "application/merge-patch+json"
+        )
+    ).status == 204
     await until(served, location, 1)
     assert (await served.ask("DELETE", location)).status == 204
     assert (await served.ask("GET", location)).status == 404
@@ -179,8 +198,14 @@ async def test_changes_at_once(served: StreamsServer) -> None:
             *(served.ask("POST", "/streams/a/query", ECHO, SPARQL, Slug="seen") for _ in range(3))
         )
         assert sorted(answer.status for answer in registered) == [201, 409, 409]
-        changes = [("PATCH", b'{"status": "paused"}'), ("PATCH", b'{"status": "running"}'), ("DELETE", b"")] * 2
-        changed = await asyncio.gather(*(served.ask(method, "/streams/seen", body, JSON) for method, body in changes))
+        changes = [
+            ("PATCH", b'{"status": "paused"}'),
+            ("PATCH", b'{"status": "running"}'),
+            ("DELETE", b""),
+        ] * 2
+        changed = await asyncio.gather(
+            *(served.ask(method, "/streams/seen", body, JSON) for method, body in changes)
+        )
         statuses = [answer.status for answer in changed]
         assert set(statuses) <= {204, 404}, statuses
         assert (await served.ask("GET", "/streams/seen")).status == 404
@@ -204,37 +229,83 @@ async def test_a_failure_is_in_the_description(served: StreamsServer) -> None:
     ("path", "query", "status", "said"),
     [
         pytest.param("/streams/a/query", b"CONSTRUCT { ?s ?p }", 400, "no WHERE", id="malformed"),
-        pytest.param("/streams/a/query", UNFINISHED, 400, "the embedded engine refuses", id="refused-by-engine"),
+        pytest.param(
+            "/streams/a/query",
+            UNFINISHED,
+            400,
+            "the embedded engine refuses",
+            id="refused-by-engine",
+        ),
         pytest.param("/streams", b"ASK { ?s ?p ?o }", 400, "ASK", id="ask"),
         pytest.param("/streams", ECHO, 422, "reads no stream", id="no-stream"),
         pytest.param("/streams?every=PT1S", ECHO, 422, "no endpoint", id="nothing-to-watch"),
         pytest.param("/streams/b/query", ECHO, 404, "no stream b", id="stream"),
         pytest.param("/streams?stream=b", ECHO, 404, "no stream b", id="stream-of-parameter"),
-        pytest.param("/streams", RSP_QL.replace(b"<a>", b"<http://x.example/a>"), 422, "not of this", id="elsewhere"),
-        pytest.param("/streams", RSP_QL.replace(b"<a>", b"?s"), 422, "does not say which stream ?s", id="variable"),
-        pytest.param("/streams", RSP_QL.replace(b"<a>", b"<b>"), 404, "no stream b", id="stream-of-window"),
-        pytest.param("/streams", RSP_QL.replace(b"<pairs>", b"<a>"), 409, "stream a exists already", id="name-taken"),
+        pytest.param(
+            "/streams",
+            RSP_QL.replace(b"<a>", b"<http://x.example/a>"),
+            422,
+            "not of this",
+            id="elsewhere",
+        ),
+        pytest.param(
+            "/streams",
+            RSP_QL.replace(b"<a>", b"?s"),
+            422,
+            "does not say which stream ?s",
+            id="variable",
+        ),
+        pytest.param(
+            "/streams", RSP_QL.replace(b"<a>", b"<b>"), 404, "no stream b", id="stream-of-window"
+        ),
+        pytest.param(
+            "/streams",
+            RSP_QL.replace(b"<pairs>", b"<a>"),
+            409,
+            "stream a exists already",
+            id="name-taken",
+        ),
         pytest.param("/streams/a/query?operator=dstream", ECHO, 400, "ISTREAM", id="operator"),
-        pytest.param("/streams/a/query?lateness=PT1S", ECHO, 400, "for windows", id="option-of-windows"),
+        pytest.param(
+            "/streams/a/query?lateness=PT1S", ECHO, 400, "for windows", id="option-of-windows"
+        ),
         pytest.param("/streams/a/query?from=9", ECHO, 404, "no element 8", id="from-the-future"),
         pytest.param("/streams/a/query?from=soon", ECHO, 400, "from=soon", id="from"),
         pytest.param("/streams?report=never", RSP_QL, 400, "report=NEVER", id="report"),
         pytest.param("/streams?report=periodic", RSP_QL, 400, "no period", id="no-period"),
-        pytest.param("/streams?lateness=long", RSP_QL, 400, "lateness=long is no duration", id="lateness"),
-        pytest.param("/streams?max_ahead=soon", RSP_QL, 400, "max_ahead=soon is no duration", id="max_ahead"),
-        pytest.param("/streams?skip_after=0", RSP_QL, 400, "skip_after=0 is no number", id="skip_after"),
-        pytest.param("/streams?every=PT1S&skip_after=2", ECHO, 422, "no endpoint", id="skip_after-of-a-watch"),
+        pytest.param(
+            "/streams?lateness=long", RSP_QL, 400, "lateness=long is no duration", id="lateness"
+        ),
+        pytest.param(
+            "/streams?max_ahead=soon", RSP_QL, 400, "max_ahead=soon is no duration", id="max_ahead"
+        ),
+        pytest.param(
+            "/streams?skip_after=0", RSP_QL, 400, "skip_after=0 is no number", id="skip_after"
+        ),
+        pytest.param(
+            "/streams?every=PT1S&skip_after=2", ECHO, 422, "no endpoint", id="skip_after-of-a-watch"
+        ),
         pytest.param("/streams?every=60", ECHO, 400, "every=60 is no duration", id="no-unit"),
         pytest.param("/streams?x=1", RSP_QL, 400, "no parameter", id="parameter"),
         pytest.param("/streams?from=1&from=2", RSP_QL, 400, "twice", id="twice"),
         pytest.param("/streams/a/query", REACHING, 403, "SERVICE", id="service"),
-        pytest.param("/streams", RSP_QL.replace(b"?s <urn:number>", b"SERVICE ?n {} ?s ?p"), 403, "SERVICE", id="deep"),
+        pytest.param(
+            "/streams",
+            RSP_QL.replace(b"?s <urn:number>", b"SERVICE ?n {} ?s ?p"),
+            403,
+            "SERVICE",
+            id="deep",
+        ),
     ],
 )
-async def test_what_is_refused(served: StreamsServer, path: str, query: bytes, status: int, said: str) -> None:
+async def test_what_is_refused(
+    served: StreamsServer, path: str, query: bytes, status: int, said: str
+) -> None:
     answer = await served.ask("POST", path, query, SPARQL)
     assert (answer.status, said in str(answer.json)) == (status, True), answer.json
-    assert (await described(served, f"{served.url}/streams"))["contains"] == [f"{served.url}/streams/a"]
+    assert (await described(served, f"{served.url}/streams"))["contains"] == [
+        f"{served.url}/streams/a"
+    ]
 
 
 async def test_another_type_is_refused(served: StreamsServer) -> None:
@@ -271,7 +342,9 @@ async def test_pages_of_other_sites_change_nothing_on_loopback(
         ("DELETE", "/streams/a", None, {}),
     ):
         url = f"{served.url}{path}"
-        async with served.client.request(method, url, data=body, headers={**headers, "Origin": origin}) as response:
+        async with served.client.request(
+            method, url, data=body, headers={**headers, "Origin": origin}
+        ) as response:
             assert (response.status != 403) is allowed, path
             assert response.status < 300 or not allowed
     async with served.client.get(f"{served.url}/streams", headers={"Origin": origin}) as response:
@@ -297,10 +370,14 @@ async def test_registering_needs_its_own_permission(
         if policy == "deny":
             return
         allowed = {"Authorization": "Bearer secret"}
-        location = location_of(await served.ask("POST", "/streams/a/query", ECHO, SPARQL, **allowed))
+        location = location_of(
+            await served.ask("POST", "/streams/a/query", ECHO, SPARQL, **allowed)
+        )
         for method, body in (("DELETE", b""), ("PATCH", b'{"status": "paused"}')):
             assert (await served.ask(method, location, body, JSON)).status == 401
-            assert (await served.ask(method, location, body, JSON, Authorization="Bearer wrong")).status == 401
+            assert (
+                await served.ask(method, location, body, JSON, Authorization="Bearer wrong")
+            ).status == 401
         assert (await served.ask("DELETE", location, **allowed)).status == 204
 
 
@@ -311,7 +388,9 @@ async def test_who_may_register_need_not_publish(tmp_path: Path) -> None:
     async with serving_streams(tmp_path / "streams.db", publish="deny", register="allow") as served:
         rdf = b'[] <http://w3id.org/rsp/streams#query> """' + ECHO + b'""" .'
         assert (await served.ask("POST", "/streams?stream=a", rdf, "text/turtle")).status == 201
-        assert (await served.ask("POST", "/streams", b"[] a <urn:x> .", "text/turtle")).status == 403
+        assert (
+            await served.ask("POST", "/streams", b"[] a <urn:x> .", "text/turtle")
+        ).status == 403
 
 
 @pytest.mark.slow
@@ -334,7 +413,9 @@ async def test_bounds_of_queries(tmp_path: Path) -> None:
 async def test_it_goes_on_when_the_server_starts_again(tmp_path: Path) -> None:
     async with serving_streams(tmp_path / "streams.db") as served:
         await served.ask("PUT", "/streams/a")
-        location = location_of(await served.ask("POST", "/streams/a/query", ECHO, SPARQL, Slug="seen"))
+        location = location_of(
+            await served.ask("POST", "/streams/a/query", ECHO, SPARQL, Slug="seen")
+        )
         await served.publish([numbered(1)])
         await until(served, location, 1)
     async with serving_streams(tmp_path / "streams.db") as served:
@@ -351,7 +432,11 @@ async def test_the_log_tells_what_was_done(served: StreamsServer) -> None:
     log = served.served.request_log
     await eventually(lambda: "action=resume" in log.getvalue())
     lines = [line for line in log.getvalue().splitlines() if "stream=seen" in line]
-    assert [line.partition("action=")[2].partition(" ")[0] for line in lines] == ["register", "pause", "resume"]
+    assert [line.partition("action=")[2].partition(" ")[0] for line in lines] == [
+        "register",
+        "pause",
+        "resume",
+    ]
     assert "CONSTRUCT" not in log.getvalue()
 
 
@@ -381,18 +466,24 @@ WATCHED = b"CONSTRUCT { ?s <urn:has> ?o } WHERE { ?s <urn:p> ?o }"
 @pytest.mark.slow
 async def test_watching_the_endpoint_of_the_server(tmp_path: Path) -> None:
     async with with_endpoint(tmp_path) as served:
-        location = location_of(await served.ask("POST", "/streams?every=PT0.1S", WATCHED, SPARQL, Slug="seen"))
+        location = location_of(
+            await served.ask("POST", "/streams?every=PT0.1S", WATCHED, SPARQL, Slug="seen")
+        )
         assert await until(served, location, 1) == ['<urn:s> <urn:has> "there" .']
         said = await described(served, location)
         assert (said["inputs"], said["status"]) == ([f"{served.url}/sparql"], "running")
         refused = await served.ask("POST", "/streams?every=PT1S", ROWS, SPARQL)
         assert (refused.status, "SELECT" in str(refused.json)) == (400, True)
         registered = b"REGISTER ISTREAM <again> AS " + WATCHED
-        location = location_of(await served.ask("POST", "/streams?every=PT0.1S", registered, SPARQL))
+        location = location_of(
+            await served.ask("POST", "/streams?every=PT0.1S", registered, SPARQL)
+        )
         assert location == f"{served.url}/streams/again"
         assert await until(served, location, 1) == ['<urn:s> <urn:has> "there" .']
         for name in ("other", "seen"):
-            answer = await served.ask("POST", f"/streams?every=PT1S&source=/{name}", WATCHED, SPARQL)
+            answer = await served.ask(
+                "POST", f"/streams?every=PT1S&source=/{name}", WATCHED, SPARQL
+            )
             assert answer.status == 422
 
 
@@ -414,4 +505,6 @@ async def test_data_of_an_endpoint_beside_windows(tmp_path: Path) -> None:
         await served.publish([numbered(1)])
         assert await until(served, location, 1) == ['<urn:s> <urn:is> "there" .']
         for path in ("/streams?static=/other", "/streams/a/query?static=/sparql"):
-            assert (await served.ask("POST", path, JOINED if "other" in path else ECHO, SPARQL)).status in (400, 422)
+            assert (
+                await served.ask("POST", path, JOINED if "other" in path else ECHO, SPARQL)
+            ).status in (400, 422)

@@ -61,7 +61,9 @@ class Publisher:
         body = "".join(f'# @message\n<urn:s> <urn:number> "{each}" .\n' for each in numbers)
         headers = {"Content-Type": LOG, "Idempotency-Key": str(number)}
         try:
-            async with session.post(f"{self.url}/streams/a/input", data=body, headers=headers) as response:
+            async with session.post(
+                f"{self.url}/streams/a/input", data=body, headers=headers
+            ) as response:
                 assert response.status == 201, await response.text()
         except (*BROKEN, ValueError):  # there is no server now
             return False
@@ -71,7 +73,12 @@ class Publisher:
 @asynccontextmanager
 async def running(temporary: Path, store: Path, publisher: Publisher) -> AsyncIterator[Running]:
     """A server, which is killed in the end; then those that evaluate for it end, too."""
-    server = Running(temporary, "--streams", str(store), CONSTRUCT_MESSAGES_SERVER_STREAMS__QUERY_SECONDS=str(SECONDS))
+    server = Running(
+        temporary,
+        "--streams",
+        str(store),
+        CONSTRUCT_MESSAGES_SERVER_STREAMS__QUERY_SECONDS=str(SECONDS),
+    )
     evaluating = list[psutil.Process]()
     try:
         publisher.url = await asyncio.to_thread(lambda: server.url)
@@ -88,7 +95,9 @@ async def running(temporary: Path, store: Path, publisher: Publisher) -> AsyncIt
 async def register(session: aiohttp.ClientSession, url: str) -> None:
     for name, text in QUERIES.items():
         path = "/streams/a/query" if name == "each" else "/streams"
-        async with session.post(f"{url}{path}?from=first", data=text, headers={**SPARQL, "Slug": name}) as response:
+        async with session.post(
+            f"{url}{path}?from=first", data=text, headers={**SPARQL, "Slug": name}
+        ) as response:
             assert response.status == 201, await response.text()
 
 
@@ -108,7 +117,9 @@ async def grown(session: aiohttp.ClientSession, url: str, name: str, more: int) 
 
 @pytest.mark.slow
 @pytest.mark.process
-async def test_kills_repeat_and_lose_nothing(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+async def test_kills_repeat_and_lose_nothing(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     kills, seed = request.config.getoption("--kills"), random.randrange(1 << 32)
     print(f"seed {seed}")
     points, store = random.Random(seed), tmp_path / "streams.db"
@@ -131,7 +142,9 @@ async def test_kills_repeat_and_lose_nothing(tmp_path: Path, request: pytest.Fix
                 for name in QUERIES:
                     while (await described(session, server.url, name))["lag"]:
                         pass
-                while (await described(session, server.url, "new"))["lastSequence"] < publisher.published:
+                while (await described(session, server.url, "new"))[
+                    "lastSequence"
+                ] < publisher.published:
                     pass
             server.process.terminate()
             assert await asyncio.to_thread(server.wait) == 0
@@ -144,8 +157,13 @@ async def test_kills_repeat_and_lose_nothing(tmp_path: Path, request: pytest.Fix
     assert numbers == list(range(publisher.published))
     assert given["each"] == numbers
     assert sorted(given["new"]) == numbers
-    firings = [given["last"][:5], *(given["last"][start : start + 10] for start in range(5, len(given["last"]), 10))]
+    firings = [
+        given["last"][:5],
+        *(given["last"][start : start + 10] for start in range(5, len(given["last"]), 10)),
+    ]
     assert [sorted(firing) for firing in firings] == [
         numbers[max(0, end - 10) : end] for end in range(5, len(numbers) + 1, 5)
     ]
-    print(f"{kills} kills, {publisher.published} messages, {sum(map(len, given.values()))} given out")
+    print(
+        f"{kills} kills, {publisher.published} messages, {sum(map(len, given.values()))} given out"
+    )

@@ -21,7 +21,10 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     p = ox.NamedNode(f"{EX}p")
     store = ox.Store(str(path))
     store.bulk_extend(ox.Quad(ox.NamedNode(f"{EX}s{n}"), p, ox.Literal(n)) for n in range(COUNT))
-    store.extend(ox.Quad(ox.NamedNode(EX + g), p, ox.Literal(g, language="en"), ox.NamedNode(EX + g)) for g in "gh")
+    store.extend(
+        ox.Quad(ox.NamedNode(EX + g), p, ox.Literal(g, language="en"), ox.NamedNode(EX + g))
+        for g in "gh"
+    )
     del store
     return path
 

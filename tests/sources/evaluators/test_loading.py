@@ -26,7 +26,9 @@ EX = "http://example.org/"
 
 
 def lines(count: int) -> bytes:
-    return b"".join(b'<%bs%d> <%bp> "%d" .\n' % (EX.encode(), n, EX.encode(), n) for n in range(count))
+    return b"".join(
+        b'<%bs%d> <%bp> "%d" .\n' % (EX.encode(), n, EX.encode(), n) for n in range(count)
+    )
 
 
 def test_files_of_several_kinds_are_one_store(tmp_path: Path) -> None:
@@ -118,7 +120,9 @@ def test_interrupting_stops_the_loader_and_leaves_nothing(much: Path, tmp_path: 
         "from construct_messages.sources.evaluators.loading import load_directory\n"
         "load_directory([Path(sys.argv[1])], Path(sys.argv[2]))"
     )
-    process = subprocess.Popen([sys.executable, "-c", script, str(much), str(directory)], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, str(much), str(directory)], stderr=subprocess.DEVNULL
+    )
     wait_until(directory.exists)
     process.send_signal(signal.SIGINT)
     assert process.wait(SECONDS) != 0
@@ -131,4 +135,6 @@ def test_malformed_terms_are_loaded_where_that_is_asked_for(tmp_path: Path) -> N
     with pytest.raises(SourceError, match=r"line 1.*percent encoding"):
         load_directory([tmp_path / "a.nt"], tmp_path / "strict")
     load_directory([tmp_path / "a.nt"], tmp_path / "lenient", lenient=True)
-    assert [str(quad.subject) for quad in open_directory(tmp_path / "lenient")] == ["<http://e/100%>"]
+    assert [str(quad.subject) for quad in open_directory(tmp_path / "lenient")] == [
+        "<http://e/100%>"
+    ]

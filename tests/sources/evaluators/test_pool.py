@@ -53,7 +53,9 @@ from tests.support.waiting import SECONDS, eventually, settled
 pytestmark = [
     pytest.mark.process,
     pytest.mark.slow,
-    pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts processes and descriptors in /proc"),
+    pytest.mark.skipif(
+        not Path("/proc/self/fd").exists(), reason="counts processes and descriptors in /proc"
+    ),
 ]
 
 
@@ -65,7 +67,9 @@ module = pytest.mark.asyncio(loop_scope="module")
 
 @module
 @pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 1500])
-async def test_the_same_solutions_as_in_this_process(count: int, steady: EvaluatorPool, directory: Path) -> None:
+async def test_the_same_solutions_as_in_this_process(
+    count: int, steady: EvaluatorPool, directory: Path
+) -> None:
     asked = request("s n missing", f"{{ SELECT * {{ ?s ?p ?n }} ORDER BY ?n LIMIT {count} }}")
     found = await collect(steady, asked)
     assert len(found) == count
@@ -75,7 +79,10 @@ async def test_the_same_solutions_as_in_this_process(count: int, steady: Evaluat
 @module
 async def test_datasets(steady: EvaluatorPool) -> None:
     async def found(group: str, **options: object) -> set[str]:
-        return {terms.literal_parts(o)[0] for (o,) in await collect(steady, request("o", group, **options))}
+        return {
+            terms.literal_parts(o)[0]
+            for (o,) in await collect(steady, request("o", group, **options))
+        }
 
     plain, named = "{ ?s ?p ?o FILTER(LANG(?o) = 'en') }", "{ GRAPH ?g { ?s ?p ?o } }"
     assert await found(plain) == set()
@@ -87,14 +94,37 @@ async def test_datasets(steady: EvaluatorPool) -> None:
 @pytest.mark.parametrize(
     ("asked", "kind", "words"),
     [
-        (request("s", "{ ?s ?p"), QueryError, "^line 1, column .*unexpected token.*\n  hint: lines are those"),
-        (request("s", "{ ?s foo:p ?o }"), QueryError, "^line 1, column .*prefix foo: is not declared"),
+        (
+            request("s", "{ ?s ?p"),
+            QueryError,
+            "^line 1, column .*unexpected token.*\n  hint: lines are those",
+        ),
+        (
+            request("s", "{ ?s foo:p ?o }"),
+            QueryError,
+            "^line 1, column .*prefix foo: is not declared",
+        ),
         (request("s", ALL, default_graphs=("relative",)), UsageError, "must be absolute IRIs"),
         (request("s", ALL, default_graphs=("union", f"{EX}g")), UsageError, "union is all graphs"),
-        (request("s", "{ SERVICE <http://127.0.0.1:9/> { ?s ?p ?o } }"), SourceError, "evaluation failed"),
-        (request("s", f"{{ {ALL} UNION {{ SERVICE <http://127.0.0.1:9/> {ALL} }} }}"), SourceError, "evaluation fail"),
+        (
+            request("s", "{ SERVICE <http://127.0.0.1:9/> { ?s ?p ?o } }"),
+            SourceError,
+            "evaluation failed",
+        ),
+        (
+            request("s", f"{{ {ALL} UNION {{ SERVICE <http://127.0.0.1:9/> {ALL} }} }}"),
+            SourceError,
+            "evaluation fail",
+        ),
     ],
-    ids=["syntax", "prefix", "relative graph", "union and more", "fails at once", "fails after solutions"],
+    ids=[
+        "syntax",
+        "prefix",
+        "relative graph",
+        "union and more",
+        "fails at once",
+        "fails after solutions",
+    ],
 )
 async def test_errors_are_those_of_the_engine_in_this_process(
     asked: Request, kind: type[ConstructMessagesError], words: str, pool: EvaluatorPool
@@ -111,7 +141,10 @@ async def test_errors_are_those_of_the_engine_in_this_process(
 async def test_long_queries_arrive(steady: EvaluatorPool) -> None:
     """Longer than what a socket holds."""
     values = " ".join(f"<{EX}s{n}>" for n in range(COUNT)) + " " * 1_000_000
-    assert len(await collect(steady, request("s", f"{{ VALUES ?s {{ {values} }} ?s ?p ?o }}"))) == COUNT
+    assert (
+        len(await collect(steady, request("s", f"{{ VALUES ?s {{ {values} }} ?s ?p ?o }}")))
+        == COUNT
+    )
 
 
 def test_no_blocking_form(directory: Path) -> None:
@@ -150,7 +183,9 @@ async def test_past_its_time_an_evaluation_is_stopped(pool: EvaluatorPool) -> No
     for _ in range(2):
         with pytest.raises(SourceTimeout, match="time allowed"):
             await collect(pool, request("s", STUCK, timeout=0.2))
-    await eventually(lambda: not before.keys() & children().keys() and len(children()) == len(before))
+    await eventually(
+        lambda: not before.keys() & children().keys() and len(children()) == len(before)
+    )
     await quick(pool)
 
 
@@ -190,7 +225,9 @@ async def test_two_hundred_cancelled_evaluations_leave_nothing_running(directory
 
     assert 1 <= len(started()) <= 3
     # one that was given up may yet be replaced
-    await eventually(lambda: started() and all(state == psutil.STATUS_SLEEPING for state in started()))
+    await eventually(
+        lambda: started() and all(state == psutil.STATUS_SLEEPING for state in started())
+    )
     await pool.aclose()
     assert set(children()) <= processes
     assert len(os.listdir("/proc/self/fd")) <= descriptors
@@ -199,7 +236,9 @@ async def test_two_hundred_cancelled_evaluations_leave_nothing_running(directory
 async def test_heavy_queries_starve_nobody(directory: Path) -> None:
     """Thirty at once over two processes: those that are stuck reach their time limit, the others are answered."""
     async with aclosing_pool(directory, size=2) as pool:
-        heavy = [asyncio.create_task(collect(pool, request("s", STUCK, timeout=0.3))) for _ in range(5)]
+        heavy = [
+            asyncio.create_task(collect(pool, request("s", STUCK, timeout=0.3))) for _ in range(5)
+        ]
         light = [asyncio.create_task(quick(pool)) for _ in range(25)]
         await asyncio.gather(*light)
         for task in heavy:
@@ -250,7 +289,9 @@ async def test_a_killed_process_ends_its_evaluation_only(pool: EvaluatorPool) ->
         await anext(second)
         victim = min(before)
         os.kill(victim, signal.SIGKILL)
-        outcomes = await asyncio.gather(drain(first, 200), drain(second, 200), return_exceptions=True)
+        outcomes = await asyncio.gather(
+            drain(first, 200), drain(second, 200), return_exceptions=True
+        )
     broken = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
     assert len(broken) == 1
     assert isinstance(broken[0], IncompleteResult)
@@ -276,8 +317,12 @@ async def test_processes_killed_before_their_turn(pool: EvaluatorPool) -> None:
     """What is asked meanwhile is answered whole by another process, or fails."""
     for child in children():
         os.kill(child, signal.SIGKILL)
-    outcomes = await asyncio.gather(*(collect(pool, request("s", ALL)) for _ in range(6)), return_exceptions=True)
-    assert all(isinstance(outcome, IncompleteResult) or len(outcome) == COUNT for outcome in outcomes)
+    outcomes = await asyncio.gather(
+        *(collect(pool, request("s", ALL)) for _ in range(6)), return_exceptions=True
+    )
+    assert all(
+        isinstance(outcome, IncompleteResult) or len(outcome) == COUNT for outcome in outcomes
+    )
     assert sum(isinstance(outcome, list) for outcome in outcomes) >= 4
 
 
@@ -285,11 +330,15 @@ async def test_idle_processes_that_die_are_replaced(pool: EvaluatorPool) -> None
     before = children()
     for child in before:
         os.kill(child, signal.SIGKILL)
-    await eventually(lambda: not before.keys() & children().keys() and len(children()) == len(before))
+    await eventually(
+        lambda: not before.keys() & children().keys() and len(children()) == len(before)
+    )
     await quick(pool)
 
 
-@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda s: s.name)
+@pytest.mark.parametrize(
+    "signal_number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda s: s.name
+)
 async def test_signals_to_the_whole_service_leave_the_processes_to_their_pool(
     signal_number: int, pool: EvaluatorPool
 ) -> None:
@@ -333,7 +382,9 @@ asyncio.run(main())
 async def test_a_process_past_its_memory_ends_its_evaluation_only(directory: Path) -> None:
     async with aclosing_pool(directory, size=1, memory_bytes=300 << 20) as pool:
         with pytest.raises(IncompleteResult, match="was ended by SIGABRT"):
-            await collect(pool, request("s s2", "{ ?s ?p ?o . ?s2 ?p2 ?o2 } ORDER BY ?s2 ?s", timeout=600))
+            await collect(
+                pool, request("s s2", "{ ?s ?p ?o . ?s2 ?p2 ?o2 } ORDER BY ?s2 ?s", timeout=600)
+            )
         await quick(pool)
 
 

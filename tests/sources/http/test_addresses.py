@@ -134,9 +134,17 @@ async def fetch(url: str, addresses: Addresses, resolver: AbstractResolver) -> s
 
 
 @pytest.mark.parametrize(
-    "answer", [["127.0.0.1"], ["8.8.8.8", "127.0.0.1"], ["127.0.0.1", "8.8.8.8"], ["8.8.8.8", "::ffff:127.0.0.1"]]
+    "answer",
+    [
+        ["127.0.0.1"],
+        ["8.8.8.8", "127.0.0.1"],
+        ["127.0.0.1", "8.8.8.8"],
+        ["8.8.8.8", "::ffff:127.0.0.1"],
+    ],
 )
-async def test_a_name_with_any_address_that_is_not_public_is_refused(server: FaultServer, answer: list[str]) -> None:
+async def test_a_name_with_any_address_that_is_not_public_is_refused(
+    server: FaultServer, answer: list[str]
+) -> None:
     url = f"http://sparql.example:{server.port}/"
     addresses = Addresses(url)
     with pytest.raises(SourceError, match=r"sparql\.example is at \S+, which is no public address"):
@@ -157,11 +165,16 @@ async def test_the_connection_is_checked_whatever_the_resolver_said(server: Faul
 async def test_a_name_that_is_allowed(server: FaultServer) -> None:
     url = f"http://sparql.example:{server.port}/"
     addresses = Addresses(url, allow_private=True)
-    assert await fetch(url, addresses, CheckedResolver(addresses, Names(["127.0.0.1"]))) == "reached"
+    assert (
+        await fetch(url, addresses, CheckedResolver(addresses, Names(["127.0.0.1"]))) == "reached"
+    )
 
 
 async def test_localhost_and_literals(server: FaultServer) -> None:
     for host in ("localhost", "127.0.0.1"):
         url = f"http://{host}:{server.port}/"
         addresses = Addresses(url)
-        assert await fetch(url, addresses, CheckedResolver(addresses, aiohttp.DefaultResolver())) == "reached"
+        assert (
+            await fetch(url, addresses, CheckedResolver(addresses, aiohttp.DefaultResolver()))
+            == "reached"
+        )

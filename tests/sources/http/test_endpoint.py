@@ -55,13 +55,18 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def expected(select: Select, *, union: bool = False, **dataset: list[ox.NamedNode]) -> list[tuple[Term, ...]]:
+def expected(
+    select: Select, *, union: bool = False, **dataset: list[ox.NamedNode]
+) -> list[tuple[Term, ...]]:
     store = ox.Store()
     store.load(DATA, ox.RdfFormat.TRIG)
     solutions = store.query(str(select), use_default_graph_as_union=union, **dataset)
     assert isinstance(solutions, ox.QuerySolutions)
     return [
-        tuple(Term("") if solution[name] is None else from_pyoxigraph(solution[name], "d") for name in select.variables)
+        tuple(
+            Term("") if solution[name] is None else from_pyoxigraph(solution[name], "d")
+            for name in select.variables
+        )
         for solution in solutions
     ]
 
@@ -69,7 +74,9 @@ def expected(select: Select, *, union: bool = False, **dataset: list[ox.NamedNod
 @each_client
 @pytest.mark.parametrize("method", ["post", "get"])
 @pytest.mark.parametrize("results", ["auto", "json", "xml", "tsv"])
-def test_oxigraph(request: pytest.FixtureRequest, data: Path, read: Read, method: str, results: str) -> None:
+def test_oxigraph(
+    request: pytest.FixtureRequest, data: Path, read: Read, method: str, results: str
+) -> None:
     url = request.getfixturevalue("oxigraph_server")(data)
     source = EndpointSource(url, method=method, results=results, profile="oxigraph")
     assert read(source, Request(ORDERED, timeout=120)) == expected(ORDERED)
@@ -78,7 +85,9 @@ def test_oxigraph(request: pytest.FixtureRequest, data: Path, read: Read, method
 @each_client
 @pytest.mark.parametrize("method", ["post", "get"])
 @pytest.mark.parametrize("results", ["auto", "json", "xml", "tsv"])
-def test_rdflib(request: pytest.FixtureRequest, data: Path, read: Read, method: str, results: str) -> None:
+def test_rdflib(
+    request: pytest.FixtureRequest, data: Path, read: Read, method: str, results: str
+) -> None:
     # asked for TSV, it answers in XML: the decoder is that of the answer
     url = request.getfixturevalue("rdflib_server")(data)
     source = EndpointSource(url, method=method, results=results)
@@ -88,7 +97,9 @@ def test_rdflib(request: pytest.FixtureRequest, data: Path, read: Read, method: 
 
 @each_client
 @pytest.mark.parametrize("page_size", [1000, 5 * SIZE, 77])
-def test_pages_are_the_whole(oxigraph_server: Callable[[Path], str], data: Path, read: Read, page_size: int) -> None:
+def test_pages_are_the_whole(
+    oxigraph_server: Callable[[Path], str], data: Path, read: Read, page_size: int
+) -> None:
     source = EndpointSource(oxigraph_server(data), profile="oxigraph")
     for select in (ORDERED, replace(ORDERED, slice=" LIMIT 300 OFFSET 9", limit=300, offset=9)):
         assert read(source, Request(select, page_size=page_size, timeout=120)) == expected(select)
@@ -107,7 +118,9 @@ def test_dataset(oxigraph_server: Callable[[Path], str], data: Path, read: Read)
 
 @each_client
 @each_engine
-def test_the_engine_refuses(request: pytest.FixtureRequest, data: Path, read: Read, engine: str) -> None:
+def test_the_engine_refuses(
+    request: pytest.FixtureRequest, data: Path, read: Read, engine: str
+) -> None:
     source = EndpointSource(request.getfixturevalue(engine)(data))
     with pytest.raises(SourceError, match=r"refused the query|HTTP status") as caught:
         read(source, Request(replace(ORDERED, group="{ ?s ?p"), timeout=120))

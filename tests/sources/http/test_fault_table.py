@@ -38,7 +38,9 @@ def test_every_fault(server: FaultServer, client: str, case: Case) -> None:
     server.play(case.script)
     server.go_on.set()
     source = WrapperSource(new_wrapper(server.url), **OPTIONS[case.endpoint])
-    came, error = read(client, source, Request(SELECT, timeout=2.5 if case.endpoint == "brief" else 60))
+    came, error = read(
+        client, source, Request(SELECT, timeout=2.5 if case.endpoint == "brief" else 60)
+    )
     if case.outcome.kind == "complete":
         assert error is None
         assert log_of(came) == case.log
@@ -57,11 +59,25 @@ def test_every_fault_on_the_command_line(
 ) -> None:
     server.play(case.script)
     server.go_on.set()
-    options = {**OPTIONS[case.endpoint], "timeout": {"brief": 2.5, "impatient": 0.5}.get(case.endpoint, 60)}
+    options = {
+        **OPTIONS[case.endpoint],
+        "timeout": {"brief": 2.5, "impatient": 0.5}.get(case.endpoint, 60),
+    }
     options.pop("read_seconds", None)
     given = [text for name, value in options.items() for text in (f"--{name}", str(value))]
     log = tmp_path / "log.nq"
-    done = here("run", "--query", QUERY, "--source", server.url, "--output", str(log), "--retries", "0", *given)
+    done = here(
+        "run",
+        "--query",
+        QUERY,
+        "--source",
+        server.url,
+        "--output",
+        str(log),
+        "--retries",
+        "0",
+        *given,
+    )
     if case.outcome.kind == "complete":
         assert (done.status, log.read_bytes()) == (0, case.log)
     else:
@@ -70,17 +86,23 @@ def test_every_fault_on_the_command_line(
         assert len(done.errors) < MOST_WORDS
 
 
-@pytest.mark.parametrize("text", [b"\r\n", b"\n", b"x", b"!ERROR!", response(JSON_BODY), JSON_BODY, b"\0" * 100_000])
+@pytest.mark.parametrize(
+    "text", [b"\r\n", b"\n", b"x", b"!ERROR!", response(JSON_BODY), JSON_BODY, b"\0" * 100_000]
+)
 @pytest.mark.parametrize("results", BODIES)
 @pytest.mark.parametrize("at_once", [True, False])
-def test_what_follows_a_length(server: FaultServer, client: str, results: str, text: bytes, at_once: bool) -> None:
+def test_what_follows_a_length(
+    server: FaultServer, client: str, results: str, text: bytes, at_once: bool
+) -> None:
     """Issue 13, 17: it is not of the answer (RFC 9112, section 6.3). Where it is there already, aiohttp refuses it.
 
     Issue 26, 12: it is an error where the result does not tell its end, so that the length may be wrong.
     """
     whole = response(*BODIES[results], framing="length")
     server.play([whole + text] if at_once else [whole, PAUSE, text, STALL])
-    came, error = read(client, EndpointSource(server.url, results=results), Request(SELECT, timeout=60))
+    came, error = read(
+        client, EndpointSource(server.url, results=results), Request(SELECT, timeout=60)
+    )
     if text.strip() and (results == "tsv" or (client == "asyncio" and at_once)):
         assert isinstance(error, SourceError)
         assert came == TABLE[: len(came)]

@@ -67,7 +67,9 @@ def test_a_cut_answer(server: FaultServer, client: str, results: str, framing: s
     cuts = [0, 1, len(body) // 2, *range(len(body) - 45, len(body), 3), len(body) - 1]
     if framing == "chunked":
         last = (
-            response(body, content_type).index(b"\r\n0\r\n\r\n") - response(body, content_type).index(b"\r\n\r\n") - 4
+            response(body, content_type).index(b"\r\n0\r\n\r\n")
+            - response(body, content_type).index(b"\r\n\r\n")
+            - 4
         )
         cuts += [last - 40, last, last + 2]  # up to the last chunk, which is empty
     for cut in cuts:
@@ -77,7 +79,9 @@ def test_a_cut_answer(server: FaultServer, client: str, results: str, framing: s
         assert came == TABLE[: len(came)]
 
 
-@pytest.mark.parametrize("frame", [b"none\r\n", b"-1\r\n", b"3\r\nabcdef\r\n0\r\n\r\n", b"\r\n0\r\n\r\n"])
+@pytest.mark.parametrize(
+    "frame", [b"none\r\n", b"-1\r\n", b"3\r\nabcdef\r\n0\r\n\r\n", b"\r\n0\r\n\r\n"]
+)
 def test_chunks_that_are_framed_wrongly(server: FaultServer, client: str, frame: bytes) -> None:
     server.play([response(JSON_BODY).removesuffix(b"0\r\n\r\n"), PAUSE, frame])
     came, error = read(client, EndpointSource(server.url), Request(SELECT, timeout=60))
@@ -94,7 +98,9 @@ def test_a_reset_is_no_end(server: FaultServer, client: str, results: str) -> No
 
 
 @pytest.mark.parametrize("results", BODIES)
-@pytest.mark.parametrize("text", ["The SPARQL operation has been cancelled", "!TIMEDOUT!\n", "<html></html>"])
+@pytest.mark.parametrize(
+    "text", ["The SPARQL operation has been cancelled", "!TIMEDOUT!\n", "<html></html>"]
+)
 def test_text_behind_the_result(server: FaultServer, client: str, results: str, text: str) -> None:
     body, content_type = BODIES[results]
     server.play(response(body + text.encode(), content_type))
@@ -224,7 +230,13 @@ SOON = format_datetime(datetime.now(UTC) + timedelta(days=365), usegmt=True)
     ],
 )  # fmt: skip
 def test_errors(
-    server: FaultServer, client: str, answer: bytes, kind: type[SourceError], status: int, words: str, hint: str | None
+    server: FaultServer,
+    client: str,
+    answer: bytes,
+    kind: type[SourceError],
+    status: int,
+    words: str,
+    hint: str | None,
 ) -> None:
     server.play(answer)
     _, error = read(client, EndpointSource(server.url))
@@ -263,9 +275,15 @@ def test_nobody_listens(client: str) -> None:
     assert "secret" not in error.message
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse what does not fit in the queue")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="other systems refuse what does not fit in the queue"
+)
 def test_nobody_accepts(client: str) -> None:
-    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, socket.socket() as first, socket.socket() as second:
+    with (
+        socket.create_server(("127.0.0.1", 0), backlog=0) as full,
+        socket.socket() as first,
+        socket.socket() as second,
+    ):
         for waiting in (first, second):
             waiting.setblocking(False)
             waiting.connect_ex(full.getsockname())
@@ -273,7 +291,9 @@ def test_nobody_accepts(client: str) -> None:
         _, error = read(client, WrapperSource(wrapper, connect_seconds=0.2), Request(SELECT))
         assert isinstance(error, SourceTimeout)
         assert "took no connection within 0.2 seconds" in error.message
-        _, error = read(client, WrapperSource(wrapper, connect_seconds=10), Request(SELECT, timeout=0.2))
+        _, error = read(
+            client, WrapperSource(wrapper, connect_seconds=10), Request(SELECT, timeout=0.2)
+        )
         assert isinstance(error, SourceTimeout)
         assert "(0.2 seconds in all)" in error.message
 
@@ -286,7 +306,14 @@ def test_long_headers(server: FaultServer, client: str) -> None:
 @pytest.mark.parametrize("results", BODIES)
 @pytest.mark.parametrize(
     ("count", "chunk", "whole_chunks"),
-    [(0, 10_000, True), (1, 10_000, True), (10, 10_000, True), (10, 10_000, False), (10, 9, True), (10, 9, False)],
+    [
+        (0, 10_000, True),
+        (1, 10_000, True),
+        (10, 10_000, True),
+        (10, 10_000, False),
+        (10, 9, True),
+        (10, 9, False),
+    ],
 )
 def test_a_stall_has_delivered_what_came(
     server: FaultServer, client: str, results: str, count: int, chunk: int, whole_chunks: bool
@@ -294,14 +321,20 @@ def test_a_stall_has_delivered_what_came(
     body, content_type = BODIES[results]
     ends = {"json": b"}}", "xml": b"</result>", "tsv": b"\n"}[results]
     begins = {"json": b"[", "xml": b"<results>", "tsv": b"\n"}[results]
-    end = body.index(b"[", body.index(b"bindings")) + 1 if results == "json" else body.index(begins) + len(begins)
+    end = (
+        body.index(b"[", body.index(b"bindings")) + 1
+        if results == "json"
+        else body.index(begins) + len(begins)
+    )
     for _ in range(count):
         end = body.index(ends, end) + len(ends)
     head = response(b"", content_type, framing="close", headers={"Transfer-Encoding": "chunked"})
     sent = chunks(body[:end], chunk)
     for seconds in ENOUGH:
         server.play([head, sent if whole_chunks else sent[:-2], STALL])
-        came, error = read(client, EndpointSource(server.url, results=results), Request(SELECT, timeout=seconds))
+        came, error = read(
+            client, EndpointSource(server.url, results=results), Request(SELECT, timeout=seconds)
+        )
         assert isinstance(error, SourceTimeout)
         if len(came) == count and server.left.wait(60):
             break
@@ -309,7 +342,9 @@ def test_a_stall_has_delivered_what_came(
     assert server.left.is_set()
 
 
-@pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\nContent-"], ids=["nothing", "half-a-head"])
+@pytest.mark.parametrize(
+    "sent", [b"", b"HTTP/1.1 200 OK\r\nContent-"], ids=["nothing", "half-a-head"]
+)
 def test_a_stall_before_the_result(server: FaultServer, client: str, sent: bytes) -> None:
     server.play([sent, STALL])
     _, error = read(client, EndpointSource(server.url), Request(SELECT, timeout=0.3))
@@ -366,7 +401,9 @@ def test_the_event_loop_has_its_turn(
     }[results]
     body = document(names, [(Term(""),) * count] * (300_000 // count))
     packed = gzip.compress(body, 1) if coding == "gzip" else body
-    server.play(response(packed, BODIES[results][1], framing="length", headers={"Content-Encoding": coding}))
+    server.play(
+        response(packed, BODIES[results][1], framing="length", headers={"Content-Encoding": coding})
+    )
     turn, fed = 0, []
 
     def feed(self: Decoder, data: bytes) -> list[Solutions]:
@@ -386,7 +423,14 @@ def test_the_event_loop_has_its_turn(
         counting = asyncio.create_task(count_turns())
         select = Select("", "SELECT * ", names, "", "{}")
         try:
-            return sum([len(b) async for b in EndpointSource(server.url, results=results).asolutions(Request(select))])
+            return sum(
+                [
+                    len(b)
+                    async for b in EndpointSource(server.url, results=results).asolutions(
+                        Request(select)
+                    )
+                ]
+            )
         finally:
             counting.cancel()
 

@@ -24,14 +24,23 @@ Table = Sequence[tuple[Term, ...]]
 
 
 def _groups(*sizes: int) -> list[tuple[Term, ...]]:
-    return [(iri(f"urn:{n:04}"), literal(str(place))) for n, size in enumerate(sizes) for place in range(size)]
+    return [
+        (iri(f"urn:{n:04}"), literal(str(place)))
+        for n, size in enumerate(sizes)
+        for place in range(size)
+    ]
 
 
 class Engine:
     """Answers pages by key; solutions with equal keys come in another order each time."""
 
     def __init__(
-        self, table: Table, *, cap: int = 1 << 40, order: Callable[[str], str] = str, cut: Sequence[int] = ()
+        self,
+        table: Table,
+        *,
+        cap: int = 1 << 40,
+        order: Callable[[str], str] = str,
+        cut: Sequence[int] = (),
     ) -> None:
         self._table, self._cap, self._order, self._cuts = table, cap, order, list(cut)
         self._random = Random(5)
@@ -53,13 +62,21 @@ class Engine:
 def _read(
     server: FaultServer, client: str, size: int, select: Select = SELECT
 ) -> tuple[list[tuple[Term, ...]], ConstructMessagesError | None]:
-    return read(client, EndpointSource(server.url), Request(select, page_size=size, page_key="s", timeout=60))
+    return read(
+        client,
+        EndpointSource(server.url),
+        Request(select, page_size=size, page_key="s", timeout=60),
+    )
 
 
 @pytest.mark.parametrize("cap", [1 << 40, 7])
 @pytest.mark.parametrize("size", [5, 7, 12, 100])
-@pytest.mark.parametrize("table", [_groups(), _groups(1), _groups(4), _groups(*[1] * 30), _groups(*[2, 1, 4, 3] * 6)])
-def test_every_solution_once(server: FaultServer, client: str, table: Table, size: int, cap: int) -> None:
+@pytest.mark.parametrize(
+    "table", [_groups(), _groups(1), _groups(4), _groups(*[1] * 30), _groups(*[2, 1, 4, 3] * 6)]
+)
+def test_every_solution_once(
+    server: FaultServer, client: str, table: Table, size: int, cap: int
+) -> None:
     server.play(Engine(table, cap=cap))
     came, error = _read(server, client, size)
     assert error is None
@@ -87,7 +104,9 @@ def test_a_page_that_is_cut_is_resumed(server: FaultServer, client: str) -> None
         pytest.param(Engine([(Term("_:b"), literal("1"))]), "?s is _:", "name a variable", id="a-blank-node"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read(server: FaultServer, client: str, engine: Engine, words: str, hint: str) -> None:
+def test_what_cannot_be_read(
+    server: FaultServer, client: str, engine: Engine, words: str, hint: str
+) -> None:
     server.play(engine)
     _, error = _read(server, client, 4)
     assert isinstance(error, IncompleteResult)
@@ -106,13 +125,29 @@ def test_a_key_that_the_engine_writes_otherwise(server: FaultServer, client: str
 @pytest.mark.parametrize(
     ("select", "key", "words"),
     [
-        (Select("", "SELECT ?s ?o ", VARIABLES, "WHERE ", "{ ?s ?p ?o }", order=" ORDER BY ?o"), "s", "ORDER"),
-        (Select("", "SELECT ?s ?o ", VARIABLES, "WHERE ", "{ ?s ?p ?o }", slice=" LIMIT 5", limit=5), "s", "LIMIT"),
+        (
+            Select("", "SELECT ?s ?o ", VARIABLES, "WHERE ", "{ ?s ?p ?o }", order=" ORDER BY ?o"),
+            "s",
+            "ORDER",
+        ),
+        (
+            Select(
+                "", "SELECT ?s ?o ", VARIABLES, "WHERE ", "{ ?s ?p ?o }", slice=" LIMIT 5", limit=5
+            ),
+            "s",
+            "LIMIT",
+        ),
         (SELECT, "p", "?p is no key"),
-        (Select("", "SELECT ?s ?o ", VARIABLES, "WHERE ", "{ ?o ?p 1 BIND(UUID() AS ?s) }"), "s", "?s is no key"),
+        (
+            Select("", "SELECT ?s ?o ", VARIABLES, "WHERE ", "{ ?o ?p 1 BIND(UUID() AS ?s) }"),
+            "s",
+            "?s is no key",
+        ),
     ],
 )
-def test_what_has_no_pages_by_key(server: FaultServer, client: str, select: Select, key: str, words: str) -> None:
+def test_what_has_no_pages_by_key(
+    server: FaultServer, client: str, select: Select, key: str, words: str
+) -> None:
     server.play(Engine([]))
     request = Request(select, page_size=5, page_key=key, timeout=60)
     came, error = read(client, EndpointSource(server.url), request)

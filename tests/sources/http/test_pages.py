@@ -108,7 +108,9 @@ def test_pages(
 ) -> None:
     server.play(Windows(TABLE[:limit], cap=cap, announced=announced))
     select = Select("", "SELECT ?s ?o ", VARIABLES, "WHERE ", "{ ?s ?p ?o }", limit=limit)
-    came, error = read(client, EndpointSource(server.url), Request(select, page_size=page_size, timeout=120))
+    came, error = read(
+        client, EndpointSource(server.url), Request(select, page_size=page_size, timeout=120)
+    )
     assert error is None
     assert came == TABLE[:limit]
     assert _limits(server) == sent
@@ -118,19 +120,34 @@ def test_pages(
     ("limit", "page_size", "answer", "words"),
     [
         pytest.param(None, None, _page(0, 5, 5), "gives at most 5 solutions, and 5 came", id="cap"),
-        pytest.param(None, None, _page(0, 6, 5), "gives at most 5 solutions, and 6 came", id="past-the-cap"),
-        pytest.param(6, None, _page(0, 5, 5), "gives at most 5 solutions", id="cap-below-the-limit"),
+        pytest.param(
+            None, None, _page(0, 6, 5), "gives at most 5 solutions, and 6 came", id="past-the-cap"
+        ),
+        pytest.param(
+            6, None, _page(0, 5, 5), "gives at most 5 solutions", id="cap-below-the-limit"
+        ),
         pytest.param(None, 4, _page(0, 5), "does not heed LIMIT", id="limit-ignored"),
-        pytest.param(4, None, _page(0, 5), "more solutions than LIMIT 4 allows", id="13.19-limit-ignored"),
-        pytest.param(0, None, _page(0, 5), "more solutions than LIMIT 0 allows", id="13.19-limit-0-ignored"),
+        pytest.param(
+            4, None, _page(0, 5), "more solutions than LIMIT 4 allows", id="13.19-limit-ignored"
+        ),
+        pytest.param(
+            0, None, _page(0, 5), "more solutions than LIMIT 0 allows", id="13.19-limit-0-ignored"
+        ),
     ],
 )
 def test_caps(
-    server: FaultServer, client: str, limit: int | None, page_size: int | None, answer: bytes, words: str
+    server: FaultServer,
+    client: str,
+    limit: int | None,
+    page_size: int | None,
+    answer: bytes,
+    words: str,
 ) -> None:
     server.play(answer)
     select = Select("", "SELECT ?s ?o ", VARIABLES, "WHERE ", "{ ?s ?p ?o }", limit=limit)
-    _, error = read(client, EndpointSource(server.url), Request(select, page_size=page_size, timeout=120))
+    _, error = read(
+        client, EndpointSource(server.url), Request(select, page_size=page_size, timeout=120)
+    )
     assert isinstance(error, IncompleteResult)
     assert words in error.message
 
@@ -142,7 +159,10 @@ def test_caps(
         pytest.param(response(b"busy", "text/plain", status="503 Busy"), id="busy"),
         pytest.param(response(JSON_BODY, status="206 Partial Content"), id="partial"),
         pytest.param(response(JSON_BODY)[:-20], id="cut"),
-        pytest.param(response(b"", status="302 Found", headers={"Location": "http://other.example/"}), id="redirected"),
+        pytest.param(
+            response(b"", status="302 Found", headers={"Location": "http://other.example/"}),
+            id="redirected",
+        ),
     ],
 )
 def test_a_probe_that_fails_says_nothing(server: FaultServer, client: str, answer: bytes) -> None:
@@ -160,7 +180,12 @@ def test_a_probe_that_fails_says_nothing(server: FaultServer, client: str, answe
     [
         ("generic", "", 3, "SELECT ?s ?o WHERE { ?s ?p ?o } LIMIT 1 OFFSET 15"),
         ("virtuoso", "", 9_999, "SELECT ?s ?o WHERE { ?s ?p ?o } LIMIT 1 OFFSET 10011"),
-        ("generic", " ORDER BY ?o", 9_999, "SELECT ?s ?o WHERE { ?s ?p ?o } ORDER BY ?o LIMIT 1 OFFSET 10011"),
+        (
+            "generic",
+            " ORDER BY ?o",
+            9_999,
+            "SELECT ?s ?o WHERE { ?s ?p ?o } ORDER BY ?o LIMIT 1 OFFSET 10011",
+        ),
         (
             "virtuoso",
             " ORDER BY ?o",
@@ -169,12 +194,23 @@ def test_a_probe_that_fails_says_nothing(server: FaultServer, client: str, answe
         ),
     ],
 )
-def test_what_a_probe_asks(server: FaultServer, client: str, profile: str, order: str, offset: int, sent: str) -> None:
+def test_what_a_probe_asks(
+    server: FaultServer, client: str, profile: str, order: str, offset: int, sent: str
+) -> None:
     server.play(_page(0, 12, 12), _page(12, 12))
     select = Select(
-        "", "SELECT ?s ?o ", VARIABLES, "WHERE ", "{ ?s ?p ?o }", order=order, slice=f" OFFSET {offset}", offset=offset
+        "",
+        "SELECT ?s ?o ",
+        VARIABLES,
+        "WHERE ",
+        "{ ?s ?p ?o }",
+        order=order,
+        slice=f" OFFSET {offset}",
+        offset=offset,
     )
-    assert read(client, EndpointSource(server.url, profile=profile), Request(select, timeout=120)) == (TABLE, None)
+    assert read(
+        client, EndpointSource(server.url, profile=profile), Request(select, timeout=120)
+    ) == (TABLE, None)
     assert server.asked[1].parameters["query"] == [sent]
 
 
@@ -195,9 +231,14 @@ def test_a_probe_gives_nothing(server: FaultServer, client: str) -> None:
 
 @pytest.mark.parametrize(
     ("profile", "labels"),
-    [("generic", ["_:x_p0_b", "_:x_p0_c", "_:x_p2_b"]), ("virtuoso", ["_:x_db", "_:x_dc", "_:x_db"])],
+    [
+        ("generic", ["_:x_p0_b", "_:x_p0_c", "_:x_p2_b"]),
+        ("virtuoso", ["_:x_db", "_:x_dc", "_:x_db"]),
+    ],
 )
-def test_blank_nodes_of_pages(server: FaultServer, client: str, profile: str, labels: list[str]) -> None:
+def test_blank_nodes_of_pages(
+    server: FaultServer, client: str, profile: str, labels: list[str]
+) -> None:
     # after the first page, one more request shows whether OFFSET is obeyed, if blank nodes cannot
     server.play(Windows([(Term(label),) for label in ("_:b", "_:c", "_:b")], variables=("s",)))
     select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }")
@@ -226,30 +267,40 @@ BLANK = [(Term(f"_:b{n}"), TABLE[0][1]) for n in range(1200)]
     [(table, cap) for table in (MANY, ALIKE) for cap in (300, 500, 1000, 1001, 1 << 40)]
     + [(table, cap) for table in (MANY[:20], ALIKE[:20], MANY[:1], []) for cap in (1, 7, 20, 1000)],
 )
-def test_an_unannounced_cap(server: FaultServer, client: str, table: list[tuple[Term, ...]], cap: int) -> None:
+def test_an_unannounced_cap(
+    server: FaultServer, client: str, table: list[tuple[Term, ...]], cap: int
+) -> None:
     """Issue 13, 19: what pages give is the whole, whatever the endpoint gives at most."""
     server.play(Windows(table, cap=cap))
-    came, error = read(client, EndpointSource(server.url), Request(SELECT, page_size=1000, timeout=60))
+    came, error = read(
+        client, EndpointSource(server.url), Request(SELECT, page_size=1000, timeout=60)
+    )
     assert error is None
     assert came == table
 
 
 def test_blank_nodes_in_capped_pages(server: FaultServer, client: str) -> None:
     server.play(Windows(BLANK, cap=300))
-    came, error = read(client, EndpointSource(server.url), Request(SELECT, page_size=1000, timeout=60))
+    came, error = read(
+        client, EndpointSource(server.url), Request(SELECT, page_size=1000, timeout=60)
+    )
     assert error is None
     assert [s.rpartition("_")[2] for s, _ in came] == [s[2:] for s, _ in BLANK]
 
 
 @pytest.mark.parametrize("cap", [3, 500, 1 << 40])
 @pytest.mark.parametrize("limit", [True, False], ids=["limit", "no-limit"])
-@pytest.mark.parametrize("table", [MANY[:1], MANY[:20], MANY, ALIKE[:1], ALIKE[:20], ALIKE, BLANK[:1], BLANK])
+@pytest.mark.parametrize(
+    "table", [MANY[:1], MANY[:20], MANY, ALIKE[:1], ALIKE[:20], ALIKE, BLANK[:1], BLANK]
+)
 def test_an_endpoint_that_ignores_offset(
     server: FaultServer, client: str, table: list[tuple[Term, ...]], limit: bool, cap: int
 ) -> None:
     """Issue 13, 19: it sends the same page again and again."""
     server.play(Windows(table, cap=cap, limit=limit, offset=False))
-    came, error = read(client, EndpointSource(server.url), Request(SELECT, page_size=1000, timeout=60))
+    came, error = read(
+        client, EndpointSource(server.url), Request(SELECT, page_size=1000, timeout=60)
+    )
     assert isinstance(error, IncompleteResult)
     assert len(came) <= len(table)
     assert len(server.asked) <= 4
@@ -290,7 +341,9 @@ def test_pages_that_do_not_fit_together(
 ) -> None:
     """Issue 26, 0 and 12."""
     server.play(Changing(*tables))
-    came, error = read(client, EndpointSource(server.url), Request(SELECT, page_size=500, timeout=60))
+    came, error = read(
+        client, EndpointSource(server.url), Request(SELECT, page_size=500, timeout=60)
+    )
     assert isinstance(error, IncompleteResult)
     assert words in error.message
     assert server.url in error.message
@@ -308,7 +361,9 @@ def test_an_offset_that_is_off_by_one(server: FaultServer, client: str, shift: i
             return super().rows(start + moved, end + moved)
 
     server.play(Shifted(MANY))
-    came, error = read(client, EndpointSource(server.url), Request(SELECT, page_size=300, timeout=60))
+    came, error = read(
+        client, EndpointSource(server.url), Request(SELECT, page_size=300, timeout=60)
+    )
     assert isinstance(error, IncompleteResult)
     assert came == MANY[:300]
 
@@ -324,7 +379,9 @@ def test_the_engine_is_named(server: FaultServer, client: str) -> None:
     assert 'profile="virtuoso"' in (error.hint or "")
 
 
-def test_values_that_are_new_in_each_request_are_not_compared(server: FaultServer, client: str) -> None:
+def test_values_that_are_new_in_each_request_are_not_compared(
+    server: FaultServer, client: str
+) -> None:
     """BIND(NOW() AS ?o) has another value in each response, and is no sort key."""
     table = [(s, literal("")) for s, _ in MANY]
 
@@ -335,7 +392,9 @@ def test_values_that_are_new_in_each_request_are_not_compared(server: FaultServe
 
     server.play(Clock(table))
     select = replace(SELECT, group="{ ?s <urn:p> ?x BIND(NOW() AS ?o) }")
-    came, error = read(client, EndpointSource(server.url), Request(select, page_size=500, timeout=60))
+    came, error = read(
+        client, EndpointSource(server.url), Request(select, page_size=500, timeout=60)
+    )
     assert error is None
     assert [s for s, _ in came] == [s for s, _ in MANY]
     assert all("ORDER BY ?s LIMIT" in asked.parameters["query"][0] for asked in server.asked[:2])
@@ -344,7 +403,9 @@ def test_values_that_are_new_in_each_request_are_not_compared(server: FaultServe
 def test_a_page_that_comes_again_is_given_once(server: FaultServer, client: str) -> None:
     """Issue 13, 19."""
     server.play(Windows(TABLE, offset=False))
-    came, error = read(client, EndpointSource(server.url), Request(SELECT, page_size=5, timeout=120))
+    came, error = read(
+        client, EndpointSource(server.url), Request(SELECT, page_size=5, timeout=120)
+    )
     assert isinstance(error, IncompleteResult)
     assert "sent the same page again: it does not obey OFFSET" in error.message
     assert came == TABLE[:5]
@@ -355,12 +416,16 @@ PERIODIC = [TABLE[n % 5] for n in range(20)]
 
 @pytest.mark.parametrize("limit", [None, 10])
 @pytest.mark.parametrize("obeys", [True, False])
-def test_pages_in_an_order_of_the_query_s_own(server: FaultServer, client: str, obeys: bool, limit: int | None) -> None:
+def test_pages_in_an_order_of_the_query_s_own(
+    server: FaultServer, client: str, obeys: bool, limit: int | None
+) -> None:
     """Solutions may come again in an order by what they do not hold; that is no reason to refuse them."""
     server.play(Windows(PERIODIC if obeys else TABLE, offset=obeys))
     slice = "" if limit is None else f" LIMIT {limit}"
     select = replace(SELECT, order=" ORDER BY ?hidden", slice=slice, limit=limit)
-    came, error = read(client, EndpointSource(server.url), Request(select, page_size=5, timeout=120))
+    came, error = read(
+        client, EndpointSource(server.url), Request(select, page_size=5, timeout=120)
+    )
     if obeys:
         assert error is None
         assert came == PERIODIC[:limit]

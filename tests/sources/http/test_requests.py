@@ -26,13 +26,19 @@ pytestmark = pytest.mark.usefixtures("once")
 def test_the_form(server: FaultServer, client: str) -> None:
     server.play(response(JSON_BODY))
     request = Request(SELECT, ("urn:g1", "urn:g2"), ("urn:g3",), timeout=120)
-    assert read(client, EndpointSource(server.url, headers={"x-key": "ä".encode().hex()}), request)[1] is None
+    assert (
+        read(client, EndpointSource(server.url, headers={"x-key": "ä".encode().hex()}), request)[1]
+        is None
+    )
     (asked,) = server.asked
     assert (asked.method, asked.target) == ("POST", "/sparql")
     assert asked.headers["content-type"] == "application/x-www-form-urlencoded"
     assert asked.headers["content-length"] == str(len(asked.body))
     assert "transfer-encoding" not in asked.headers
-    assert asked.headers["accept"] == "application/sparql-results+json, application/sparql-results+xml;q=0.5"
+    assert (
+        asked.headers["accept"]
+        == "application/sparql-results+json, application/sparql-results+xml;q=0.5"
+    )
     assert asked.headers["accept-encoding"] == "identity"
     assert asked.headers["user-agent"].startswith("construct-messages/")
     assert asked.headers["x-key"] == "c3a4"
@@ -63,7 +69,9 @@ def test_post_keeps_the_urls_parameters(server: FaultServer, client: str) -> Non
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_redirects_within_the_origin(server: FaultServer, client: str, method: str) -> None:
     server.play(
-        response(b"", status="308 Permanent Redirect", headers={"Location": f"{server.url}/?moved=1"}),
+        response(
+            b"", status="308 Permanent Redirect", headers={"Location": f"{server.url}/?moved=1"}
+        ),
         response(JSON_BODY),
     )
     came, error = read(client, EndpointSource(server.url, method=method))
@@ -76,7 +84,9 @@ def test_redirects_within_the_origin(server: FaultServer, client: str, method: s
 
 
 def test_a_compressed_answer(server: FaultServer, client: str) -> None:
-    server.play(response(gzip.compress(JSON_BODY), headers={"Content-Encoding": "gzip"}, framing="length"))
+    server.play(
+        response(gzip.compress(JSON_BODY), headers={"Content-Encoding": "gzip"}, framing="length")
+    )
     came, error = read(client, EndpointSource(server.url, headers={"Accept-Encoding": "gzip"}))
     assert error is None
     assert came == TABLE
@@ -142,7 +152,9 @@ def test_digest_authentication(server: FaultServer, client: str) -> None:
     wrapper.setHTTPAuth(DIGEST)
     wrapper.setCredentials("me", "secret")
     challenge = 'Digest realm="r", nonce="n", qop="auth", algorithm=MD5'
-    refusal = response(b"", "text/plain", status="401 Unauthorized", headers={"WWW-Authenticate": challenge})
+    refusal = response(
+        b"", "text/plain", status="401 Unauthorized", headers={"WWW-Authenticate": challenge}
+    )
     server.play(refusal, response(JSON_BODY))
     came, error = read(client, WrapperSource(wrapper))
     assert error is None
@@ -184,7 +196,9 @@ def test_refused_options(url: str, options: dict[str, Any], words: str) -> None:
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("names", [["USER"], ["PASSWORD"], ["USER", "PASSWORD", "TOKEN"]], ids="+".join)
+@pytest.mark.parametrize(
+    "names", [["USER"], ["PASSWORD"], ["USER", "PASSWORD", "TOKEN"]], ids="+".join
+)
 def test_refused_credentials(monkeypatch: pytest.MonkeyPatch, names: list[str]) -> None:
     for name in names:
         monkeypatch.setenv(f"CONSTRUCT_MESSAGES_{name}", "secret")

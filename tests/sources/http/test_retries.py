@@ -25,7 +25,17 @@ from construct_messages.sources.http.retries import attempts
 from construct_messages.sources.http.timeouts import Timeouts
 from construct_messages.terms import Term
 from tests.support.http.clients import CLIENTS, JSON_BODY, SELECT, TABLE, VARIABLES, read
-from tests.support.http.fault_server import JSON, RESET, STALL, TSV, XML, Act, Asked, FaultServer, response
+from tests.support.http.fault_server import (
+    JSON,
+    RESET,
+    STALL,
+    TSV,
+    XML,
+    Act,
+    Asked,
+    FaultServer,
+    response,
+)
 from tests.support.http.pauses import no_pauses, own_pauses
 from tests.support.results.documents import json_document, tsv_document, xml_document
 from tests.support.waiting import eventually
@@ -62,7 +72,9 @@ PASSING: dict[str, bytes | list[bytes | Act]] = {
 
 
 @pytest.mark.parametrize("failure", PASSING.values(), ids=PASSING)
-def test_what_passes_is_asked_again(server: FaultServer, client: str, failure: bytes | list[bytes | Act]) -> None:
+def test_what_passes_is_asked_again(
+    server: FaultServer, client: str, failure: bytes | list[bytes | Act]
+) -> None:
     server.play(failure, failure, WHOLE)
     came, error = read(client, EndpointSource(server.url, retries=2))
     assert error is None
@@ -79,9 +91,14 @@ def test_a_cut_in_the_head(server: FaultServer, client: str) -> None:
 
 
 LASTING: dict[str, bytes | list[bytes | Act]] = {
-    **{str(status): refusal(status) for status in (400, 401, 403, 404, 405, 406, 410, 413, 414, 500, 501, 505)},
+    **{
+        str(status): refusal(status)
+        for status in (400, 401, 403, 404, 405, 406, 410, 413, 414, 500, 501, 505)
+    },
     "not HTTP": b"SSH-2.0\r\n\r\n",
-    "another origin": response(b"", status="302 Found", headers={"Location": "http://other.example/"}),
+    "another origin": response(
+        b"", status="302 Found", headers={"Location": "http://other.example/"}
+    ),
     "206": response(JSON_BODY, status="206 Partial Content"),
     "anytime": response(JSON_BODY, headers={"X-SQL-State": "S1TAT"}),
     "page": response(b"<html>", "text/html"),
@@ -94,10 +111,14 @@ LASTING: dict[str, bytes | list[bytes | Act]] = {
 
 
 @pytest.mark.parametrize("failure", LASTING.values(), ids=LASTING)
-def test_what_lasts_is_not_asked_again(server: FaultServer, client: str, failure: bytes | list[bytes | Act]) -> None:
+def test_what_lasts_is_not_asked_again(
+    server: FaultServer, client: str, failure: bytes | list[bytes | Act]
+) -> None:
     for seconds in (0.5, 5, 60) if failure is LASTING["stall"] else (60,):
         server.play(failure, WHOLE)
-        _, error = read(client, EndpointSource(server.url, retries=2), Request(SELECT, timeout=seconds))
+        _, error = read(
+            client, EndpointSource(server.url, retries=2), Request(SELECT, timeout=seconds)
+        )
         assert isinstance(error, SourceError)
         if server.asked:  # else the machine was too slow for this time
             break
@@ -105,7 +126,9 @@ def test_what_lasts_is_not_asked_again(server: FaultServer, client: str, failure
 
 
 @pytest.mark.parametrize("cut", range(FIRST, len(WHOLE), 41))
-def test_nothing_is_asked_again_behind_a_solution(server: FaultServer, client: str, cut: int) -> None:
+def test_nothing_is_asked_again_behind_a_solution(
+    server: FaultServer, client: str, cut: int
+) -> None:
     server.play(WHOLE[:cut], WHOLE)
     came, error = read(client, EndpointSource(server.url, retries=2))
     assert isinstance(error, IncompleteResult)
@@ -153,7 +176,9 @@ def test_a_name_that_is_not_known(
 
     server.play(WHOLE)
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    came, error = read(client, EndpointSource(f"http://sparql.example:{server.port}/sparql", retries=1))
+    came, error = read(
+        client, EndpointSource(f"http://sparql.example:{server.port}/sparql", retries=1)
+    )
     assert (error is None, len(server.asked)) == (bool(asked), asked)
     assert came == (TABLE if asked else [])
     assert len(calls) == 1 + asked
@@ -179,7 +204,12 @@ def _answer_once(listener: socket.socket) -> None:
         ("qlever", refusal(429, "too many requests"), 429, 3),
         ("virtuoso", refusal(500, "Virtuoso S1T00 Error SR171: Transaction timed out"), 504, 1),
         ("qlever", refusal(400, 'no column "timeout" in SELECT ?timeout'), 400, 1),
-        ("virtuoso", refusal(500, "Virtuoso 42000 Error The estimated execution time 9999 (sec) exceeds"), 502, 1),
+        (
+            "virtuoso",
+            refusal(500, "Virtuoso 42000 Error The estimated execution time 9999 (sec) exceeds"),
+            502,
+            1,
+        ),
         ("virtuoso", refusal(500, "Virtuoso 22023 Error SR353: Sorted TOP clause"), 502, 1),
         ("blazegraph", refusal(500, "java.util.concurrent.TimeoutException"), 504, 1),
         ("generic", refusal(504, "S1T00"), 504, 3),
@@ -213,7 +243,9 @@ def test_a_wait_beyond_the_time_left_is_not_begun(
 def test_how_long_the_waits_are(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
     monkeypatch.setattr("tenacity.nap.time.sleep", waits.append)
-    errors = [SourceError("busy", transient=True)] * 3 + [SourceError("wait", transient=True, retry_after=7.5)] * 2
+    errors = [SourceError("busy", transient=True)] * 3 + [
+        SourceError("wait", transient=True, retry_after=7.5)
+    ] * 2
     remaining = iter(errors)
 
     def fail() -> None:
@@ -252,12 +284,23 @@ def test_nothing_of_it_shows_on_the_command_line(server: FaultServer) -> None:
     """The library that waits would report on standard output, which is the log's."""
     server.play(refusal(503), WHOLE)
     query = "CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s <urn:p> ?o }"
-    command = [sys.executable, "-m", "construct_messages", "run", "--query", query, "--source", server.url]
+    command = [
+        sys.executable,
+        "-m",
+        "construct_messages",
+        "run",
+        "--query",
+        query,
+        "--source",
+        server.url,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "".join(f"# @message\n{s} <urn:q> {o} .\n" for s, o in TABLE)
     server.play(refusal(503))
-    done = subprocess.run([*command, "--retries", "0"], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [*command, "--retries", "0"], capture_output=True, text=True, timeout=120, check=False
+    )
     assert (done.returncode, done.stdout) == (3, "")
     assert len(server.asked) == 1
 
@@ -273,15 +316,23 @@ for chunk in construct_messages("CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s <urn:p> 
 """
 
 
-@pytest.mark.parametrize(("level", "said"), [((), []), (("INFO",), ["attempt 2", "attempt 3"])], ids=["quiet", "info"])
-def test_the_library_logs_and_never_prints(server: FaultServer, level: tuple[str, ...], said: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("level", "said"), [((), []), (("INFO",), ["attempt 2", "attempt 3"])], ids=["quiet", "info"]
+)
+def test_the_library_logs_and_never_prints(
+    server: FaultServer, level: tuple[str, ...], said: list[str]
+) -> None:
     """Issue 13, 13: with structlog installed, as it is here, retries were reported on standard output."""
     server.play(refusal(503), [RESET], WHOLE)
     command = [sys.executable, "-c", WRITING, server.url, *level]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout == "".join(f"# @message\n{s} <urn:q> {o} .\n" for s, o in TABLE)
     assert done.returncode == 0
-    retries = [line for line in done.stderr.splitlines() if "construct_messages.sources.http.retries" in line]
+    retries = [
+        line
+        for line in done.stderr.splitlines()
+        if "construct_messages.sources.http.retries" in line
+    ]
     assert [line.partition("seconds, ")[2] for line in retries] == said
     assert level or not done.stderr
 
@@ -313,14 +364,18 @@ def a_page(results: str = "json", **options: object) -> Callable[[Asked], bytes]
 
     def answer(asked: Asked) -> bytes:
         limit, offset = window(asked)
-        return response(document(VARIABLES, TABLE[offset : offset + limit]), content_type, **options)  # type: ignore[arg-type] # any of its options
+        return response(
+            document(VARIABLES, TABLE[offset : offset + limit]), content_type, **options
+        )  # type: ignore[arg-type] # any of its options
 
     return answer
 
 
 @pytest.mark.parametrize("framing", ["chunked", "length"])
 @pytest.mark.parametrize("results", DOCUMENTS)
-def test_a_page_that_is_cut_is_resumed(server: FaultServer, client: str, results: str, framing: str) -> None:
+def test_a_page_that_is_cut_is_resumed(
+    server: FaultServer, client: str, results: str, framing: str
+) -> None:
     """Cut at every place, a page goes on where it was: everything comes, once, in order.
 
     A page of five begins with two solutions that have arrived before.
@@ -348,7 +403,9 @@ def test_every_page_is_cut_again_and_again(server: FaultServer, client: str) -> 
         return body if len(parts) <= 4 else b"}}".join(parts[:3]) + b"}},"
 
     server.play(three_at_a_time)
-    came, error = read(client, EndpointSource(server.url, retries=5), Request(SELECT, page_size=5, timeout=120))
+    came, error = read(
+        client, EndpointSource(server.url, retries=5), Request(SELECT, page_size=5, timeout=120)
+    )
     assert error is None
     assert came == TABLE
 
@@ -356,7 +413,9 @@ def test_every_page_is_cut_again_and_again(server: FaultServer, client: str) -> 
 @settings(max_examples=40)
 @given(
     size=st.integers(1, 13),
-    failures=st.lists(st.one_of(st.just(0), st.integers(1, 900), st.sampled_from([-429, -503, -500])), max_size=12),
+    failures=st.lists(
+        st.one_of(st.just(0), st.integers(1, 900), st.sampled_from([-429, -503, -500])), max_size=12
+    ),
 )
 @pytest.mark.parametrize("client", CLIENTS)
 def test_whatever_fails_nothing_is_lost_or_doubled(
@@ -371,7 +430,11 @@ def test_whatever_fails_nothing_is_lost_or_doubled(
 
     with no_pauses():
         server.play(*map(answering, failures), a_page())
-        came, error = read(client, EndpointSource(server.url, retries=3), Request(SELECT, page_size=size, timeout=120))
+        came, error = read(
+            client,
+            EndpointSource(server.url, retries=3),
+            Request(SELECT, page_size=size, timeout=120),
+        )
     assert came == TABLE if error is None else came == TABLE[: len(came)]
     if error is not None:
         assert -500 in failures or sum(map(bool, failures)) > 3
@@ -380,7 +443,9 @@ def test_whatever_fails_nothing_is_lost_or_doubled(
 
 def test_a_page_that_is_busy_is_asked_again(server: FaultServer, client: str) -> None:
     server.play(a_page(), refusal(429, Retry_After="1"), refusal(503), a_page(), [RESET], a_page())
-    came, error = read(client, EndpointSource(server.url), Request(SELECT, page_size=5, timeout=120))
+    came, error = read(
+        client, EndpointSource(server.url), Request(SELECT, page_size=5, timeout=120)
+    )
     assert error is None
     assert came == TABLE
     assert [window(asked) for asked in server.asked] == [
@@ -398,7 +463,9 @@ def test_resuming_under_a_cap_below_the_page(server: FaultServer, client: str) -
         return b"}}".join(whole.split(b"}}")[:3]) + b"}}," if (limit, offset) == (4, 2) else whole
 
     server.play(capped)
-    came, error = read(client, EndpointSource(server.url), Request(SELECT, page_size=10, timeout=120))
+    came, error = read(
+        client, EndpointSource(server.url), Request(SELECT, page_size=10, timeout=120)
+    )
     assert error is None
     assert came == TABLE
     assert [window(asked) for asked in server.asked][:3] == [(10, 0), (4, 2), (3, 3)]
@@ -412,13 +479,20 @@ def test_the_time_is_for_all_pages_and_attempts(server: FaultServer, client: str
 
 
 def test_blank_nodes_behind_a_cut_are_other_ones(server: FaultServer, client: str) -> None:
-    one, two = (response(json_document(("s",), [(Term(f"_:{label}"),) for label in labels])) for labels in ("ab", "cb"))
-    last, nothing = (response(json_document(("s",), solutions)) for solutions in ([(Term("_:b"),)], []))
+    one, two = (
+        response(json_document(("s",), [(Term(f"_:{label}"),) for label in labels]))
+        for labels in ("ab", "cb")
+    )
+    last, nothing = (
+        response(json_document(("s",), solutions)) for solutions in ([(Term("_:b"),)], [])
+    )
     select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }")
     # blank nodes cannot show whether OFFSET is obeyed: a request for a solution that no result has can
     server.play(one[: one.index(b"}}") + 4], two, nothing, last, nothing)
     came, error = read(
-        client, EndpointSource(server.url), Request(select, page_size=2, timeout=120, labels=Labels("x"))
+        client,
+        EndpointSource(server.url),
+        Request(select, page_size=2, timeout=120, labels=Labels("x")),
     )
     assert error is None
     assert came[:2] == [("_:x_p0_a",), ("_:x_p1_b",)]

@@ -20,7 +20,9 @@ pytestmark = pytest.mark.usefixtures("at_once")
 
 
 def test_it_is_a_backend(server: FaultServer) -> None:
-    backend: Backend = Upstream(server.url, profile="virtuoso", prefixes={"ex": "http://example.org/", "dbo": "urn:"})
+    backend: Backend = Upstream(
+        server.url, profile="virtuoso", prefixes={"ex": "http://example.org/", "dbo": "urn:"}
+    )
     assert backend.predefined["ex"] == "http://example.org/"
     assert backend.predefined["dbo"] == "urn:"
     assert backend.predefined["dbr"] == "http://dbpedia.org/resource/"
@@ -70,13 +72,19 @@ OPERATIONS: dict[str, tuple[Operation, str, list[tuple[str, str]]]] = {
 @pytest.mark.parametrize("method", ["post", "get"])
 @pytest.mark.parametrize(("operation", "verb", "expected"), OPERATIONS.values(), ids=OPERATIONS)
 async def test_operations(
-    server: FaultServer, method: str, operation: Operation, verb: str, expected: list[tuple[str, str]]
+    server: FaultServer,
+    method: str,
+    operation: Operation,
+    verb: str,
+    expected: list[tuple[str, str]],
 ) -> None:
     server.play(response(b"", "text/plain", framing="length"))
     async with aclosing(Upstream(server.url, method=method)) as upstream:
         await body_of(await upstream.answer(operation))
     (asked,) = server.asked
-    assert asked.method == ("GET" if (method, verb) == ("get", "POST") and not operation.update else verb)
+    assert asked.method == (
+        "GET" if (method, verb) == ("get", "POST") and not operation.update else verb
+    )
     assert pairs(asked) == expected
     if asked.method == "POST":
         assert asked.headers["content-type"] == "application/x-www-form-urlencoded"
@@ -99,13 +107,33 @@ async def test_parameters_of_the_url_stay(server: FaultServer) -> None:
 async def test_request_headers(server: FaultServer) -> None:
     server.play(response(JSON_BODY))
     own = {"X-Key": "k"}
-    sent = {"Accept": "text/csv;q=0.5", "Accept-Encoding": "zstd", "Accept-Language": "fr", "X-Trace": "1"}
-    connections_own = {"Connection": "upgrade", "Host": "elsewhere", "Content-Length": "9", "User-Agent": "curl"}
-    async with aclosing(Upstream(server.url, headers=own, contact="mailto:me@example.org")) as upstream:
+    sent = {
+        "Accept": "text/csv;q=0.5",
+        "Accept-Encoding": "zstd",
+        "Accept-Language": "fr",
+        "X-Trace": "1",
+    }
+    connections_own = {
+        "Connection": "upgrade",
+        "Host": "elsewhere",
+        "Content-Length": "9",
+        "User-Agent": "curl",
+    }
+    async with aclosing(
+        Upstream(server.url, headers=own, contact="mailto:me@example.org")
+    ) as upstream:
         await body_of(await upstream.answer(Operation(TEXT, headers=sent | connections_own)))
         await body_of(await upstream.answer(Operation(TEXT)))
-        forwarded = (("X-Trace", "1"), ("Accept", "text/html"), ("Accept-Encoding", "br"), ("Range", "bytes=0-9"))
-        await solutions(upstream, Request(SELECT, parameters=(("timeout", "3"), ("format", "html")), headers=forwarded))
+        forwarded = (
+            ("X-Trace", "1"),
+            ("Accept", "text/html"),
+            ("Accept-Encoding", "br"),
+            ("Range", "bytes=0-9"),
+        )
+        await solutions(
+            upstream,
+            Request(SELECT, parameters=(("timeout", "3"), ("format", "html")), headers=forwarded),
+        )
     relayed, plain, select = server.asked
     for name, value in sent.items():
         assert relayed.headers[name.lower()] == value
@@ -147,7 +175,9 @@ async def test_credentials(
     assert [asked.headers.get("authorization") for asked in server.asked] == [sent, sent]
 
 
-async def test_the_environment_names_no_proxy(server: FaultServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_environment_names_no_proxy(
+    server: FaultServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9/")
     server.play(response(b"direct", "text/plain"))

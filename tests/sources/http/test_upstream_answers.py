@@ -25,7 +25,9 @@ pytestmark = pytest.mark.usefixtures("at_once")
 # --- what comes back -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", [200, 201, 206, 300, 400, 403, 404, 406, 410, 418, 422, 500, 501])
+@pytest.mark.parametrize(
+    "status", [200, 201, 206, 300, 400, 403, 404, 406, 410, 418, 422, 500, 501]
+)
 @pytest.mark.parametrize("framing", ["chunked", "length", "close"])
 async def test_an_answer_is_relayed_as_it_is(
     server: FaultServer, upstream: Upstream, status: int, framing: str
@@ -40,7 +42,9 @@ async def test_an_answer_is_relayed_as_it_is(
 
 
 @pytest.mark.parametrize("status", [204, 304])
-async def test_an_answer_without_a_body(server: FaultServer, upstream: Upstream, status: int) -> None:
+async def test_an_answer_without_a_body(
+    server: FaultServer, upstream: Upstream, status: int
+) -> None:
     server.play(f"HTTP/1.1 {status} Well\r\nAge: 3\r\nConnection: close\r\n\r\n".encode())
     answer = await upstream.answer(ASK)
     assert (answer.status, answer.headers, await body_of(answer)) == (status, (("Age", "3"),), b"")
@@ -97,7 +101,9 @@ async def test_headers_that_come_more_than_once(server: FaultServer, upstream: U
 
 
 @pytest.mark.parametrize("status", ["101 Switching Protocols", "099 Odd", "999 Odd"])
-async def test_a_status_that_is_no_answer(server: FaultServer, upstream: Upstream, status: str) -> None:
+async def test_a_status_that_is_no_answer(
+    server: FaultServer, upstream: Upstream, status: str
+) -> None:
     server.play(response(JSON_BODY, status=status))
     with pytest.raises(SourceError) as caught:
         await upstream.answer(ASK)
@@ -114,7 +120,9 @@ async def test_only_the_head(server: FaultServer, upstream: Upstream) -> None:
 
 @pytest.mark.parametrize("cut", [0, 1, 100, len(JSON_BODY) - 1])
 @pytest.mark.parametrize("framing", ["chunked", "length"])
-async def test_a_body_that_is_cut_is_an_error(server: FaultServer, upstream: Upstream, framing: str, cut: int) -> None:
+async def test_a_body_that_is_cut_is_an_error(
+    server: FaultServer, upstream: Upstream, framing: str, cut: int
+) -> None:
     server.play(response(JSON_BODY, framing=framing, cut=cut))
     answer = await upstream.answer(ASK)
     with pytest.raises(IncompleteResult, match="was cut"):
@@ -128,7 +136,9 @@ async def test_a_body_that_is_cut_is_an_error(server: FaultServer, upstream: Ups
     ("status", "accept", "parameters", "headers", "expected"),
     [
         pytest.param(200, "text/html", (), {}, None, id="asked for"),
-        pytest.param(404, "application/json, text/HTML;q=0.1", (), {}, None, id="asked for among others"),
+        pytest.param(
+            404, "application/json, text/HTML;q=0.1", (), {}, None, id="asked for among others"
+        ),
         pytest.param(200, "*/*", (("format", "text/html"),), {}, None, id="by the format"),
         pytest.param(200, "*/*", (), {}, 502, id="not asked for"),
         pytest.param(200, "application/json", (("format", "json"),), {}, 502, id="another format"),
@@ -148,7 +158,9 @@ async def test_pages_for_browsers(
     headers: dict[str, str],
     expected: int | None,
 ) -> None:
-    server.play(response(PAGE, "text/html; charset=utf-8", status=f"{status} Well", headers=headers))
+    server.play(
+        response(PAGE, "text/html; charset=utf-8", status=f"{status} Well", headers=headers)
+    )
     operation = Operation(TEXT, headers={"Accept": accept}, parameters=parameters, timeout=120)
     if expected is None:
         answer = await upstream.answer(operation)
@@ -199,21 +211,35 @@ async def test_credentials_that_are_refused(
 @pytest.mark.parametrize(
     "location",
     [
-        *("http://169.254.169.254/latest", "http://localhost:1/", "file:///etc/passwd", "//elsewhere.example/"),
+        *(
+            "http://169.254.169.254/latest",
+            "http://localhost:1/",
+            "file:///etc/passwd",
+            "//elsewhere.example/",
+        ),
         *("http://[", "//h:99999/", "/a\x01b"),
     ],
 )
-async def test_redirects_to_elsewhere(server: FaultServer, upstream: Upstream, location: str) -> None:
+async def test_redirects_to_elsewhere(
+    server: FaultServer, upstream: Upstream, location: str
+) -> None:
     server.play(response(b"", status="307 Temporary Redirect", headers={"Location": location}))
     for failing in (upstream.answer(ASK), solutions(upstream)):
-        with pytest.raises(SourceError, match=r"was not followed|is no URL|could not be reached") as caught:
+        with pytest.raises(
+            SourceError, match=r"was not followed|is no URL|could not be reached"
+        ) as caught:
             await failing
         assert caught.value.status == 502
 
 
 @pytest.mark.parametrize(
     "answer",
-    [b"", b"SSH-2.0\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: \x00\r\n\r\n"],
+    [
+        b"",
+        b"SSH-2.0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nX: \x00\r\n\r\n",
+    ],
     ids=["nothing", "not HTTP", "no number", "control character"],
 )
 async def test_what_is_no_answer(server: FaultServer, upstream: Upstream, answer: bytes) -> None:
@@ -232,7 +258,9 @@ async def test_headers_that_cannot_be_sent_on(server: FaultServer, upstream: Ups
             upstream.answer(Operation(TEXT, headers={"Accept-Language": value})),
             solutions(upstream, Request(SELECT, headers=(("Accept-Language", value),))),
         ):
-            with pytest.raises(UsageError, match="Accept-Language has a value that HTTP cannot send"):
+            with pytest.raises(
+                UsageError, match="Accept-Language has a value that HTTP cannot send"
+            ):
                 await failing
     assert server.asked == []
 
@@ -264,7 +292,9 @@ QUERIES = {
 }
 
 
-@pytest.mark.parametrize("accept", [JSON, XML, TSV, "text/csv", "text/turtle", "application/n-triples", "image/png"])
+@pytest.mark.parametrize(
+    "accept", [JSON, XML, TSV, "text/csv", "text/turtle", "application/n-triples", "image/png"]
+)
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 async def test_an_engines_answers_are_its_own(
     oxigraph_server: Serve, tmp_path_factory: pytest.TempPathFactory, query: str, accept: str

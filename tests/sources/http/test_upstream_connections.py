@@ -27,7 +27,9 @@ pytestmark = pytest.mark.usefixtures("at_once")
 # --- time ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sent", [b"", response(JSON_BODY)[:20], response(JSON_BODY)[:300]], ids=["", "head", "body"])
+@pytest.mark.parametrize(
+    "sent", [b"", response(JSON_BODY)[:20], response(JSON_BODY)[:300]], ids=["", "head", "body"]
+)
 @pytest.mark.parametrize("bound", ["total", "read"])
 async def test_a_stall(server: FaultServer, sent: bytes, bound: str) -> None:
     for seconds in ENOUGH:
@@ -48,8 +50,12 @@ async def test_a_stall(server: FaultServer, sent: bytes, bound: str) -> None:
     assert all(left)
 
 
-@pytest.mark.parametrize("failure", [busy(429), busy(502), busy(503, Retry_After="1"), busy(504), b"", [RESET]])
-async def test_an_operation_is_sent_again(server: FaultServer, upstream: Upstream, failure: Any) -> None:
+@pytest.mark.parametrize(
+    "failure", [busy(429), busy(502), busy(503, Retry_After="1"), busy(504), b"", [RESET]]
+)
+async def test_an_operation_is_sent_again(
+    server: FaultServer, upstream: Upstream, failure: Any
+) -> None:
     server.play(failure, failure, response(b"ok", "text/plain"))
     answer = await upstream.answer(ASK)
     assert (answer.status, await body_of(answer)) == (200, b"ok")
@@ -65,13 +71,21 @@ async def test_the_last_refusal_is_relayed(server: FaultServer, upstream: Upstre
     assert len(server.asked) == 3
 
 
-async def test_a_failure_behind_a_refusal_is_the_failure(server: FaultServer, upstream: Upstream) -> None:
-    server.play(busy(503), busy(503), response(b"", status="302 Found", headers={"Location": "http://other.example/"}))
+async def test_a_failure_behind_a_refusal_is_the_failure(
+    server: FaultServer, upstream: Upstream
+) -> None:
+    server.play(
+        busy(503),
+        busy(503),
+        response(b"", status="302 Found", headers={"Location": "http://other.example/"}),
+    )
     with pytest.raises(SourceError, match="was not followed"):
         await upstream.answer(ASK)
 
 
-async def test_a_refusal_for_longer_is_relayed_at_once(server: FaultServer, upstream: Upstream) -> None:
+async def test_a_refusal_for_longer_is_relayed_at_once(
+    server: FaultServer, upstream: Upstream
+) -> None:
     server.play(busy(429, Retry_After="31"))
     answer = await upstream.answer(replace(ASK, timeout=30))
     assert (answer.status, await body_of(answer)) == (429, b"busy")
@@ -91,7 +105,9 @@ async def test_an_update_that_is_refused_is_not_sent_again(
     assert len(server.asked) == 1
 
 
-@pytest.mark.parametrize("failure", [b"", [RESET], [busy(200)[:20], RESET]], ids=["nothing", "reset", "half a head"])
+@pytest.mark.parametrize(
+    "failure", [b"", [RESET], [busy(200)[:20], RESET]], ids=["nothing", "reset", "half a head"]
+)
 async def test_an_update_that_may_have_been_done_is_not_sent_again(
     server: FaultServer, upstream: Upstream, failure: Any
 ) -> None:
@@ -104,7 +120,9 @@ async def test_an_update_that_may_have_been_done_is_not_sent_again(
 async def test_an_update_that_was_never_sent_is_sent_again() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound, and not listening
-        async with aclosing(Upstream(f"http://127.0.0.1:{taken.getsockname()[1]}/", retries=3)) as upstream:
+        async with aclosing(
+            Upstream(f"http://127.0.0.1:{taken.getsockname()[1]}/", retries=3)
+        ) as upstream:
             with own_pauses():
                 answering = asyncio.create_task(upstream.answer(UPDATE))
                 await asyncio.sleep(0.1)
@@ -123,7 +141,9 @@ def _all_of(connection: socket.socket) -> bytes:
     return request
 
 
-async def test_a_relayed_answer_that_has_begun_is_not_sent_again(server: FaultServer, upstream: Upstream) -> None:
+async def test_a_relayed_answer_that_has_begun_is_not_sent_again(
+    server: FaultServer, upstream: Upstream
+) -> None:
     server.play(response(JSON_BODY, cut=0), response(JSON_BODY))
     with pytest.raises(IncompleteResult):
         await body_of(await upstream.answer(ASK))
@@ -133,7 +153,9 @@ async def test_a_relayed_answer_that_has_begun_is_not_sent_again(server: FaultSe
 # --- connections -----------------------------------------------------------------------------------------------------
 
 
-async def test_a_complete_answer_gives_its_connection_back(server: FaultServer, upstream: Upstream) -> None:
+async def test_a_complete_answer_gives_its_connection_back(
+    server: FaultServer, upstream: Upstream
+) -> None:
     server.play(response(JSON_BODY, keep_alive=True))
     for _ in range(3):
         assert await body_of(await upstream.answer(ASK)) == JSON_BODY
@@ -166,7 +188,9 @@ async def test_chunks_of_http_1_0_are_the_last_of_their_connection(
 
 
 @pytest.mark.parametrize("read_first", [False, True])
-async def test_closing_the_body_ends_the_request(server: FaultServer, upstream: Upstream, read_first: bool) -> None:
+async def test_closing_the_body_ends_the_request(
+    server: FaultServer, upstream: Upstream, read_first: bool
+) -> None:
     server.play([response(JSON_BODY, keep_alive=True)[:-200], STALL])
     answer = await upstream.answer(ASK)
     if read_first:
@@ -175,7 +199,9 @@ async def test_closing_the_body_ends_the_request(server: FaultServer, upstream: 
     assert await asyncio.to_thread(server.left.wait, 60)
 
 
-async def test_closing_the_solutions_ends_the_request(server: FaultServer, upstream: Upstream) -> None:
+async def test_closing_the_solutions_ends_the_request(
+    server: FaultServer, upstream: Upstream
+) -> None:
     server.play([response(JSON_BODY, keep_alive=True)[:-200], STALL])
     batches = upstream.asolutions(Request(SELECT))
     assert await anext(batches)
@@ -193,7 +219,9 @@ async def cancel_once_asked(server: FaultServer, task: asyncio.Task[Any]) -> Non
     assert await asyncio.to_thread(server.left.wait, 60)
 
 
-@pytest.mark.parametrize("sent", [b"", response(JSON_BODY)[:300]], ids=["before the answer", "within it"])
+@pytest.mark.parametrize(
+    "sent", [b"", response(JSON_BODY)[:300]], ids=["before the answer", "within it"]
+)
 @pytest.mark.parametrize("what", ["answer", "solutions"])
 async def test_a_task_that_is_cancelled_ends_the_request(
     server: FaultServer, upstream: Upstream, sent: bytes, what: str
@@ -210,7 +238,9 @@ async def test_a_task_that_is_cancelled_ends_the_request(
     await cancel_once_asked(server, task)
 
 
-async def test_cancelled_while_it_waits_for_a_busy_endpoint(server: FaultServer, upstream: Upstream) -> None:
+async def test_cancelled_while_it_waits_for_a_busy_endpoint(
+    server: FaultServer, upstream: Upstream
+) -> None:
     server.play([busy(503, Retry_After="30")[:-3], STALL])
     with own_pauses():
         task = asyncio.create_task(upstream.answer(Operation(TEXT)))

@@ -77,9 +77,9 @@ def store() -> ox.Store:
 def evaluated(nodes: Sequence[Node], table: QuadTable) -> list[Bag]:
     """The solutions of several nodes, in one job."""
     frames: list[DataFrame] = [
-        evaluate(Plan("SELECT", node, tuple(variable.name for variable in VARIABLES)), table).select(
-            "*", F.lit(number).alias("number")
-        )
+        evaluate(
+            Plan("SELECT", node, tuple(variable.name for variable in VARIABLES)), table
+        ).select("*", F.lit(number).alias("number"))
         for number, node in enumerate(nodes)
     ]
     together = frames[0]
@@ -94,12 +94,16 @@ def evaluated(nodes: Sequence[Node], table: QuadTable) -> list[Bag]:
 def by_oxigraph(node: Node, store: ox.Store) -> Bag:
     answer = store.query(f"SELECT ?x ?y ?z WHERE {written(node)}")
     assert isinstance(answer, ox.QuerySolutions)
-    return Counter(tuple(term and from_pyoxigraph(term) for term in solution) for solution in answer)
+    return Counter(
+        tuple(term and from_pyoxigraph(term) for term in solution) for solution in answer
+    )
 
 
 def by_reference(node: Node) -> Bag:
     plan = Plan("SELECT", Project(node, VARIABLES), ())
-    return Counter(tuple(map(solution.get, VARIABLES)) for solution in algebra_reference.solutions(plan, QUADS))
+    return Counter(
+        tuple(map(solution.get, VARIABLES)) for solution in algebra_reference.solutions(plan, QUADS)
+    )
 
 
 def agree(nodes: Sequence[Node], table: QuadTable, wanted: Sequence[Bag]) -> None:
@@ -107,26 +111,36 @@ def agree(nodes: Sequence[Node], table: QuadTable, wanted: Sequence[Bag]) -> Non
         assert bag == expected, written(node)
 
 
-_NARROW = trees(minus=False)  # the engine takes what is known outside EXISTS as shared by the sides of a MINUS inside
+_NARROW = trees(
+    minus=False
+)  # the engine takes what is known outside EXISTS as shared by the sides of a MINUS inside
 _TREES = st.lists(trees(), min_size=12, max_size=12)
 _ASKING = st.lists(trees(_NARROW, minus=False), min_size=6, max_size=6)
 _NESTED = st.lists(trees(trees(trees())), min_size=6, max_size=6)
 _few = settings(
     max_examples=2,
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.data_too_large, HealthCheck.too_slow],
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.data_too_large,
+        HealthCheck.too_slow,
+    ],
 )
 
 
 @_few
 @given(_TREES)
-def test_patterns_give_what_another_engine_gives(table: QuadTable, store: ox.Store, nodes: list[Node]) -> None:
+def test_patterns_give_what_another_engine_gives(
+    table: QuadTable, store: ox.Store, nodes: list[Node]
+) -> None:
     agree(nodes, table, [by_oxigraph(node, store) for node in nodes])
 
 
 @_few
 @given(_ASKING)
-def test_exists_gives_what_another_engine_gives(table: QuadTable, store: ox.Store, nodes: list[Node]) -> None:
+def test_exists_gives_what_another_engine_gives(
+    table: QuadTable, store: ox.Store, nodes: list[Node]
+) -> None:
     agree(nodes, table, [by_oxigraph(node, store) for node in nodes])
 
 
@@ -196,7 +210,10 @@ def test_sequences_and_groups(table: QuadTable, store: ox.Store, query: str) -> 
     [
         ("SELECT ?s (COUNT(?o) AS ?n) {} GROUP BY ?s HAVING(?n > 1)", "COUNT(?o) > 1"),
         ("SELECT ?s (COUNT(?o) AS ?o) {} GROUP BY ?s HAVING(?o = 1)", "COUNT(?o) = 1"),
-        ("SELECT ?s (COUNT(?o) AS ?n) (?n * 2 AS ?m) {} GROUP BY ?s HAVING(?m > ?n + 1)", "COUNT(?o) > 1"),
+        (
+            "SELECT ?s (COUNT(?o) AS ?n) (?n * 2 AS ?m) {} GROUP BY ?s HAVING(?m > ?n + 1)",
+            "COUNT(?o) > 1",
+        ),
         (
             "SELECT (STR(?s) AS ?t) (SUM(?o) AS ?n) {} GROUP BY ?s HAVING(!BOUND(?n) && ?t > 'urn:a')",
             "STR(?s) > 'urn:a'",
@@ -209,11 +226,16 @@ def test_having_sees_what_select_computes(table: QuadTable, alias: str, written_
     alias = alias.replace("{}", "{ ?s ?p ?o }")
     query, _ = alias.split("HAVING")
     given, wanted = (
-        Counter(tuple(solution) for solution in evaluate(translate_query(each, now=NOW), table).collect())
+        Counter(
+            tuple(solution)
+            for solution in evaluate(translate_query(each, now=NOW), table).collect()
+        )
         for each in (alias, f"{query}HAVING({written_out})")
     )
     assert given == wanted
-    everything = Counter(tuple(row) for row in evaluate(translate_query(query, now=NOW), table).collect())
+    everything = Counter(
+        tuple(row) for row in evaluate(translate_query(query, now=NOW), table).collect()
+    )
     assert wanted.total() > 0
     assert wanted < everything
 
@@ -245,7 +267,9 @@ def test_a_star_may_stand_in_a_query_twice(table: QuadTable) -> None:
 
 N, R = Var(".n0"), Var("r")
 MANY = Values((X,), tuple((literal(str(n)),) for n in range(64)))
-ODD = Values((X, Y), tuple((literal(str(n)) if n % 4 == 1 else None, literal("y")) for n in range(1, 64, 2)))
+ODD = Values(
+    (X, Y), tuple((literal(str(n)) if n % 4 == 1 else None, literal("y")) for n in range(1, 64, 2))
+)
 LOW = Call("<", (R, Constant(literal("0.5", datatype=XSD + "double"))))
 
 
@@ -258,7 +282,9 @@ def numbers(frame: DataFrame) -> list[tuple[str | None, ...]]:
     [
         # some right solutions leave ?x unbound, so that the left ones are read for matches and for what has none
         pytest.param(
-            LeftJoin(Extend(MANY, R, Call("RAND", ())), Values((X, Y), ((None, TERMS[0]),)), LOW), 64, id="OPTIONAL"
+            LeftJoin(Extend(MANY, R, Call("RAND", ())), Values((X, Y), ((None, TERMS[0]),)), LOW),
+            64,
+            id="OPTIONAL",
         ),
         pytest.param(
             LeftJoin(
@@ -286,18 +312,26 @@ def test_a_random_number_is_one_number(table: QuadTable, pattern: Node, count: i
 
 def test_a_slice_is_one_slice(table: QuadTable) -> None:
     few = Slice(MANY, 0, 5)
-    pattern = Join(Project(few, (X,)), LeftJoin(Values((Y,), ((TERMS[0],),)), Values((Y, Z), ((None, TERMS[1]),))))
+    pattern = Join(
+        Project(few, (X,)),
+        LeftJoin(Values((Y,), ((TERMS[0],),)), Values((Y, Z), ((None, TERMS[1]),))),
+    )
     assert len(numbers(evaluate(Plan("SELECT", pattern, ("x",)), table))) == 5
-    optional = evaluate(Plan("SELECT", LeftJoin(few, Values((X, Y), ((None, TERMS[0]),))), ("x", "y")), table)
+    optional = evaluate(
+        Plan("SELECT", LeftJoin(few, Values((X, Y), ((None, TERMS[0]),))), ("x", "y")), table
+    )
     assert len(numbers(optional)) == 5
     assert optimized(optional).count("GlobalLimit") <= 1
 
 
 def test_numbers_tell_solutions_apart_and_stay(table: QuadTable) -> None:
     numbered = Number(Join(MANY, Values((Y,), ((TERMS[0],), (TERMS[1],)))), N)
-    pattern = LeftJoin(numbered, Values((Y, Z), ((TERMS[0], TERMS[2]), (None, TERMS[2]), (None, TERMS[2]))))
+    pattern = LeftJoin(
+        numbered, Values((Y, Z), ((TERMS[0], TERMS[2]), (None, TERMS[2]), (None, TERMS[2])))
+    )
     counts = Counter(
-        (x, y, number) for x, y, number in numbers(evaluate(Plan("SELECT", pattern, ("x", "y", ".n0")), table))
+        (x, y, number)
+        for x, y, number in numbers(evaluate(Plan("SELECT", pattern, ("x", "y", ".n0")), table))
     )
     assert len(counts) == 128
     assert len({number for *_, number in counts}) == 128
@@ -305,7 +339,9 @@ def test_numbers_tell_solutions_apart_and_stay(table: QuadTable) -> None:
 
 
 def test_random_numbers_in_groups_and_orders(table: QuadTable) -> None:
-    total = Group(MANY, (), ((Y, Aggregation("SUM", Call("RAND", ()))), (Z, Aggregation("COUNT", None))))
+    total = Group(
+        MANY, (), ((Y, Aggregation("SUM", Call("RAND", ()))), (Z, Aggregation("COUNT", None)))
+    )
     ((sum_of, count),) = numbers(evaluate(Plan("SELECT", total, ("y", "z")), table))
     assert 0 < float(str(sum_of).split('"')[1]) < 64
     assert count == literal("64", datatype=XSD + "integer")

@@ -59,7 +59,12 @@ def found(solutions: Solutions) -> Counter[tuple[tuple[Var, str], ...]]:
     variables = sorted(solutions.possible)
     assert sorted(solutions.frame.columns) == names(variables)
     rows = solutions.frame.select(*map(column, variables)).collect()
-    return counted([{v: term for v, term in zip(variables, row, strict=True) if term is not None} for row in rows])
+    return counted(
+        [
+            {v: term for v, term in zip(variables, row, strict=True) if term is not None}
+            for row in rows
+        ]
+    )
 
 
 def counted(bound: Sequence[Bound]) -> Counter[tuple[tuple[Var, str], ...]]:
@@ -75,7 +80,9 @@ def joined(left: Sequence[Bound], right: Sequence[Bound]) -> list[Bound]:
 
 
 # as many of the first variables as possible, so that more are unsure than a join splits by
-_solution = st.fixed_dictionaries({}, optional={variable: st.sampled_from("ab") for variable in ALL})
+_solution = st.fixed_dictionaries(
+    {}, optional={variable: st.sampled_from("ab") for variable in ALL}
+)
 _few = st.lists(_solution, max_size=8)
 _settings = settings(
     max_examples=4,
@@ -89,23 +96,35 @@ _settings = settings(
 def test_join_and_minus(session: SparkSession, left: list[Bound], right: list[Bound]) -> None:
     one, other = relation(session, left, ALL), relation(session, right, (*ALL[1:], Var("more")))
     pairs = join(one, other)
-    assert found(pairs) == counted(joined(left, [{v: t for v, t in b.items() if v != U} for b in right]))
+    assert found(pairs) == counted(
+        joined(left, [{v: t for v, t in b.items() if v != U} for b in right])
+    )
     within = frozenset({V})
     rest = minus(one, other, within, TAG)
     seen = [{v: t for v, t in b.items() if v != U} for b in right]
     assert found(rest) == counted(
-        [a for a in left if not any(compatible(a, b) and (a.keys() & b.keys()) - within for b in seen)]
+        [
+            a
+            for a in left
+            if not any(compatible(a, b) and (a.keys() & b.keys()) - within for b in seen)
+        ]
     )
 
 
 @_settings
-@given(_few, st.lists(st.fixed_dictionaries({v: st.sampled_from("ab") for v in (X, Y, Z)}), max_size=8))
-def test_left_joins_and_half_joins(session: SparkSession, left: list[Bound], right: list[Bound]) -> None:
+@given(
+    _few, st.lists(st.fixed_dictionaries({v: st.sampled_from("ab") for v in (X, Y, Z)}), max_size=8)
+)
+def test_left_joins_and_half_joins(
+    session: SparkSession, left: list[Bound], right: list[Bound]
+) -> None:
     one, other = relation(session, left, (V, X, Y)), relation(session, right, (X, Y, Z))
     left = [{v: t for v, t in bound.items() if v in (V, X, Y)} for bound in left]
     other = Solutions(other.frame, other.possible, frozenset({X, Y, Z}))
     assert binds_shared(one, other)
-    assert found(left_join(one, other)) == counted([c for a in left for c in joined([a], right) or [a]])
+    assert found(left_join(one, other)) == counted(
+        [c for a in left for c in joined([a], right) or [a]]
+    )
     keep = [a for a in left if joined([a], right)]
     assert found(semi_join(one, other, keep=True)) == counted(keep)
     assert found(semi_join(one, other, keep=False)) == counted([a for a in left if a not in keep])
@@ -127,15 +146,23 @@ def test_pairs(session: SparkSession, left: list[Bound], right: list[Bound]) -> 
     left = [*left, *left[:2]]
     pairs = compatible_pairs(relation(session, left, ALL), relation(session, right, ALL), TAG)
     merged = [joined([a], right) for a in left]
-    assert found(pairs.left_join()) == counted([c for a, some in zip(left, merged, strict=True) for c in some or [a]])
-    assert found(pairs.semi_join()) == counted([a for a, some in zip(left, merged, strict=True) if some])
-    assert found(pairs.anti_join()) == counted([a for a, some in zip(left, merged, strict=True) if not some])
+    assert found(pairs.left_join()) == counted(
+        [c for a, some in zip(left, merged, strict=True) for c in some or [a]]
+    )
+    assert found(pairs.semi_join()) == counted(
+        [a for a, some in zip(left, merged, strict=True) if some]
+    )
+    assert found(pairs.anti_join()) == counted(
+        [a for a, some in zip(left, merged, strict=True) if not some]
+    )
     narrowed = pairs.where(f"{column(X)} = {literal('a')}")
     merged = [[c for c in some if c.get(X) == "a"] for some in merged]
     assert found(narrowed.left_join()) == counted(
         [c for a, some in zip(left, merged, strict=True) for c in some or [a]]
     )
-    assert found(narrowed.anti_join()) == counted([a for a, some in zip(left, merged, strict=True) if not some])
+    assert found(narrowed.anti_join()) == counted(
+        [a for a, some in zip(left, merged, strict=True) if not some]
+    )
 
 
 def test_marks_keep_duplicates(session: SparkSession) -> None:
@@ -147,7 +174,9 @@ def test_marks_keep_duplicates(session: SparkSession) -> None:
 
 
 def test_union_fills_what_a_side_does_not_bind(session: SparkSession) -> None:
-    both = union(relation(session, [{X: "a", Y: "b"}], (X, Y)), relation(session, [{Y: "c", Z: "d"}], (Y, Z)))
+    both = union(
+        relation(session, [{X: "a", Y: "b"}], (X, Y)), relation(session, [{Y: "c", Z: "d"}], (Y, Z))
+    )
     assert found(both) == counted([{X: "a", Y: "b"}, {Y: "c", Z: "d"}])
     assert (both.possible, both.certain) == ({X, Y, Z}, {Y})
 
@@ -165,7 +194,9 @@ SIDES = {
 
 
 @pytest.mark.parametrize(("left", "right"), SIDES.values(), ids=SIDES)
-def test_no_join_compares_every_pair(session: SparkSession, left: list[Bound], right: list[Bound]) -> None:
+def test_no_join_compares_every_pair(
+    session: SparkSession, left: list[Bound], right: list[Bound]
+) -> None:
     one, other = relation(session, left, (X, Y)), relation(session, right, (X, Y))
     solutions = {"join": join(one, other), "minus": minus(one, other, NOTHING, TAG)}
     solutions["pairs"] = compatible_pairs(one, other, TAG).left_join()
@@ -190,7 +221,10 @@ def test_sides_are_read_once(session: SparkSession) -> None:
 def test_many_unsure_variables(session: SparkSession) -> None:
     """More than a join splits by: the others are compared, where the first have met."""
     left = [{variable: "a" for variable in ALL if variable != gap} for gap in ALL]
-    right = [{variable: "b" if variable == odd else "a" for variable in ALL} for odd in ALL] + [{U: "a"}, {}]
+    right = [{variable: "b" if variable == odd else "a" for variable in ALL} for odd in ALL] + [
+        {U: "a"},
+        {},
+    ]
     pairs = join(relation(session, left, ALL), relation(session, right, ALL))
     assert found(pairs) == counted(joined(left, right))
     assert not any(bad in executed(pairs.frame) for bad in EVERY_PAIR)

@@ -31,16 +31,22 @@ pytestmark = pytest.mark.slow
 Solution = tuple[Term, ...]
 
 # a job costs much more than what it computes: few examples, of many templates each
-FEW = settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+FEW = settings(
+    max_examples=6, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 SEVERAL = st.lists(templates(), min_size=12, max_size=12)
-MANY = st.lists(SOLUTIONS, min_size=6, max_size=6).map(lambda parts: [one for part in parts for one in part])
+MANY = st.lists(SOLUTIONS, min_size=6, max_size=6).map(
+    lambda parts: [one for part in parts for one in part]
+)
 
 X, Y = Variable(0), Variable(1)
 P = Constant(Term("<urn:p>"))
 GENID = "https://example.org/$a/genid/"
 
 
-def frame_of(spark: SparkSession, solutions: Sequence[Solution], names: Sequence[str] = VARIABLES) -> DataFrame:
+def frame_of(
+    spark: SparkSession, solutions: Sequence[Solution], names: Sequence[str] = VARIABLES
+) -> DataFrame:
     """Solutions in their order, in one partition."""
     rows = [tuple(term or None for term in solution) for solution in solutions]
     schema = ", ".join(f"{column(Var(name))} STRING" for name in names)
@@ -51,17 +57,25 @@ def text_of(message: Message) -> str:
     return "\n".join(map(str, message))
 
 
-def by_spark(frame: DataFrame, template: Template, options: object = None, *, ordered: bool = True) -> list[str]:
+def by_spark(
+    frame: DataFrame, template: Template, options: object = None, *, ordered: bool = True
+) -> list[str]:
     options = options or room.MessageOptions()
-    return [message for (message,) in room.messages(frame, template, options, ordered=ordered).collect()]
+    return [
+        message for (message,) in room.messages(frame, template, options, ordered=ordered).collect()
+    ]
 
 
 @FEW
 @given(several=SEVERAL, solutions=MANY)
-def test_equals_instantiate(spark: SparkSession, several: list[Template], solutions: list[Solution]) -> None:
+def test_equals_instantiate(
+    spark: SparkSession, several: list[Template], solutions: list[Solution]
+) -> None:
     numbered = frame_of(spark, solutions).selectExpr("*", "monotonically_increasing_id() AS n")
     expressions = [room.message_sql(template, "CAST(n AS STRING)") for template in several]
-    found = numbered.selectExpr(*(f"{sql} AS m{index}" for index, sql in enumerate(expressions))).collect()
+    found = numbered.selectExpr(
+        *(f"{sql} AS m{index}" for index, sql in enumerate(expressions))
+    ).collect()
     for (number, solution), (index, template) in product(enumerate(solutions), enumerate(several)):
         assert found[number][index] == text_of(Message(template.instantiate(solution, number)))
 
@@ -92,14 +106,27 @@ def test_equals_assembly(spark: SparkSession, options: dict[str, Any]) -> None:
     check()
 
 
-HOSTILE = [r'"a\\b"', r'"a\nb"', '"it\'s"', '"${system:user.name}"', r'"\\"', r'"\\u0041"', '"--x /* */"', "<urn:$1'>"]
+HOSTILE = [
+    r'"a\\b"',
+    r'"a\nb"',
+    '"it\'s"',
+    '"${system:user.name}"',
+    r'"\\"',
+    r'"\\u0041"',
+    '"--x /* */"',
+    "<urn:$1'>",
+]
 
 
-@pytest.mark.parametrize("setting", ["spark.sql.parser.escapedStringLiterals", "spark.sql.ansi.enabled"])
+@pytest.mark.parametrize(
+    "setting", ["spark.sql.parser.escapedStringLiterals", "spark.sql.ansi.enabled"]
+)
 @pytest.mark.parametrize("value", ["true", "false"])
 def test_means_the_same_in_every_session(spark: SparkSession, setting: str, value: str) -> None:
     session = new_session(spark, {setting: value, "spark.sql.ansi.doubleQuotedIdentifiers": value})
-    template = Template(("x",), (Pattern(X, P, Blank(0)), *(Pattern(X, P, Constant(Term(t))) for t in HOSTILE)))
+    template = Template(
+        ("x",), (Pattern(X, P, Blank(0)), *(Pattern(X, P, Constant(Term(t))) for t in HOSTILE))
+    )
     solutions = [(Term("<urn:x>"),)]
     assert by_spark(frame_of(session, solutions, "x"), template) == [
         text_of(Message(template.instantiate(solutions[0], 0)))
@@ -135,9 +162,13 @@ OVER_PARTITIONS = {
 
 
 @pytest.mark.parametrize(("options", "expected"), OVER_PARTITIONS.values(), ids=OVER_PARTITIONS)
-def test_keeps_the_order_of_solutions(spark: SparkSession, options: dict[str, Any], expected: list[list[int]]) -> None:
+def test_keeps_the_order_of_solutions(
+    spark: SparkSession, options: dict[str, Any], expected: list[list[int]]
+) -> None:
     found = by_spark(over_partitions(spark, 12), OF_X, room.MessageOptions(**options))
-    assert found == ["\n".join(f'<urn:{n % 2}> <urn:p> "{n}" .' for n in numbers) for numbers in expected]
+    assert found == [
+        "\n".join(f'<urn:{n % 2}> <urn:p> "{n}" .' for n in numbers) for numbers in expected
+    ]
 
 
 def test_blank_nodes_are_fresh_in_every_partition(spark: SparkSession) -> None:

@@ -51,7 +51,12 @@ def _random_graphs() -> list[Quad]:
     """Some graphs in one dataset: paths over all of them at once are one evaluation."""
     random = Random(1)
     return [
-        _edge(random.randrange(5), random.choice((P, P, Q, R)), random.randrange(5), iri(f"urn:g{number}"))
+        _edge(
+            random.randrange(5),
+            random.choice((P, P, Q, R)),
+            random.randrange(5),
+            iri(f"urn:g{number}"),
+        )
         for number in range(12)
         for _ in range(random.randrange(1, 7))
     ]
@@ -69,7 +74,9 @@ def _table(spark: SparkSession, quads: Iterable[Quad], *, distinct: bool = True)
     from construct_messages.spark.quads.table import QuadTable
 
     rows = [(quad.subject, quad.predicate, quad.object, quad.graph) for quad in quads]
-    frame = spark.createDataFrame(rows, "subject string, predicate string, object string, graph string")
+    frame = spark.createDataFrame(
+        rows, "subject string, predicate string, object string, graph string"
+    )
     return QuadTable(frame.localCheckpoint(), Statistics(distinct=distinct))
 
 
@@ -93,11 +100,18 @@ def where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 def _found(frame: DataFrame, node: Path) -> Counter[frozenset[tuple[Var, str]]]:
     assert set(frame.columns) == {column(variable) for variable in node.possible}
     names = {column(variable): variable for variable in node.possible}
-    return Counter(frozenset((names[name], term) for name, term in row.asDict().items()) for row in frame.collect())
+    return Counter(
+        frozenset((names[name], term) for name, term in row.asDict().items())
+        for row in frame.collect()
+    )
 
 
-def _wanted(node: Path, quads: Iterable[Quad], dataset: Dataset) -> Counter[frozenset[tuple[Var, str]]]:
-    return Counter(frozenset(one.items()) for one in solutions(Plan("SELECT", node, (), dataset), quads))
+def _wanted(
+    node: Path, quads: Iterable[Quad], dataset: Dataset
+) -> Counter[frozenset[tuple[Var, str]]]:
+    return Counter(
+        frozenset(one.items()) for one in solutions(Plan("SELECT", node, (), dataset), quads)
+    )
 
 
 PATHS: list[tuple[str, Position, PathExpression, Position]] = [
@@ -130,7 +144,12 @@ PATHS: list[tuple[str, Position, PathExpression, Position]] = [
     ("once or more of perhaps, absent", _node("absent"), Closure(Closure(P, "?"), "+"), Y),
     ("closures within", _node(1), Closure(Closure(Closure(P, "+"), "*"), "+"), Y),
     ("closures in an alternative", _node(1), Closure(Alternative((Closure(P, "*"), Q)), "+"), Y),
-    ("closures in a sequence", _node(1), Closure(Sequence((P, Closure(P, "*"), Closure(Q, "?"))), "+"), Y),
+    (
+        "closures in a sequence",
+        _node(1),
+        Closure(Sequence((P, Closure(P, "*"), Closure(Q, "?"))), "+"),
+        Y,
+    ),
     ("a closure between", X, Sequence((P, Closure(P, "*"), Q)), Y),
     ("a closure at the end", X, Sequence((Q, Closure(Inverse(P), "+"))), Y),
     ("a closure at the beginning", X, Sequence((Closure(P, "*"), R)), Y),
@@ -138,7 +157,9 @@ PATHS: list[tuple[str, Position, PathExpression, Position]] = [
 
 
 @pytest.mark.usefixtures("where")
-@pytest.mark.parametrize(("subject", "path", "object"), [pytest.param(*case, id=name) for name, *case in PATHS])
+@pytest.mark.parametrize(
+    ("subject", "path", "object"), [pytest.param(*case, id=name) for name, *case in PATHS]
+)
 def test_paths(small: QuadTable, subject: Position, path: PathExpression, object: Position) -> None:
     from construct_messages.spark.frames.paths import path as evaluated
 
@@ -149,7 +170,14 @@ def test_paths(small: QuadTable, subject: Position, path: PathExpression, object
 _G1, _G2 = iri("urn:g1"), iri("urn:g2")
 IN_GRAPHS: list[tuple[str, Position, PathExpression, Position, Position | None, Dataset]] = [
     ("each graph apart", _node(1), Closure(P, "*"), Y, G, Dataset()),
-    ("each graph apart, backwards", X, Closure(Alternative((P, Inverse(Q))), "+"), _node(2), G, Dataset()),
+    (
+        "each graph apart, backwards",
+        X,
+        Closure(Alternative((P, Inverse(Q))), "+"),
+        _node(2),
+        G,
+        Dataset(),
+    ),
     ("each graph, an absent node", _node("absent"), Closure(P, "?"), Y, G, Dataset()),
     ("each graph, between", X, Sequence((Q, Closure(P, "*"))), Y, G, Dataset()),
     ("one graph", _node(1), Closure(P, "*"), Y, _G1, Dataset()),
@@ -162,7 +190,8 @@ IN_GRAPHS: list[tuple[str, Position, PathExpression, Position, Position | None, 
 
 @pytest.mark.usefixtures("where")
 @pytest.mark.parametrize(
-    ("subject", "path", "object", "graph", "dataset"), [pytest.param(*case, id=name) for name, *case in IN_GRAPHS]
+    ("subject", "path", "object", "graph", "dataset"),
+    [pytest.param(*case, id=name) for name, *case in IN_GRAPHS],
 )
 def test_paths_in_graphs(
     graphs: QuadTable,
@@ -175,14 +204,20 @@ def test_paths_in_graphs(
     from construct_messages.spark.frames.paths import path as evaluated
 
     node = Path(subject, path, object, graph)
-    assert _found(evaluated(node, graphs, dataset), node) == _wanted(node, _random_graphs(), dataset)
+    assert _found(evaluated(node, graphs, dataset), node) == _wanted(
+        node, _random_graphs(), dataset
+    )
 
 
 @pytest.mark.usefixtures("where")
-@pytest.mark.parametrize("path", [Closure(P, "*"), Closure(P, "+")], ids=["any number", "once or more"])
+@pytest.mark.parametrize(
+    "path", [Closure(P, "*"), Closure(P, "+")], ids=["any number", "once or more"]
+)
 @pytest.mark.parametrize("end", [X, Y], ids=["from seeds", "to seeds"])
 @pytest.mark.parametrize("graph", [None, G], ids=["a node", "a node of a graph"])
-def test_seeds_bind_an_end(graphs: QuadTable, spark: SparkSession, path: Closure, end: Var, graph: Var | None) -> None:
+def test_seeds_bind_an_end(
+    graphs: QuadTable, spark: SparkSession, path: Closure, end: Var, graph: Var | None
+) -> None:
     from construct_messages.spark.frames.paths import path as evaluated
 
     links = [quad for quad in _random_graphs() if quad.predicate == P.predicate]
@@ -199,7 +234,9 @@ def test_seeds_bind_an_end(graphs: QuadTable, spark: SparkSession, path: Closure
         {
             solution: times
             for solution, times in _wanted(node, _random_graphs(), Dataset()).items()
-            if any({(end, seed), *([(G, name)] if graph else [])} <= solution for seed, name in seeds)
+            if any(
+                {(end, seed), *([(G, name)] if graph else [])} <= solution for seed, name in seeds
+            )
         }
     )
     assert of_seeds
@@ -216,7 +253,9 @@ def test_all_pairs_only_if_allowed(small: QuadTable) -> None:
     assert refused.value.fragment == "(<urn:p>/<urn:p>)+"
     assert refused.value.hint is not None
     assert "allow_full_closure=True" in refused.value.hint
-    assert _found(evaluated(node, small, Dataset(), allow_full_closure=True), node) == _wanted(node, _SMALL, Dataset())
+    assert _found(evaluated(node, small, Dataset(), allow_full_closure=True), node) == _wanted(
+        node, _SMALL, Dataset()
+    )
 
 
 def test_a_closure_within_that_has_no_end(small: QuadTable) -> None:
@@ -250,7 +289,9 @@ def test_too_many_rounds_are_an_error(spark: SparkSession) -> None:
 
     chain = _table(spark, [_edge(number, P, number + 1) for number in range(4)])
     node = Path(_node(0), Closure(P, "*"), Y)
-    with pytest.raises(LimitExceeded, match=r"<urn:p>\* still finds new nodes after 3 rounds") as exceeded:
+    with pytest.raises(
+        LimitExceeded, match=r"<urn:p>\* still finds new nodes after 3 rounds"
+    ) as exceeded:
         evaluated(node, chain, Dataset(), max_rounds=3)
     assert exceeded.value.hint is not None
     assert "max_path_rounds" in exceeded.value.hint

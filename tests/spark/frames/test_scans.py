@@ -54,7 +54,12 @@ def bag(frame: DataFrame, *variables: Var) -> Counter[tuple[str | None, ...]]:
 EVERYTHING = Dataset()
 PATTERNS = {
     "variables": (Triple(S, PRED, O), EVERYTHING, (S, O), [(A, B), (A, A), (B, ODD)]),
-    "all variables": (Triple(S, P, O), EVERYTHING, (S, P, O), [(A, PRED, B), (A, PRED, A), (B, PRED, ODD)]),
+    "all variables": (
+        Triple(S, P, O),
+        EVERYTHING,
+        (S, P, O),
+        [(A, PRED, B), (A, PRED, A), (B, PRED, ODD)],
+    ),
     "constants": (Triple(A, PRED, O), EVERYTHING, (O,), [(B,), (A,)]),
     "a literal with all that SQL quotes": (Triple(S, PRED, ODD), EVERYTHING, (S,), [(B,)]),
     "nothing there": (Triple(S, PRED, C), EVERYTHING, (S,), []),
@@ -68,17 +73,33 @@ PATTERNS = {
     "one variable everywhere": (Triple(S, S, S, S), EVERYTHING, (S,), [(C,)]),
     "FROM one": (Triple(S, PRED, O), Dataset((A,), ()), (S, O), [(A, B), (A, C)]),
     "FROM two, merged": (Triple(S, PRED, O), Dataset((A, B), ()), (S, O), [(A, B), (A, C)]),
-    "FROM NAMED alone empties the default graph": (Triple(S, PRED, O), Dataset((), (A,)), (S, O), []),
-    "FROM alone empties the named graphs": (Triple(S, PRED, O, G), Dataset((A,), ()), (S, O, G), []),
+    "FROM NAMED alone empties the default graph": (
+        Triple(S, PRED, O),
+        Dataset((), (A,)),
+        (S, O),
+        [],
+    ),
+    "FROM alone empties the named graphs": (
+        Triple(S, PRED, O, G),
+        Dataset((A,), ()),
+        (S, O, G),
+        [],
+    ),
     "FROM NAMED": (Triple(S, PRED, O, G), Dataset((), (B,)), (S, O, G), [(A, B, B)]),
     "GRAPH of FROM NAMED": (Triple(S, PRED, O, B), Dataset((), (B,)), (S, O), [(A, B)]),
     "GRAPH of no FROM NAMED": (Triple(S, PRED, O, A), Dataset((), (B,)), (S, O), []),
 }
 
 
-@pytest.mark.parametrize(("pattern", "dataset", "variables", "expected"), PATTERNS.values(), ids=PATTERNS)
+@pytest.mark.parametrize(
+    ("pattern", "dataset", "variables", "expected"), PATTERNS.values(), ids=PATTERNS
+)
 def test_patterns(
-    table: QuadTable, pattern: Triple, dataset: Dataset, variables: tuple[Var, ...], expected: list[tuple[Term, ...]]
+    table: QuadTable,
+    pattern: Triple,
+    dataset: Dataset,
+    variables: tuple[Var, ...],
+    expected: list[tuple[Term, ...]],
 ) -> None:
     assert bag(scan(pattern, table, dataset), *variables) == Counter(expected)
 
@@ -130,7 +151,9 @@ def test_named_graphs(table: QuadTable, dataset: Dataset, names: set[Term]) -> N
 
 
 def test_a_table_under_other_names(spark: SparkSession) -> None:
-    frame = spark.createDataFrame([(A, PRED, B, 1)], "`s.1` string, `p``2` string, o string, graph int")
+    frame = spark.createDataFrame(
+        [(A, PRED, B, 1)], "`s.1` string, `p``2` string, o string, graph int"
+    )
     columns = {"subject": "s.1", "predicate": "p`2", "object": "o"}
     with pytest.raises(QuadsError, match="column 'graph' holds int"):
         QuadTable.of(frame, columns)
@@ -147,6 +170,8 @@ def test_a_table_under_other_names(spark: SparkSession) -> None:
         ({"verb": "predicate"}, "'verb' is no position"),
     ],
 )
-def test_columns_that_are_not_there(table: QuadTable, columns: dict[str, str], message: str) -> None:
+def test_columns_that_are_not_there(
+    table: QuadTable, columns: dict[str, str], message: str
+) -> None:
     with pytest.raises(QuadsError, match=message):
         QuadTable.of(table.frame, columns)

@@ -38,7 +38,9 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("pattern", "wanted"), [pytest.param(*case, id=name) for name, *case in CASES])
+@pytest.mark.parametrize(
+    ("pattern", "wanted"), [pytest.param(*case, id=name) for name, *case in CASES]
+)
 def test_which_patterns_share_a_scan(pattern: str, wanted: list[str]) -> None:
     planned = translate_query(f"SELECT * {{ {pattern} }}", now=NOW)
     for table, join in ((Statistics(), "auto"), (Statistics(), "joins"), (_KNOWN, "star")):
@@ -53,7 +55,13 @@ def table(spark: SparkSession) -> QuadTable:
     from construct_messages.spark.quads.table import QuadTable
 
     names = [iri(f"urn:{letter}") for letter in "abcdpqrg"]
-    quads = [(s, p, o, g) for s in names[:4] for p in names[4:7] for o in names[:4] for g in (None, names[7])]
+    quads = [
+        (s, p, o, g)
+        for s in names[:4]
+        for p in names[4:7]
+        for o in names[:4]
+        for g in (None, names[7])
+    ]
     schema = "subject string, predicate string, object string, graph string"
     return QuadTable(spark.createDataFrame(quads, schema).localCheckpoint(), Statistics())
 
@@ -115,10 +123,14 @@ def test_columns_that_are_never_null_are_read_once(table: QuadTable) -> None:
     from construct_messages.spark.frames.evaluation import evaluate
     from construct_messages.spark.quads.table import COLUMNS, QuadTable
 
-    never = table.frame.select(*(F.coalesce(name, F.lit(iri("urn:g"))).alias(name) for name in COLUMNS))
+    never = table.frame.select(
+        *(F.coalesce(name, F.lit(iri("urn:g"))).alias(name) for name in COLUMNS)
+    )
     assert not any(field.nullable for field in never.schema)
     query = "SELECT * { GRAPH ?g { ?a <urn:p> ?b ; <urn:q> ?c . ?c <urn:r> ?d } }"
-    frame = evaluate(optimize(translate_query(query, now=NOW), Statistics()), QuadTable(never, Statistics()))
+    frame = evaluate(
+        optimize(translate_query(query, now=NOW), Statistics()), QuadTable(never, Statistics())
+    )
     frame.collect()
     assert executed(frame).partition("Initial Plan")[0].count("Scan ExistingRDD") == 1
 
@@ -127,7 +139,10 @@ def test_patterns_that_share_no_scan_match_in_the_table(table: QuadTable) -> Non
     from construct_messages.spark.frames.evaluation import evaluate
 
     planned = optimize(
-        translate_query("SELECT * { ?a <urn:p> <urn:b> ; <urn:q> <urn:c> . ?a ?any <urn:d> }", now=NOW), Statistics()
+        translate_query(
+            "SELECT * { ?a <urn:p> <urn:b> ; <urn:q> <urn:c> . ?a ?any <urn:d> }", now=NOW
+        ),
+        Statistics(),
     )
     assert {scan.pattern.predicate for scan in planned.shared_scan} == {iri("urn:p"), iri("urn:q")}
     found = {(row.v_a, row.v_any) for row in evaluate(planned, table).collect()}

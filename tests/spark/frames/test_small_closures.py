@@ -12,11 +12,18 @@ NODES = st.sampled_from("abcdefg")
 PAIRS = st.lists(st.tuples(st.sampled_from("GH"), NODES, NODES), max_size=12)
 
 
-def followed(begin: list[tuple[str, str, str]], steps: list[tuple[str, str, str]]) -> tuple[set[tuple[str, ...]], int]:
+def followed(
+    begin: list[tuple[str, str, str]], steps: list[tuple[str, str, str]]
+) -> tuple[set[tuple[str, ...]], int]:
     """The pairs, and how many rounds find new ones: round by round over all pairs, as the section writes it."""
     found, rounds = set(begin), 0
     while True:
-        further = {(g, start, end) for g, start, via in found for h, at, end in steps if (g, via) == (h, at)}
+        further = {
+            (g, start, end)
+            for g, start, via in found
+            for h, at, end in steps
+            if (g, via) == (h, at)
+        }
         if further <= found:
             return found, rounds
         found, rounds = found | further, rounds + 1

@@ -69,7 +69,9 @@ S, X, Y, Z, G = map(Var, ("s", "x", "y", "z", "g"))
 
 
 def _star(
-    *patterns: tuple[str, Position], optional: tuple[tuple[str, Position], ...] = (), graph: Position | None = None
+    *patterns: tuple[str, Position],
+    optional: tuple[tuple[str, Position], ...] = (),
+    graph: Position | None = None,
 ) -> Star:
     def rays(of: tuple[tuple[str, Position], ...]) -> tuple[Triple, ...]:
         return tuple(Triple(S, iri(f"urn:{predicate}"), object, graph) for predicate, object in of)
@@ -104,7 +106,9 @@ def _found(frame: DataFrame, node: Star) -> Counter[frozenset[tuple[Var, str]]]:
     by_column = {column(variable): variable for variable in node.possible}
     assert set(frame.columns) == set(by_column)
     return Counter(
-        frozenset((by_column[name], term) for name, term in row.asDict().items() if term is not None)
+        frozenset(
+            (by_column[name], term) for name, term in row.asDict().items() if term is not None
+        )
         for row in frame.collect()
     )
 
@@ -114,7 +118,9 @@ def _table(spark: SparkSession, quads: list[Quad], *, distinct: bool) -> QuadTab
 
     rows = [(quad.subject, quad.predicate, quad.object, quad.graph) for quad in quads]
     names = "subject string, predicate string, object string, graph string"
-    return QuadTable(spark.createDataFrame(rows, names).localCheckpoint(), Statistics(distinct=distinct))
+    return QuadTable(
+        spark.createDataFrame(rows, names).localCheckpoint(), Statistics(distinct=distinct)
+    )
 
 
 _MERGED = Dataset((iri("urn:g"), iri("urn:h")), (iri("urn:h"), iri("urn:g")))
@@ -127,7 +133,9 @@ _MERGED = Dataset((iri("urn:g"), iri("urn:h")), (iri("urn:h"), iri("urn:g")))
         pytest.param(_MERGED, 1, 15, id="merged"),
     ],
 )
-def test_stars(monkeypatch: pytest.MonkeyPatch, quick: SparkSession, dataset: Dataset, times: int, hub: int) -> None:
+def test_stars(
+    monkeypatch: pytest.MonkeyPatch, quick: SparkSession, dataset: Dataset, times: int, hub: int
+) -> None:
     from construct_messages.spark.frames import hubs
     from construct_messages.spark.frames.stars import star
 
@@ -136,7 +144,9 @@ def test_stars(monkeypatch: pytest.MonkeyPatch, quick: SparkSession, dataset: Da
     table = _table(quick, _DATA * times, distinct=times == 1)
     for name, node in STARS:
         wanted = solutions(Plan("SELECT", node, (), dataset), _DATA)
-        assert _found(star(node, table, dataset), node) == Counter(frozenset(one.items()) for one in wanted), name
+        assert _found(star(node, table, dataset), node) == Counter(
+            frozenset(one.items()) for one in wanted
+        ), name
 
 
 @pytest.mark.parametrize(("hub", "joins"), [(1 << 20, 0), (10, 1)], ids=["no hub", "hubs"])
@@ -149,7 +159,9 @@ def test_subjects_are_joined_with_hubs_if_there_are_any(
 
     monkeypatch.setattr(hubs, "HUB_BYTES", hub)
     node = _star(("p", X), ("q", Y), optional=(("r", Z),))
-    quads = shared_scan(map(Scan, (*node.patterns, *node.optional)), _table(spark, _DATA, distinct=False), Dataset())
+    quads = shared_scan(
+        map(Scan, (*node.patterns, *node.optional)), _table(spark, _DATA, distinct=False), Dataset()
+    )
     frame = star(node, quads, Dataset())
     frame.collect()
     plan = executed(frame).partition("Initial Plan")[0]
@@ -170,7 +182,10 @@ def test_a_cached_table_stays_cached(quick: SparkSession) -> None:
 
 
 def _many(subject: str, predicate: str, count: int) -> list[Quad]:
-    return [Quad(iri(f"urn:{subject}"), iri(f"urn:{predicate}"), iri(f"urn:{n}"), None) for n in range(count)]
+    return [
+        Quad(iri(f"urn:{subject}"), iri(f"urn:{predicate}"), iri(f"urn:{n}"), None)
+        for n in range(count)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -190,7 +205,13 @@ def test_hubs_in_parts(monkeypatch: pytest.MonkeyPatch, quick: SparkSession, nod
 
     monkeypatch.setattr(hubs, "HUB_BYTES", 50)
     monkeypatch.setattr(hubs, "_PART_BYTES", 20)
-    data = [*_many("a", "p", 40), *_many("a", "q", 9), *_many("a", "r", 2), *_many("b", "p", 30), *_many("b", "q", 3)]
+    data = [
+        *_many("a", "p", 40),
+        *_many("a", "q", 9),
+        *_many("a", "r", 2),
+        *_many("b", "p", 30),
+        *_many("b", "q", 3),
+    ]
     data += [*_many("c", "q", 12), *_many("c", "r", 12), *_many("d", "p", 1), *_many("d", "q", 1)]
     wanted = solutions(Plan("SELECT", node, (), Dataset()), data)
     found = _found(star(node, _table(quick, data, distinct=True), Dataset()), node)
@@ -228,10 +249,14 @@ print(*solutions.agg(F.count("*"), F.count("v_z"), F.sum(F.length("v_x"))).first
 
 def test_a_hub_of_three_million_objects_within_a_gigabyte(spark: SparkSession) -> None:
     del spark  # another process than the tests' own, with a heap of its own: only whether Spark can run at all counts
-    done = subprocess.run([sys.executable, "-c", _HUB], capture_output=True, text=True, timeout=1200)
+    done = subprocess.run(
+        [sys.executable, "-c", _HUB], capture_output=True, text=True, timeout=1200
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.split() == [
         "3000100",
         "0",
-        str(sum(len(f"<http://example.org/object/number/{number}>") for number in range(3_000_100))),
+        str(
+            sum(len(f"<http://example.org/object/number/{number}>") for number in range(3_000_100))
+        ),
     ]

@@ -30,7 +30,9 @@ def begin(path: Path, *, overwrite: bool = False, **options: str) -> LogJob:
     return LogJob.begin(WriteOptions.of({"path": str(path), **options}), overwrite=overwrite)
 
 
-def batches(texts: Sequence[str | None], size: int = 2, **keys: Sequence[Any]) -> Iterator[pa.RecordBatch]:
+def batches(
+    texts: Sequence[str | None], size: int = 2, **keys: Sequence[Any]
+) -> Iterator[pa.RecordBatch]:
     """What Spark gives a task: the messages, a few at a time, behind an empty batch."""
     batch = pa.record_batch({**keys, "message": pa.array(texts, pa.string())})
     yield batch.slice(0, 0)
@@ -89,7 +91,9 @@ def options_of(kind: Kind) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "kind", [kind for kind in KINDS if kind.syntax.version in ("", "1.2", kind.syntax.label)], ids=str
+    "kind",
+    [kind for kind in KINDS if kind.syntax.version in ("", "1.2", kind.syntax.label)],
+    ids=str,
 )
 def test_every_kind(kind: Kind, tmp_path: Path) -> None:
     sent = carried_by(kind)
@@ -112,14 +116,22 @@ def test_every_kind(kind: Kind, tmp_path: Path) -> None:
 def test_compressions(compression: str, tmp_path: Path) -> None:
     write(begin(tmp_path / "logs", compression=compression), [A], [B, C])
     write(begin(tmp_path / "log", compression=compression, single="true"), [A], [B, C])
-    extension = {"gzip": ".nq.gz", "bz2": ".nq.bz2", "xz": ".nq.xz", "zstd": ".nq.zst", "none": ".nq"}[compression]
+    extension = {
+        "gzip": ".nq.gz",
+        "bz2": ".nq.bz2",
+        "xz": ".nq.xz",
+        "zstd": ".nq.zst",
+        "none": ".nq",
+    }[compression]
     assert all(name.endswith(extension) for name in names(tmp_path / "logs"))
     assert [texts_of(log) for log in read_all(tmp_path / "logs")] == [[A], [B, C]]
     assert [texts_of(log) for log in read_all(tmp_path / "log")] == [[A, B, C]]
 
 
 def test_the_bytes_of_a_single_log(tmp_path: Path) -> None:
-    job = begin(tmp_path / "log.ttl", single="true", messages="1.2-messages", prefixes='{"u": "urn:"}')
+    job = begin(
+        tmp_path / "log.ttl", single="true", messages="1.2-messages", prefixes='{"u": "urn:"}'
+    )
     write(job, [A], [], ["", B])
     assert (tmp_path / "log.ttl").read_text() == (
         'VERSION "1.2-messages"\nPREFIX u: <urn:>\n\nu:a u:p u:o .\nMESSAGE\nMESSAGE\nu:b u:p u:o .\nMESSAGE\n'
@@ -145,7 +157,9 @@ def test_options_of_jelly(tmp_path: Path) -> None:
     assert texts_of(list(reader)) == [A, quoted, B]
     assert reader.options is not None
     assert (reader.options.rdf_star, reader.options.logical_type) == (True, LogicalType.FLAT_QUADS)
-    with pytest.raises(UnsupportedByFormat, match=r"partition 0: message 1: .* allow no triple terms"):
+    with pytest.raises(
+        UnsupportedByFormat, match=r"partition 0: message 1: .* allow no triple terms"
+    ):
         begin(tmp_path / "others", format="jelly").write(batches([quoted]), 0, 0)
     with pytest.raises(UsageError, match="options of Jelly have no meaning for TriG"):
         begin(tmp_path / "others", format="trig", jelly="{}")
@@ -157,7 +171,11 @@ def test_options_of_jelly(tmp_path: Path) -> None:
 def test_no_messages(single: str, messages: str, tasks: list[list[str]], tmp_path: Path) -> None:
     write(begin(tmp_path / "logs", single=single, messages=messages), *tasks)
     assert read_all(tmp_path / "logs") == [[]]
-    (log,) = [tmp_path / "logs"] if single == "true" else map((tmp_path / "logs").joinpath, names(tmp_path / "logs"))
+    (log,) = (
+        [tmp_path / "logs"]
+        if single == "true"
+        else map((tmp_path / "logs").joinpath, names(tmp_path / "logs"))
+    )
     assert log.read_text() == ("" if messages == "rdfm" else 'VERSION "1.1-messages"\n')
 
 
@@ -170,7 +188,12 @@ def test_a_folder_says_that_it_is_whole(tmp_path: Path) -> None:
     assert success == {"run": job.stamp, "messages": 1, "quads": 1, "files": 1}
     other = LogJob.begin(WriteOptions.of({"path": str(tmp_path / "other")}), overwrite=False)
     other.abort()
-    write(LogJob.begin(WriteOptions.of({"path": str(tmp_path / "log"), "single": "true"}), overwrite=False), [A])
+    write(
+        LogJob.begin(
+            WriteOptions.of({"path": str(tmp_path / "log"), "single": "true"}), overwrite=False
+        ),
+        [A],
+    )
     assert {path.name for path in tmp_path.iterdir()} == {"logs", "log"}
 
 
@@ -244,7 +267,9 @@ PLACES: dict[str, tuple[dict[str, Sequence[Any]], str]] = {
     ],
     ids=["not carried", "malformed", "two", "null"],
 )
-def test_errors_say_where(text: str, error: type[Exception], word: str, case: str, tmp_path: Path) -> None:
+def test_errors_say_where(
+    text: str, error: type[Exception], word: str, case: str, tmp_path: Path
+) -> None:
     keys, place = PLACES[case]
     job = begin(tmp_path / "logs", format="nt")
     with pytest.raises(error) as caught:
@@ -291,7 +316,9 @@ def test_an_aborted_job_leaves_others_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("single", ["true", "false"], ids=["single", "folder"])
 @pytest.mark.parametrize("failed", [True, False], ids=["failed", "complete"])
-def test_tasks_that_outlive_their_job_leave_nothing(failed: bool, single: str, tmp_path: Path) -> None:
+def test_tasks_that_outlive_their_job_leave_nothing(
+    failed: bool, single: str, tmp_path: Path
+) -> None:
     job = begin(tmp_path / "logs", single=single)
     part = job.write(batches([A]), 0, 0)
     assert part is not None

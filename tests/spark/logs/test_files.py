@@ -13,7 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from construct_messages.errors import ConstructMessagesError, IncompleteResult, LimitExceeded, LogError, UsageError
+from construct_messages.errors import (
+    ConstructMessagesError,
+    IncompleteResult,
+    LimitExceeded,
+    LogError,
+    UsageError,
+)
 from construct_messages.formats import N_QUADS, RDFM
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.logs.jelly.options import JellyOptions, LogicalType
@@ -36,13 +42,18 @@ def read_texts(options: ReadOptions) -> list[tuple[Block, str]]:
     """What all tasks read, in order."""
     files = [file for path in options.paths for file in find(path)]
     return [
-        (block, text) for blocks in partitions(files, options) for block in blocks for text in texts_of(block, options)
+        (block, text)
+        for blocks in partitions(files, options)
+        for block in blocks
+        for text in texts_of(block, options)
     ]
 
 
 def read_all(path: Path, **options: object) -> list[Message]:
     given = {name.lower(): str(value) for name, value in options.items()}
-    return to_messages([text for _, text in read_texts(ReadOptions.of({"path": str(path), **given}))])
+    return to_messages(
+        [text for _, text in read_texts(ReadOptions.of({"path": str(path), **given}))]
+    )
 
 
 def test_a_flat_jelly_stream_keeps_its_nodes(tmp_path: Path) -> None:
@@ -62,8 +73,14 @@ WRONG_TO_READ = {
     "an unknown option": ({"path": "x", "sep": ","}, "unknown option sep"),
     "an unknown format": ({"path": "x", "format": "csv"}, "unknown format 'csv'"),
     "an unknown syntax": ({"path": "x", "messages": "2.0"}, "unknown message syntax '2.0'"),
-    "a syntax beside a format of its own": ({"path": "x", "format": "jelly", "messages": "rdfm"}, "by itself"),
-    "no number of bytes": ({"path": "x", "maxpartitionbytes": "much"}, "maxPartitionBytes=much is no number of bytes"),
+    "a syntax beside a format of its own": (
+        {"path": "x", "format": "jelly", "messages": "rdfm"},
+        "by itself",
+    ),
+    "no number of bytes": (
+        {"path": "x", "maxpartitionbytes": "much"},
+        "maxPartitionBytes=much is no number of bytes",
+    ),
     "no bytes": ({"path": "x", "messagebytes": "0k"}, "messageBytes=0k is no number of bytes"),
     "no JSON": ({"path": "x", "contexts": "{"}, "contexts is not JSON"),
     "no object": ({"path": "x", "contexts": "[]"}, "contexts is no JSON object"),
@@ -82,17 +99,35 @@ def test_wrong_options_to_read(case: str) -> None:
 WRONG_TO_WRITE = {
     "no path": ({}, "no path to write"),
     "several paths": ({"paths": '["x", "y"]'}, "2 paths to write to"),
-    "an unknown option": ({"path": "x", "maxpartitionbytes": "1"}, "unknown option maxpartitionbytes"),
+    "an unknown option": (
+        {"path": "x", "maxpartitionbytes": "1"},
+        "unknown option maxpartitionbytes",
+    ),
     "an unknown format": ({"path": "x", "format": "csv"}, "unknown format 'csv'"),
-    "a syntax beside a format of its own": ({"path": "x", "format": "jelly", "messages": "rdfm"}, "by itself"),
-    "an unknown compression": ({"path": "x", "compression": "snappy"}, "compression=snappy is not known"),
-    "neither true nor false": ({"path": "x", "single": "yes"}, "single=yes is neither true nor false"),
+    "a syntax beside a format of its own": (
+        {"path": "x", "format": "jelly", "messages": "rdfm"},
+        "by itself",
+    ),
+    "an unknown compression": (
+        {"path": "x", "compression": "snappy"},
+        "compression=snappy is not known",
+    ),
+    "neither true nor false": (
+        {"path": "x", "single": "yes"},
+        "single=yes is neither true nor false",
+    ),
     "an option of Jelly": (
         {"path": "x", "format": "jelly", "jelly": '{"star": true}'},
         "unknown option 'star' of Jelly",
     ),
-    "a value of Jelly": ({"path": "x", "format": "jelly", "jelly": '{"rdf_star": 2}'}, "rdf_star=2 is neither true"),
-    "Jelly beside another format": ({"path": "x", "jelly": "{}"}, "options of Jelly have no meaning for N-Quads"),
+    "a value of Jelly": (
+        {"path": "x", "format": "jelly", "jelly": '{"rdf_star": 2}'},
+        "rdf_star=2 is neither true",
+    ),
+    "Jelly beside another format": (
+        {"path": "x", "jelly": "{}"},
+        "options of Jelly have no meaning for N-Quads",
+    ),
 }
 
 
@@ -106,7 +141,9 @@ def test_wrong_options_to_write(case: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "size"), [("1", 1), ("3k", 3072), ("2 MB", 2 << 20), ("1GiB", 1 << 30), ("1t", 1 << 40)], ids=str
+    ("text", "size"),
+    [("1", 1), ("3k", 3072), ("2 MB", 2 << 20), ("1GiB", 1 << 30), ("1t", 1 << 40)],
+    ids=str,
 )
 def test_numbers_of_bytes(text: str, size: int) -> None:
     assert ReadOptions.of({"path": "x", "maxpartitionbytes": text}).partition_bytes == size
@@ -115,7 +152,12 @@ def test_numbers_of_bytes(text: str, size: int) -> None:
 def test_defaults() -> None:
     assert ReadOptions.of({"path": "x"}) == ReadOptions(("x",), message_bytes=MESSAGE_BYTES)
     written = WriteOptions.of({"path": "logs.ttl.gz"})
-    assert (written.format, written.syntax, written.packing, written.single) == (N_QUADS, RDFM, "", False)
+    assert (written.format, written.syntax, written.packing, written.single) == (
+        N_QUADS,
+        RDFM,
+        "",
+        False,
+    )
     # of a single log the name tells
     written = WriteOptions.of({"path": "log.ttl.gz", "single": "true"})
     assert (written.format.name, written.packing) == ("Turtle", ".gz")
@@ -172,7 +214,9 @@ def test_no_files(path: str, folder: Path) -> None:
 
 def test_relative_paths(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    assert [(file.uri, file.size) for file in find("deep/../b.nq")] == [(f"file://{folder}/b.nq", 4)]
+    assert [(file.uri, file.size) for file in find("deep/../b.nq")] == [
+        (f"file://{folder}/b.nq", 4)
+    ]
 
 
 def test_other_file_systems() -> None:
@@ -182,10 +226,15 @@ def test_other_file_systems() -> None:
     for name in ("a.nq", "deep/b.nq", "_c.nq"):
         with place.files.open_output_stream(f"{place.path}/{name}") as file:
             file.write(LOG)
-    assert [file.uri for file in find("mock://x/logs")] == ["mock://x/logs/a.nq", "mock://x/logs/deep/b.nq"]
+    assert [file.uri for file in find("mock://x/logs")] == [
+        "mock://x/logs/a.nq",
+        "mock://x/logs/deep/b.nq",
+    ]
     assert [file.uri for file in find("mock://x/*/*.nq")] == ["mock://x/logs/a.nq"]
     assert b"".join(read_from("mock://x/logs/deep/b.nq", 5)) == LOG[5:]
-    assert [text for _, text in read_texts(ReadOptions(("mock://x/logs",), partition_bytes=30))] == [A, B] * 2
+    assert [
+        text for _, text in read_texts(ReadOptions(("mock://x/logs",), partition_bytes=30))
+    ] == [A, B] * 2
 
 
 @pytest.mark.parametrize("uri", ["ftp://example.org/a.nq", "dbfs:/a.nq", "logs:a.nq"])
@@ -226,7 +275,8 @@ def test_messages_of_texts() -> None:
     texts = [to_text(message) for message in every]
     assert isomorphic(to_messages(texts), every)
     assert [
-        to_text(message) for message in to_messages(["  # c\n\n<urn:a>  <urn:p> 'x'@EN.\r\n".replace("'", '"')])
+        to_text(message)
+        for message in to_messages(["  # c\n\n<urn:a>  <urn:p> 'x'@EN.\r\n".replace("'", '"')])
     ] == ['<urn:a> <urn:p> "x"@en .']
     assert to_messages([]) == []
 
@@ -253,7 +303,11 @@ def test_texts_that_are_no_messages(case: str) -> None:
 # --- blocks ----------------------------------------------------------------------------------------------------------
 
 EVERY = {
-    kind: [*PLAIN, *(GRAPHS if kind.format.graphs else []), *(TRIPLE_TERMS if kind.syntax.triple_terms else [])]
+    kind: [
+        *PLAIN,
+        *(GRAPHS if kind.format.graphs else []),
+        *(TRIPLE_TERMS if kind.syntax.triple_terms else []),
+    ]
     for kind in KINDS
 }
 
@@ -287,7 +341,10 @@ def test_archives(tmp_path: Path) -> None:
             member = tarfile.TarInfo(f"{number}.nt")
             member.size = len(document)
             archive.addfile(member, io.BytesIO(document.encode()))
-    assert [text for _, text in read_texts(ReadOptions((str(tmp_path),), partition_bytes=10))] == [A, B]
+    assert [text for _, text in read_texts(ReadOptions((str(tmp_path),), partition_bytes=10))] == [
+        A,
+        B,
+    ]
 
 
 def test_what_is_announced_from_outside(tmp_path: Path) -> None:
@@ -314,7 +371,10 @@ def test_labels_hold_in_a_log_under_rdfm_and_in_a_message_elsewhere(tmp_path: Pa
     (tmp_path / "b.nq").write_bytes(f"# @message\n{node}\n".encode() * 3)
     (tmp_path / "c.nq").write_bytes(b'VERSION "1.2-messages"\n' + f"{node}\nMESSAGE\n".encode() * 3)
     for size in (1, 35, 1000):
-        nodes = [text.split(" ")[0] for _, text in read_texts(ReadOptions((str(tmp_path),), partition_bytes=size))]
+        nodes = [
+            text.split(" ")[0]
+            for _, text in read_texts(ReadOptions((str(tmp_path),), partition_bytes=size))
+        ]
         assert [len(set(nodes[start : start + 3])) for start in (0, 3, 6)] == [1, 1, 3]
         assert len(set(nodes)) == 5
 
@@ -324,14 +384,20 @@ def test_labels_of_a_log_that_is_written_over_are_others(tmp_path: Path) -> None
     log = tmp_path / "log.nq"
     log.write_bytes(b"_:x <urn:p> <urn:o> .\n")
     os.utime(log, ns=(1, 1))
-    once, again = ([text for _, text in read_texts(ReadOptions((str(tmp_path),)))] for _ in range(2))
+    once, again = (
+        [text for _, text in read_texts(ReadOptions((str(tmp_path),)))] for _ in range(2)
+    )
     os.utime(log, ns=(2, 2))
     assert once == again != [text for _, text in read_texts(ReadOptions((str(tmp_path),)))]
 
 
 def test_small_logs_share_a_partition() -> None:
     files = [File(f"{number}.nq", 40) for number in range(5)]
-    assert [len(blocks) for blocks in partitions(files, ReadOptions((), partition_bytes=100))] == [2, 2, 1]
+    assert [len(blocks) for blocks in partitions(files, ReadOptions((), partition_bytes=100))] == [
+        2,
+        2,
+        1,
+    ]
     assert partitions([File("a.nq", 0)], ReadOptions(())) == []
     assert partitions([File("a.ttl", 0)], ReadOptions(())) == [(Block("a.ttl", 0, None),)]
 
@@ -344,7 +410,9 @@ def test_errors_name_their_block(tmp_path: Path) -> None:
         with pytest.raises(LogError) as caught:
             list(texts_of(Block(f"file://{log}", at, 200), ReadOptions(())))
         where = f"file://{log} from byte {at}" if at else f"file://{log}"
-        assert str(caught.value).startswith(f"line {line}, column 1: message {number}: in {where}: ")
+        assert str(caught.value).startswith(
+            f"line {line}, column 1: message {number}: in {where}: "
+        )
     with pytest.raises(LimitExceeded, match=f"in file://{log}: message 1 is longer than 20 bytes"):
         list(texts_of(Block(f"file://{log}", 0, 200), ReadOptions((), message_bytes=20)))
 

@@ -55,8 +55,17 @@ def names(folder: Path) -> set[str]:
 
 def test_what_a_run_leaves(tmp_path: Path) -> None:
     run = write(tmp_path, 2, 0, 1)
-    assert names(tmp_path) == {"_SUCCESS", f"_run-{run.id}.json", *(f"{run.id}-{number}.nq" for number in range(3))}
-    assert json.loads((tmp_path / "_SUCCESS").read_text()) == {"run": run.id, "messages": 3, "quads": 3, "files": 3}
+    assert names(tmp_path) == {
+        "_SUCCESS",
+        f"_run-{run.id}.json",
+        *(f"{run.id}-{number}.nq" for number in range(3)),
+    }
+    assert json.loads((tmp_path / "_SUCCESS").read_text()) == {
+        "run": run.id,
+        "messages": 3,
+        "quads": 3,
+        "files": 3,
+    }
     found = verify_folder(tmp_path)
     assert found == (f"file://{tmp_path}", [run.id], 3, 3, 3, [], [])
 
@@ -80,7 +89,9 @@ def test_adding_to_what_is_broken(tmp_path: Path) -> None:
     run = write(tmp_path, 1, 1)
     (tmp_path / f"{run.id}-0.nq").unlink()
     before = names(tmp_path)
-    with pytest.raises(IncompleteResult, match=f"of run {run.id}, {run.id}-0.nq is missing") as caught:
+    with pytest.raises(
+        IncompleteResult, match=f"of run {run.id}, {run.id}-0.nq is missing"
+    ) as caught:
         write(tmp_path, 1)
     assert "overwrite it" in (caught.value.hint or "")
     assert names(tmp_path) == before
@@ -134,7 +145,9 @@ STEPS = ("write", "sizes", "records", "last_run", "_remove_file")
 
 
 @pytest.mark.parametrize("steps", range(18))
-@pytest.mark.parametrize("overwrite", [(True, True), (True, False), (False, True), (False, False)], ids=str)
+@pytest.mark.parametrize(
+    "overwrite", [(True, True), (True, False), (False, True), (False, False)], ids=str
+)
 def test_a_commit_within_another(
     steps: int, overwrite: tuple[bool, bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,7 +208,9 @@ def test_runs_that_were_killed_and_one_that_runs(tmp_path: Path) -> None:
 
     def started() -> tuple[subprocess.Popen[str], str]:
         command = [sys.executable, "-c", BEGIN, str(tmp_path)]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         assert process.stdout is not None
         return process, process.stdout.readline().strip()
 

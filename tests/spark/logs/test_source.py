@@ -37,7 +37,9 @@ def rows(frame: DataFrame) -> list[tuple[str, int, int, str]]:
     assert frame.columns == ["file", "block", "ordinal", "message"]
     from pyspark.sql import Row
 
-    assert not set(frame.columns) & set(dir(Row)), "issue 13, 29: a row's methods hide columns of their names"
+    assert not set(frame.columns) & set(dir(Row)), (
+        "issue 13, 29: a row's methods hide columns of their names"
+    )
     return [tuple(row) for row in frame.collect()]
 
 
@@ -64,7 +66,9 @@ SMALL = {
 
 @pytest.mark.parametrize("size", [1, 7, 50, 1000], ids=str)
 @pytest.mark.parametrize("label", SMALL)
-def test_reading_in_parts_of_any_size(label: str, size: int, rdfm: SparkSession, tmp_path: Path) -> None:
+def test_reading_in_parts_of_any_size(
+    label: str, size: int, rdfm: SparkSession, tmp_path: Path
+) -> None:
     log = tmp_path / "log.nq"
     log.write_bytes(SMALL[label].encode())
     read = rows(rdfm.read.format("rdfm").option("maxPartitionBytes", size).load(str(log)))
@@ -89,7 +93,9 @@ def test_paths(rdfm: SparkSession, tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / f"{name}.nt").write_text(f"<urn:{name}> <urn:p> <urn:o> .")
     (tmp_path / "c.log").write_text(C)
-    read = rdfm.read.format("rdfm").load([f"{tmp_path}/*.nt", f"{tmp_path}/c.log", f"{tmp_path}/a.nt"])
+    read = rdfm.read.format("rdfm").load(
+        [f"{tmp_path}/*.nt", f"{tmp_path}/c.log", f"{tmp_path}/a.nt"]
+    )
     assert [text for *_, text in rows(read)] == [A, B, C], "in order, and each once"
 
 
@@ -111,7 +117,9 @@ def test_a_sequence(rdfm: SparkSession, tmp_path: Path) -> None:
     read = rdfm.read.format("rdfm").option("maxPartitionBytes", "500").load(str(tmp_path))
     numbered = sorted((row.sequence, row.message) for row in with_sequence(read).collect())
     assert numbered == [
-        (20 * place + n, f'<urn:{name}> <urn:p> "{n}" .') for place, name in enumerate("ab") for n in range(20)
+        (20 * place + n, f'<urn:{name}> <urn:p> "{n}" .')
+        for place, name in enumerate("ab")
+        for n in range(20)
     ]
 
 
@@ -124,11 +132,18 @@ def test_there_and_back(single: bool, rdfm: SparkSession, tmp_path: Path) -> Non
     read = rdfm.read.format("rdfm").option("maxPartitionBytes", "400").load(str(tmp_path / "in.nq"))
     assert len(rows(read)) == 11
     out = tmp_path / ("out.trig.gz" if single else "out")
-    options = {"format": "trig", "single": str(single).lower(), "compression": "gzip", "messages": "1.2-messages"}
+    options = {
+        "format": "trig",
+        "single": str(single).lower(),
+        "compression": "gzip",
+        "messages": "1.2-messages",
+    }
     for mode in ("append", "overwrite"):
         read.write.format("rdfm").mode(mode).options(**options).save(str(out))
     logs = [out] if single else visible(out)
-    assert isomorphic([message for log in logs for message in read_log(log)], [*PLAIN, *GRAPHS, *PLAIN])
+    assert isomorphic(
+        [message for log in logs for message in read_log(log)], [*PLAIN, *GRAPHS, *PLAIN]
+    )
     assert visible(tmp_path) == sorted({tmp_path / "in.nq", out, *logs})
 
 
@@ -138,7 +153,9 @@ def test_a_failing_task_leaves_no_file(rdfm: SparkSession, tmp_path: Path) -> No
     texts = [A] * 50 + [A[:-1] + "<urn:g> ."] + [B] * 50
     frame = rdfm.createDataFrame([(text,) for text in texts], "message string").repartition(2)
     with (
-        pytest.raises(UnsupportedByFormat, match=r"in partition \d+: message \d+: N-Triples has no named"),
+        pytest.raises(
+            UnsupportedByFormat, match=r"in partition \d+: message \d+: N-Triples has no named"
+        ),
         translated(),
     ):
         frame.write.format("rdfm").mode("append").option("format", "nt").save(str(tmp_path / "out"))
@@ -166,9 +183,18 @@ def test_errors_come_out_as_ours(rdfm: SparkSession, tmp_path: Path) -> None:
     assert caught.value.message.startswith(f"in file://{log}: ")
     for action, text in (
         (lambda: reader.load(f"{tmp_path}/nothing").collect(), "there are no files at"),
-        (lambda: rdfm.read.format("rdfm").option("sep", ",").load("x").collect(), "unknown option sep"),
-        (lambda: rdfm.read.format("rdfm").schema("x int").load("x").collect(), "logs have a schema of"),
-        (lambda: frame.write.format("rdfm").mode("append").save(f"{tmp_path}/out"), "no column `message`"),
+        (
+            lambda: rdfm.read.format("rdfm").option("sep", ",").load("x").collect(),
+            "unknown option sep",
+        ),
+        (
+            lambda: rdfm.read.format("rdfm").schema("x int").load("x").collect(),
+            "logs have a schema of",
+        ),
+        (
+            lambda: frame.write.format("rdfm").mode("append").save(f"{tmp_path}/out"),
+            "no column `message`",
+        ),
     ):
         with pytest.raises(UsageError, match=text), translated():
             action()

@@ -30,7 +30,10 @@ each_format = pytest.mark.parametrize("format", LINES, ids=lambda format: format
 
 
 def in_pieces(data: bytes, size: int | None) -> Iterator[bytes]:
-    return (data[place : place + (size or len(data))] for place in range(0, len(data), size or len(data) or 1))
+    return (
+        data[place : place + (size or len(data))]
+        for place in range(0, len(data), size or len(data) or 1)
+    )
 
 
 def in_ranges(
@@ -51,7 +54,12 @@ def in_ranges(
                 syntax = syntax or announced_in(in_pieces(data, pieces), format, **options)
             chunks = in_pieces(data[max(start - 1, 0) :], pieces)
             for message in messages_of(
-                chunks, start, end, format=format, syntax=syntax, options=DecoderOptions(labels=LABELS, **options)
+                chunks,
+                start,
+                end,
+                format=format,
+                syntax=syntax,
+                options=DecoderOptions(labels=LABELS, **options),
             ):
                 found.append(message)
     except (LogError, LimitExceeded) as error:
@@ -134,11 +142,21 @@ def test_limits(case: str) -> None:
 )
 def test_any_messages(data: st.DataObject, kind: Kind, line_end: bytes, announced: bool) -> None:
     sent = data.draw(
-        messages(graphs=kind.format.graphs, triple_terms=kind.syntax.triple_terms, directions=kind.syntax.directions)
+        messages(
+            graphs=kind.format.graphs,
+            triple_terms=kind.syntax.triple_terms,
+            directions=kind.syntax.directions,
+        )
     )
     log = write(sent, kind).replace(b"\n", line_end)
-    cuts = sorted(data.draw(st.sets(st.integers(1, max(len(log) - 1, 1)), max_size=8))) if len(log) > 1 else []
-    got = in_ranges(log, cuts, kind.syntax.label if announced else None, kind.format, pieces=data.draw(PIECES))
+    cuts = (
+        sorted(data.draw(st.sets(st.integers(1, max(len(log) - 1, 1)), max_size=8)))
+        if len(log) > 1
+        else []
+    )
+    got = in_ranges(
+        log, cuts, kind.syntax.label if announced else None, kind.format, pieces=data.draw(PIECES)
+    )
     event(f"{min(len(sent), 3)} messages, {min(len(cuts), 3)} cuts")
     assert got.error is None
     assert isomorphic(got.messages, sent)
@@ -154,10 +172,15 @@ def test_hostile_logs(format: Format) -> None:
     for label in ("rdfm", "1.2-messages"):
         kind = Kind(format, find_syntax(label))
         data = b"".join(empty_messages(kind, 3000))
-        assert in_ranges(data, range(1000, len(data), 1000), format=format).messages == [Message()] * 3000
+        assert (
+            in_ranges(data, range(1000, len(data), 1000), format=format).messages
+            == [Message()] * 3000
+        )
     # a line that is longer than several ranges
     data = b"".join(long_literal(format, 200_000))
-    (message,) = in_ranges(data, range(60_000, len(data), 60_000), format=format, pieces=1 << 14).messages
+    (message,) = in_ranges(
+        data, range(60_000, len(data), 60_000), format=format, pieces=1 << 14
+    ).messages
     assert len(str(next(iter(message)))) > 200_000
 
 
@@ -168,7 +191,12 @@ def test_a_message_without_end_is_an_error_wherever_it_is_cut(format: Format) ->
         chunks, taken = counted(data[max(start - 1, 0) :], 1 << 14)
         syntax = find_syntax("1.2-messages")
         owned = messages_of(
-            chunks, start, len(data), format=format, syntax=syntax, options=DecoderOptions(message_bytes=50_000)
+            chunks,
+            start,
+            len(data),
+            format=format,
+            syntax=syntax,
+            options=DecoderOptions(message_bytes=50_000),
         )
         if start:
             # it has no line end, so that nothing begins in the range
@@ -209,7 +237,15 @@ def test_owners(case: str) -> None:
     syntax = announced_in([data], N_QUADS)
     owned = [
         len(
-            list(messages_of([data[max(start - 1, 0) :]], start, end, format=N_QUADS, syntax=syntax if start else None))
+            list(
+                messages_of(
+                    [data[max(start - 1, 0) :]],
+                    start,
+                    end,
+                    format=N_QUADS,
+                    syntax=syntax if start else None,
+                )
+            )
         )
         for start, end in itertools.pairwise([0, *ends])
     ]
@@ -241,7 +277,11 @@ def test_no_more_is_read_of_a_message_without_end_than_the_range() -> None:
 
 
 def test_no_more_is_read_to_find_an_announcement_than_to_the_first_statement() -> None:
-    for head, expected in ((f"# c\n\n{A}", None), (f"\n{V}", find_syntax("1.2-messages")), (f"#c\n{R}", RDFM)):
+    for head, expected in (
+        (f"# c\n\n{A}", None),
+        (f"\n{V}", find_syntax("1.2-messages")),
+        (f"#c\n{R}", RDFM),
+    ):
         chunks, taken = counted(head.encode() + A.encode() * 1000, 100)
         assert announced_in(chunks, N_QUADS) == expected
         assert taken == [100]

@@ -30,12 +30,20 @@ Patch = pytest.MonkeyPatch
 
 
 def frame(spark: SparkSession, size: int, partitions: int = 3) -> DataFrame:
-    return spark.range(0, size, 1, partitions).selectExpr("concat('<urn:s', id, '> <urn:p> <urn:o> .') AS message")
+    return spark.range(0, size, 1, partitions).selectExpr(
+        "concat('<urn:s', id, '> <urn:p> <urn:o> .') AS message"
+    )
 
 
-def write(spark: SparkSession, path: Path, size: int, mode: str = "error", compression: str | None = None) -> int:
+def write(
+    spark: SparkSession, path: Path, size: int, mode: str = "error", compression: str | None = None
+) -> int:
     messages = frame(spark, size)
-    return int(writer.write_folder(messages, path, N_QUADS, RDFM, mode=mode, compression=compression).message_count)
+    return int(
+        writer.write_folder(
+            messages, path, N_QUADS, RDFM, mode=mode, compression=compression
+        ).message_count
+    )
 
 
 @pytest.fixture(params=["here", "elsewhere"])
@@ -67,7 +75,14 @@ def test_names_of_later_runs_come_later(spark: SparkSession, tmp_path: Path) -> 
     for size in (4, 2):
         write(spark, tmp_path / "logs", size, "append")
     logs = sorted(path for path in (tmp_path / "logs").glob("part-*"))
-    assert [sum(line == "# @message" for line in log.read_text().splitlines()) for log in logs] == [1, 1, 2, 0, 1, 1]
+    assert [sum(line == "# @message" for line in log.read_text().splitlines()) for log in logs] == [
+        1,
+        1,
+        2,
+        0,
+        1,
+        1,
+    ]
 
 
 @pytest.mark.parametrize("format", [N_QUADS, TRIG], ids=["nq", "trig"])
@@ -76,7 +91,9 @@ def test_two_jobs_at_once(spark: SparkSession, tmp_path: Path, format: object) -
     target, ended = tmp_path / "logs", dict[int, object]()
 
     def job(size: int) -> None:
-        ended[size] = writer.write_folder(frame(spark, size, 8), target, format, RDFM, mode="overwrite").message_count
+        ended[size] = writer.write_folder(
+            frame(spark, size, 8), target, format, RDFM, mode="overwrite"
+        ).message_count
 
     for _ in range(3):
         run_both(lambda: job(40), lambda: job(60))
@@ -95,7 +112,9 @@ def run_both(*jobs: Callable[[], object]) -> None:
         thread.join()
 
 
-def test_two_jobs_at_once_elsewhere(spark: SparkSession, tmp_path: Path, monkeypatch: Patch) -> None:
+def test_two_jobs_at_once_elsewhere(
+    spark: SparkSession, tmp_path: Path, monkeypatch: Patch
+) -> None:
     """Spark's committer mixes them, loses files, or fails; then no job ends well, and nothing looks whole."""
     monkeypatch.setattr(room, "_place_here", lambda *_: None)
     target, ended = tmp_path / "logs", dict[int, Exception | None]()
@@ -148,7 +167,9 @@ def test_what_another_job_changed_elsewhere(
 
 
 def test_what_a_killed_run_left_beside_a_file(spark: SparkSession, tmp_path: Path) -> None:
-    process = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE
+    )
     owner = msgspec.structs.replace(Owner.this(), process=process.pid)
     process.communicate()
     left = tmp_path / ".20260101T000000000000Z-12ab"
@@ -160,7 +181,9 @@ def test_what_a_killed_run_left_beside_a_file(spark: SparkSession, tmp_path: Pat
 
 
 @pytest.mark.parametrize("mode", ["error", "overwrite"])
-def test_a_job_that_fails_leaves_what_was_there(spark: SparkSession, tmp_path: Path, mode: str) -> None:
+def test_a_job_that_fails_leaves_what_was_there(
+    spark: SparkSession, tmp_path: Path, mode: str
+) -> None:
     target = tmp_path / "logs"
     if mode == "overwrite":
         write(spark, target, 3)

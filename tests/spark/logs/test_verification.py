@@ -40,7 +40,9 @@ def test_each_flipped_bit_and_each_cut(format: str, compression: str, tmp_path: 
         assert [each.split(":")[0] for each in problems(folder)] == [log.name], position
     for size in range(0, len(whole), max(1, len(whole) // 20)):
         log.write_bytes(whole[:size])
-        assert problems(folder)[0].startswith(f"{log.name} has {size:,} bytes, and {len(whole):,} were written")
+        assert problems(folder)[0].startswith(
+            f"{log.name} has {size:,} bytes, and {len(whole):,} were written"
+        )
     log.unlink()
     assert f"{log.name} is missing (run " in problems(folder)[0]
     assert verify_folder(folder).messages == 3
@@ -70,17 +72,25 @@ def test_the_last_run_and_the_records(tmp_path: Path) -> None:
     with pytest.raises(IncompleteResult, match="is no record of a run"):
         verify_folder(tmp_path)
     record.unlink()
-    assert problems(tmp_path) == [f"the record of run {record.stem.removeprefix('_run-')} is missing"]
+    assert problems(tmp_path) == [
+        f"the record of run {record.stem.removeprefix('_run-')} is missing"
+    ]
 
 
-@pytest.mark.parametrize("success", [b"", b'{"name": "org.apache.hadoop", "jobId": "1"}'], ids=["Hadoop", "S3A"])
+@pytest.mark.parametrize(
+    "success", [b"", b'{"name": "org.apache.hadoop", "jobId": "1"}'], ids=["Hadoop", "S3A"]
+)
 def test_a_folder_of_another_program(success: bytes, tmp_path: Path) -> None:
     (tmp_path / "_SUCCESS").write_bytes(success)
-    (tmp_path / "part-00000-8d-c000.txt").write_text("# @message\n<urn:s> <urn:p> <urn:o> .\n# @message\n")
+    (tmp_path / "part-00000-8d-c000.txt").write_text(
+        "# @message\n<urn:s> <urn:p> <urn:o> .\n# @message\n"
+    )
     (tmp_path / "b.trig").write_text("# @message\n<urn:s> <urn:p> 1 .\n")
     found = verify_folder(tmp_path)
     assert found[1:6] == ([], 2, 3, 2, [])
-    assert found.notes == ["no run has left a record: it is not known how many messages were written"]
+    assert found.notes == [
+        "no run has left a record: it is not known how many messages were written"
+    ]
     (tmp_path / "b.trig").write_text("# @message\n<urn:s> <urn:p> .\n")
     assert problems(tmp_path)[0].startswith("b.trig: ")
 

@@ -12,8 +12,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from construct_messages.errors import IncompleteResult, UnsupportedByFormat, UsageError, ValueOutOfRange
-from construct_messages.formats import JELLY, LABELLED, N_QUADS, N_TRIPLES, RDFM, TRIG, Format, Syntax, content_type
+from construct_messages.errors import (
+    IncompleteResult,
+    UnsupportedByFormat,
+    UsageError,
+    ValueOutOfRange,
+)
+from construct_messages.formats import (
+    JELLY,
+    LABELLED,
+    N_QUADS,
+    N_TRIPLES,
+    RDFM,
+    TRIG,
+    Format,
+    Syntax,
+    content_type,
+)
 from construct_messages.message import Message, Quad
 from construct_messages.reading import read_log
 from construct_messages.spark.logs import register
@@ -44,7 +59,9 @@ QUADS = [*TRIPLES, Message([Quad(S, P, Term('"named"'), G)])]
 def frame_of(spark: SparkSession, messages: Sequence[Message], partitions: int) -> DataFrame:
     """Messages in their order, over some partitions, the first and the last of which may be empty."""
     texts = ", ".join(literal("\n".join(map(str, message))) for message in messages)
-    numbers = spark.range(-2, len(messages) + 2, numPartitions=partitions).filter(f"id >= 0 AND id < {len(messages)}")
+    numbers = spark.range(-2, len(messages) + 2, numPartitions=partitions).filter(
+        f"id >= 0 AND id < {len(messages)}"
+    )
     return numbers.selectExpr(f"CAST(array({texts}) AS ARRAY<STRING>)[CAST(id AS INT)] AS message")
 
 
@@ -83,7 +100,10 @@ def test_a_folder(spark: SparkSession, tmp_path: Path, kind: tuple[Format, Synta
     found = [text for part in visible(target) for text in read_back(part, *kind)]
     assert found == texts(messages)
     success = json.loads((target / "_SUCCESS").read_bytes())  # issue 13, 29: of every format
-    assert (success["messages"], success["quads"], success["files"]) == (*written, len(visible(target)))
+    assert (success["messages"], success["quads"], success["files"]) == (
+        *written,
+        len(visible(target)),
+    )
     assert verify_folder(target)[1:] == ([success["run"]], len(visible(target)), *written, [], [])
 
 
@@ -101,7 +121,9 @@ def test_bytes_are_those_of_write_log(
     parts = [part.read_bytes() for part in visible(tmp_path / "logs")]
     announcement = kind[1].announcement.encode()
     assert all(part.startswith(announcement) for part in parts if part)
-    assert announcement + b"".join(part.removeprefix(announcement) for part in parts) == log_of(messages, *kind)
+    assert announcement + b"".join(part.removeprefix(announcement) for part in parts) == log_of(
+        messages, *kind
+    )
 
 
 @each_native
@@ -113,7 +135,9 @@ def test_no_messages(spark: SparkSession, tmp_path: Path, kind: tuple[Format, Sy
     assert b"".join(part.read_bytes() for part in visible(tmp_path / "logs")) == b""
 
 
-def test_every_part_is_announced_whatever_the_session_says(spark: SparkSession, tmp_path: Path) -> None:
+def test_every_part_is_announced_whatever_the_session_says(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     session = new_session(spark, {"spark.sql.files.maxRecordsPerFile": "2"})
     room.write_folder(frame_of(session, TRIPLES, 1), tmp_path / "logs", N_QUADS, LABELLED[0])
     (part,) = visible(tmp_path / "logs")
@@ -122,14 +146,18 @@ def test_every_part_is_announced_whatever_the_session_says(spark: SparkSession, 
 
 @pytest.mark.parametrize("compression", ["gzip", "bzip2", "zstd"])
 def test_packed_parts(spark: SparkSession, tmp_path: Path, compression: str) -> None:
-    room.write_folder(frame_of(spark, QUADS, 2), tmp_path / "logs", N_QUADS, RDFM, compression=compression)
+    room.write_folder(
+        frame_of(spark, QUADS, 2), tmp_path / "logs", N_QUADS, RDFM, compression=compression
+    )
     parts = visible(tmp_path / "logs")
     assert all(part.suffix in (".gz", ".bz2", ".zst") for part in parts)
     assert [text for part in parts for text in read_back(part, N_QUADS, RDFM)] == texts(QUADS)
 
 
 @pytest.mark.parametrize("has_format", [False, True], ids=["without the format", "with it"])
-def test_after_another_session_was_used(spark: SparkSession, tmp_path: Path, has_format: bool) -> None:
+def test_after_another_session_was_used(
+    spark: SparkSession, tmp_path: Path, has_format: bool
+) -> None:
     """Spark looks for a format in the session that was active last."""
     frame = frame_of(spark.newSession(), TRIPLES, 1)  # which has no format yet
     used_last = spark.newSession()
@@ -161,7 +189,9 @@ FAILS = "if(id = 7, raise_error('ValueOutOfRange: too large'), concat('<urn:s> <
 
 
 @each_kind
-def test_a_job_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path, kind: tuple[Format, Syntax]) -> None:
+def test_a_job_that_fails_leaves_nothing(
+    spark: SparkSession, tmp_path: Path, kind: tuple[Format, Syntax]
+) -> None:
     frame = spark.range(0, 10, numPartitions=3).selectExpr(FAILS)
     before = log_of(TRIPLES, N_QUADS, RDFM)
     (tmp_path / "log").write_bytes(before)
@@ -180,7 +210,9 @@ def test_a_job_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path, ki
 
 
 @pytest.mark.parametrize("kind", [(N_TRIPLES, RDFM), (N_QUADS, LABELLED[1])], ids=name_of)
-def test_what_a_format_cannot_carry(spark: SparkSession, tmp_path: Path, kind: tuple[Format, Syntax]) -> None:
+def test_what_a_format_cannot_carry(
+    spark: SparkSession, tmp_path: Path, kind: tuple[Format, Syntax]
+) -> None:
     messages = [*TRIPLES, Message([Quad(S, P, Term("<<( <urn:s> <urn:p> _:dx )>>"), G)])]
     with pytest.raises(UnsupportedByFormat, match=r"has no (named graphs|triple terms)"):
         room.write_file(frame_of(spark, messages, 2), tmp_path / "log", *kind)
@@ -226,4 +258,6 @@ def read_back(log: Path, format: Format, syntax: Syntax) -> list[frozenset[str]]
 
 def texts(messages: Iterable[Message]) -> list[frozenset[str]]:
     """The messages without their labels, which a reader gives anew."""
-    return [frozenset(re.sub(r"_:\w+", "_:", str(quad)) for quad in message) for message in messages]
+    return [
+        frozenset(re.sub(r"_:\w+", "_:", str(quad)) for quad in message) for message in messages
+    ]

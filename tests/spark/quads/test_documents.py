@@ -27,7 +27,9 @@ def batches(*files: tuple[str, bytes]) -> Iterator[pa.RecordBatch]:
 
 
 def read(*files: tuple[str, bytes], format: str | None = None) -> list[tuple[str | None, ...]]:
-    return [tuple(row.values()) for batch in quads(format)(batches(*files)) for row in batch.to_pylist()]
+    return [
+        tuple(row.values()) for batch in quads(format)(batches(*files)) for row in batch.to_pylist()
+    ]
 
 
 @pytest.mark.parametrize(
@@ -40,18 +42,26 @@ def read(*files: tuple[str, bytes], format: str | None = None) -> list[tuple[str
         ("hdfs:///part-0", "application/n-quads", (ox.RdfFormat.N_QUADS, "", "")),
         ("file:///a.rdf.xz", None, (ox.RdfFormat.RDF_XML, ".xz", ".rdf.xz")),
         ("file:///a.jsonld", None, (ox.RdfFormat.JSON_LD, "", ".jsonld")),
-        pytest.param("file:///a.owl.gz", None, (ox.RdfFormat.RDF_XML, ".gz", ".owl.gz"), id="13.29-owl"),
+        pytest.param(
+            "file:///a.owl.gz", None, (ox.RdfFormat.RDF_XML, ".gz", ".owl.gz"), id="13.29-owl"
+        ),
         ("file:///README.txt", "txt", (ox.RdfFormat.N_TRIPLES, "", "")),
     ],
 )
-def test_names_say_formats(file: str, format: str | None, expected: tuple[ox.RdfFormat, str, str]) -> None:
+def test_names_say_formats(
+    file: str, format: str | None, expected: tuple[ox.RdfFormat, str, str]
+) -> None:
     kind = kind_of(file, format)
     assert (kind.format.parsed_as, kind.packing, kind.suffix) == expected
 
 
 @pytest.mark.parametrize(
     ("file", "format", "part"),
-    [("file:///a.csv", None, "'.csv'"), ("file:///nt", None, "(none)"), ("file:///a.nt", "csv", "'csv'")],
+    [
+        ("file:///a.csv", None, "'.csv'"),
+        ("file:///nt", None, "(none)"),
+        ("file:///a.nt", "csv", "'csv'"),
+    ],
 )
 def test_unknown_formats_are_named(file: str, format: str | None, part: str) -> None:
     with pytest.raises(UsageError, match="no RDF format") as caught:
@@ -61,18 +71,29 @@ def test_unknown_formats_are_named(file: str, format: str | None, part: str) -> 
 
 
 def test_blank_nodes_have_the_same_labels_in_each_evaluation_and_others_in_each_file() -> None:
-    one, again, other = (read((file, TURTLE)) for file in ("file:///d/a.ttl", "file:///d/a.ttl", "file:///d/b.ttl"))
+    one, again, other = (
+        read((file, TURTLE)) for file in ("file:///d/a.ttl", "file:///d/a.ttl", "file:///d/b.ttl")
+    )
     assert one == again
     assert "<file:///d/a.ttl#a>" in {row[0] for row in one}
     labels = {term for row in one for term in row if term and term.startswith("_:")}
     assert len(labels) == 2
-    assert all((label.startswith("_:f") and f"{label} )>>" in str(one)) or label.endswith("b0") for label in labels)
+    assert all(
+        (label.startswith("_:f") and f"{label} )>>" in str(one)) or label.endswith("b0")
+        for label in labels
+    )
     assert not labels & {term for row in other for term in row}
 
 
 @pytest.mark.parametrize(
     ("extension", "pack"),
-    [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress), (".zst", zstandard.compress), ("", bytes)],
+    [
+        (".gz", gzip.compress),
+        (".bz2", bz2.compress),
+        (".xz", lzma.compress),
+        (".zst", zstandard.compress),
+        ("", bytes),
+    ],
     ids=["gz", "bz2", "xz", "zst", "plain"],
 )
 def test_packed_files_are_unpacked_whole_or_refused(extension: str, pack: object) -> None:
@@ -87,16 +108,27 @@ def test_batches_are_bounded() -> None:
     content = b"".join(b"<urn:s> <urn:p> '%d' .\n" % number for number in range(25_000))
     sizes = [batch.num_rows for batch in quads(None)(batches(("file:///a.ttl", content)))]
     assert sizes == [10_000, 10_000, 5_000]
-    content = b"".join(b"<urn:s> <urn:p> '%s' .\n" % (b"%d" % number * 1_000_000) for number in range(10, 50))
+    content = b"".join(
+        b"<urn:s> <urn:p> '%s' .\n" % (b"%d" % number * 1_000_000) for number in range(10, 50)
+    )
     assert len(list(quads(None)(batches(("file:///a.ttl", content))))) > 2
 
 
 def test_failures_name_files_and_reasons_name_lines() -> None:
-    files = batches(("file:///a.ttl", TURTLE), ("file:///b.ttl", b"<urn:s> <urn:p> .\n"), ("file:///c.ttl.gz", b"x"))
+    files = batches(
+        ("file:///a.ttl", TURTLE),
+        ("file:///b.ttl", b"<urn:s> <urn:p> .\n"),
+        ("file:///c.ttl.gz", b"x"),
+    )
     rows = [row for batch in failures(None)(files) for row in batch.to_pylist()]
-    assert [(row["file"], row["text"]) for row in rows] == [("file:///b.ttl", None), ("file:///c.ttl.gz", None)]
+    assert [(row["file"], row["text"]) for row in rows] == [
+        ("file:///b.ttl", None),
+        ("file:///c.ttl.gz", None),
+    ]
     assert "line 1" in rows[0]["reason"]
-    batch = pa.RecordBatch.from_pydict({"file": ["f", "f"], "text": [b"<urn:s> <urn:p> <rel> .", b"\xff"]})
+    batch = pa.RecordBatch.from_pydict(
+        {"file": ["f", "f"], "text": [b"<urn:s> <urn:p> <rel> .", b"\xff"]}
+    )
     rows = [row for batch in reasons(graphs=True)(iter([batch])) for row in batch.to_pylist()]
     assert [row["text"] for row in rows] == ["<urn:s> <urn:p> <rel> .", "\ufffd"]
     assert "No scheme found" in rows[0]["reason"]

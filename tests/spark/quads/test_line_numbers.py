@@ -21,12 +21,20 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 GOOD = b"<urn:s> <urn:p> <urn:o> .\r\n# a comment\n\n"
-PACK: dict[str, Callable[[bytes], bytes]] = {".nt": bytes, ".nt.gz": gzip.compress, ".nt.bz2": bz2.compress}
+PACK: dict[str, Callable[[bytes], bytes]] = {
+    ".nt": bytes,
+    ".nt.gz": gzip.compress,
+    ".nt.bz2": bz2.compress,
+}
 
 
-@pytest.mark.parametrize("bad", [b"<urn:s> <urn:p> .", b'<urn:s> <urn:p> "\xff [x]"  ', b"<" + b"x" * 3000], ids=len)
+@pytest.mark.parametrize(
+    "bad", [b"<urn:s> <urn:p> .", b'<urn:s> <urn:p> "\xff [x]"  ', b"<" + b"x" * 3000], ids=len
+)
 @pytest.mark.parametrize("extension", PACK)
-def test_the_number_of_a_line(spark: SparkSession, tmp_path: Path, extension: str, bad: bytes) -> None:
+def test_the_number_of_a_line(
+    spark: SparkSession, tmp_path: Path, extension: str, bad: bytes
+) -> None:
     path = tmp_path / f"a b[1]{extension}"
     path.write_bytes(PACK[extension](GOOD * 41 + bad + b"\n" + GOOD * 20 + bad + b"\n"))
     session = new_session(spark, {"spark.sql.files.maxPartitionBytes": "300"})
@@ -41,7 +49,9 @@ def test_the_number_of_a_line(spark: SparkSession, tmp_path: Path, extension: st
     assert "on_error='quarantine'" in str(caught.value.hint)
 
 
-def test_a_file_that_has_gone(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_has_gone(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from construct_messages.spark import line_numbers
 
     path = tmp_path / "a.nt"

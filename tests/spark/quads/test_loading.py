@@ -65,7 +65,9 @@ def test_files_of_all_kinds_in_one_folder(spark: SparkSession, folder: Path) -> 
         "i.trig": bytes,
     }
     for name, pack in packers.items():
-        (folder / name).write_bytes(pack(LINE.format(name[:1] if "/" not in name else "g").encode()))
+        (folder / name).write_bytes(
+            pack(LINE.format(name[:1] if "/" not in name else "g").encode())
+        )
     (folder / "j.jsonld").write_text('{"@id": "urn:s", "urn:p": {"@id": "urn:j"}}')
     (folder / "_SUCCESS").write_text("no data, by convention")
     # in a path globs count, so a name with them is escaped
@@ -76,7 +78,18 @@ def test_files_of_all_kinds_in_one_folder(spark: SparkSession, folder: Path) -> 
     assert frame.columns == ["subject", "predicate", "object", "graph"]
 
 
-NAMES = ["a[1].nt", "b{x,y}.nt", "e f.nt", "g%20h.ttl", "i*.nt", "j?.ttl", "k#l.nt", r"m\n.nt", "o^$.nt", "p[1].ttl.gz"]
+NAMES = [
+    "a[1].nt",
+    "b{x,y}.nt",
+    "e f.nt",
+    "g%20h.ttl",
+    "i*.nt",
+    "j?.ttl",
+    "k#l.nt",
+    r"m\n.nt",
+    "o^$.nt",
+    "p[1].ttl.gz",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -90,7 +103,9 @@ def test_names_are_read_as_they_stand(spark: SparkSession, tmp_path: Path, name:
     (place / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     assert objects(load_quads(spark, place / name)) == ["<urn:o>"]
     assert (
-        objects(load_quads(spark, place)) == objects(load_quads(spark, f"file:{place}")) == ["<urn:o>", "<urn:other>"]
+        objects(load_quads(spark, place))
+        == objects(load_quads(spark, f"file:{place}"))
+        == ["<urn:o>", "<urn:other>"]
     )
     write_quads(load_quads(spark, place / name), place / "table")
     assert objects(read_quads(spark, place / "table").frame) == ["<urn:o>"]
@@ -106,7 +121,8 @@ def test_a_colon_in_a_name_is_refused(spark: SparkSession, tmp_path: Path) -> No
 
 def test_ends_of_lines_and_files(spark: SparkSession, tmp_path: Path) -> None:
     content = (
-        b"\xef\xbb\xbf<urn:s> <urn:p> <urn:a> .\r\n\r\n# c\r<urn:s> <urn:p> <urn:b> .\n\n \t\n<urn:s> <urn:p> <urn:c> ."
+        b"\xef\xbb\xbf<urn:s> <urn:p> <urn:a> .\r\n\r\n# c\r<urn:s> <urn:p> "
+        b"<urn:b> .\n\n \t\n<urn:s> <urn:p> <urn:c> ."
     )
     (tmp_path / "a.nt").write_bytes(content)
     assert objects(load_quads(spark, tmp_path)) == ["<urn:a>", "<urn:b>", "<urn:c>"]
@@ -180,7 +196,11 @@ MALFORMED = b"""<urn:s> <urn:p> <urn:o> .
     ("name", "content", "parts"),
     [
         ("a.nt", b"<urn:s> <urn:p> <rel> .\n", ("a.nt", "<urn:s> <urn:p> <rel> .")),
-        ("a b.nq.gz", gzip.compress(b'<urn:s> <urn:p> "\xff" .\n'), ("a%20b.nq.gz", '<urn:s> <urn:p> "\ufffd" .')),
+        (
+            "a b.nq.gz",
+            gzip.compress(b'<urn:s> <urn:p> "\xff" .\n'),
+            ("a%20b.nq.gz", '<urn:s> <urn:p> "\ufffd" .'),
+        ),
         ("a.nt", b"<urn:s> <urn:p> <urn:o> <urn:g> .", ("a.nt", "<urn:g>")),
         ("a.ttl", b"<urn:s> <urn:p> <urn:o> .\n<urn:s> a .", ("a.ttl", "line 2")),
         ("a.nt.gz", b"not packed", ("a.nt.gz", "cannot be read")),
@@ -207,7 +227,9 @@ def test_quarantine_takes_each_malformed_line_once(spark: SparkSession, tmp_path
     frame = load_quads(spark, tmp_path / "in", on_error="quarantine", quarantine=quarantine)
     assert objects(frame) == ["<urn:o>", "<urn:whole>"]
     assert objects(frame) == ["<urn:o>", "<urn:whole>"]
-    found = sorted((row.file[-4:], row.text or "") for row in spark.read.parquet(quarantine).collect())
+    found = sorted(
+        (row.file[-4:], row.text or "") for row in spark.read.parquet(quarantine).collect()
+    )
     lines = MALFORMED.decode("utf-8", "replace").splitlines()[1:]
     assert found == sorted([*(("a.nt", line) for line in lines), (".ttl", "")])
     assert all(row.reason for row in spark.read.parquet(quarantine).collect())
@@ -235,7 +257,11 @@ def test_mistakes_are_told_before_a_job_runs(
     (tmp_path / "empty").mkdir()
     (tmp_path / "csv").mkdir()
     (tmp_path / "csv" / "a.csv").write_text("x")
-    asked = [str(tmp_path / paths) if "://" not in paths else paths] if isinstance(paths, str) else paths
+    asked = (
+        [str(tmp_path / paths) if "://" not in paths else paths]
+        if isinstance(paths, str)
+        else paths
+    )
     with pytest.raises(UsageError) as caught:
         load_quads(spark, asked, **options)
     assert part in caught.value.message
@@ -246,13 +272,23 @@ def test_a_format_may_be_given(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "part-1.bz2").write_bytes(bz2.compress(LINE.format("b").encode()))
     assert objects(load_quads(spark, tmp_path, format="nt")) == ["<urn:a>", "<urn:b>"]
     (tmp_path / "part-2.xz").write_bytes(lzma.compress(LINE.format("c").encode()))
-    assert objects(load_quads(spark, tmp_path, format="application/n-quads")) == ["<urn:a>", "<urn:b>", "<urn:c>"]
+    assert objects(load_quads(spark, tmp_path, format="application/n-quads")) == [
+        "<urn:a>",
+        "<urn:b>",
+        "<urn:c>",
+    ]
 
 
 @pytest.mark.parametrize("java", [True, False], ids=["java", "sql"])
-def test_lines_start_no_python_and_are_matched_once(spark: SparkSession, tmp_path: Path, java: bool) -> None:
+def test_lines_start_no_python_and_are_matched_once(
+    spark: SparkSession, tmp_path: Path, java: bool
+) -> None:
     (tmp_path / "a.nq").write_text(LINE.format("a"))
-    session = spark if java else new_session(spark, {"spark.sql.catalog.construct_messages": "no.such.Class"})
+    session = (
+        spark
+        if java
+        else new_session(spark, {"spark.sql.catalog.construct_messages": "no.such.Class"})
+    )
     frame = load_quads(session, tmp_path).filter("predicate = '<urn:p>'").select("object")
     plan = executed(frame)
     assert "MapInArrow" not in plan
@@ -263,7 +299,9 @@ def test_lines_start_no_python_and_are_matched_once(spark: SparkSession, tmp_pat
 
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
-def test_settings_of_the_session_change_nothing(spark: SparkSession, tmp_path: Path, ansi: str) -> None:
+def test_settings_of_the_session_change_nothing(
+    spark: SparkSession, tmp_path: Path, ansi: str
+) -> None:
     (tmp_path / "a.nq").write_text("_:a <urn:p> \"\\u0041\\t\\\\ '${x}'\"@EN <urn:g> .\n")
     settings = {
         "spark.sql.ansi.enabled": ansi,
@@ -273,7 +311,9 @@ def test_settings_of_the_session_change_nothing(spark: SparkSession, tmp_path: P
         "spark.sql.files.ignoreCorruptFiles": "true",
     }
     other = new_session(spark, settings)
-    assert [row[2:] for row in rows(load_quads(other, tmp_path))] == [("\"A\\t\\\\ '${x}'\"@en", "<urn:g>")]
+    assert [row[2:] for row in rows(load_quads(other, tmp_path))] == [
+        ("\"A\\t\\\\ '${x}'\"@en", "<urn:g>")
+    ]
     (tmp_path / "b.nq.gz").write_bytes(gzip.compress(LINE.format("b").encode() * 1000)[:-20])
     with pytest.raises(QuadsError, match="cannot be read"):
         rows(load_quads(other, tmp_path))
@@ -299,7 +339,9 @@ STATISTICS = Statistics(
 
 
 def test_a_table_is_a_set_with_its_statistics(spark: SparkSession, tmp_path: Path) -> None:
-    doubled = spark.createDataFrame(QUADS * 2, "subject string, predicate string, object string, graph string")
+    doubled = spark.createDataFrame(
+        QUADS * 2, "subject string, predicate string, object string, graph string"
+    )
     path = tmp_path / "table"
     assert write_quads(doubled, path) == STATISTICS
     table = read_quads(spark, path)
@@ -315,7 +357,12 @@ def test_a_table_is_a_set_with_its_statistics(spark: SparkSession, tmp_path: Pat
 
 def test_statistics_of_another_version_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "table"
-    write_quads(spark.createDataFrame(QUADS, "subject string, predicate string, object string, graph string"), path)
+    write_quads(
+        spark.createDataFrame(
+            QUADS, "subject string, predicate string, object string, graph string"
+        ),
+        path,
+    )
     (statistics,) = path.glob("_construct_messages.json/part-*")
     statistics.write_text(statistics.read_text().replace('"version": 2', '"version": 1'))
     statistics.with_name(f".{statistics.name}.crc").unlink()
@@ -324,14 +371,18 @@ def test_statistics_of_another_version_are_refused(spark: SparkSession, tmp_path
 
 
 def test_an_empty_table(spark: SparkSession, tmp_path: Path) -> None:
-    none = spark.createDataFrame([], "subject string, predicate string, object string, graph string")
+    none = spark.createDataFrame(
+        [], "subject string, predicate string, object string, graph string"
+    )
     assert write_quads(QuadTable.of(none), tmp_path / "t") == Statistics(0, True, {})
     assert read_quads(spark, tmp_path / "t").frame.count() == 0
 
 
 def test_a_table_that_is_not_whole_is_none(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "table"
-    frame = spark.createDataFrame(QUADS, "subject string, predicate string, object string, graph string")
+    frame = spark.createDataFrame(
+        QUADS, "subject string, predicate string, object string, graph string"
+    )
     frame.write.parquet(str(path))
     with pytest.raises(QuadsError, match="no whole table"):
         read_quads(spark, path)

@@ -32,7 +32,11 @@ GROUPS: dict[str, tuple[Term | None, ...]] = {
     "only errors": (None, None),
     "a text": (number("1"), literal("a")),
     "texts": (literal("b"), literal("a", language="en")),
-    "texts of a language": (literal("c", language="en"), literal("b", language="en"), literal("b", language="en")),
+    "texts of a language": (
+        literal("c", language="en"),
+        literal("b", language="en"),
+        literal("b", language="en"),
+    ),
     "an IRI": (iri("urn:a"), number("1")),
     "ill-typed": (typed("abc", "integer"), number("1")),
     "decimals": (number("0.1"), number("0.2"), number("1")),
@@ -57,7 +61,10 @@ def columns(names: Iterable[str]) -> list[Column]:
 
 
 def aggregated(frame: DataFrame) -> list[dict[str, str | None]]:
-    return [row.asDict() for row in frame.groupBy("number").agg(*columns(AGGREGATES)).orderBy("number").collect()]
+    return [
+        row.asDict()
+        for row in frame.groupBy("number").agg(*columns(AGGREGATES)).orderBy("number").collect()
+    ]
 
 
 def groups(spark: SparkSession) -> DataFrame:
@@ -68,7 +75,9 @@ def groups(spark: SparkSession) -> DataFrame:
 def by_pyoxigraph(name: str, terms: tuple[Term | None, ...]) -> str | None:
     function, _, distinct = name.partition(" ")
     values = " ".join(term or "UNDEF" for term in terms)
-    results = ox.Store().query(f"SELECT ({function}({distinct} ?x) AS ?r) {{ VALUES ?x {{ {values} }} }}")
+    results = ox.Store().query(
+        f"SELECT ({function}({distinct} ?x) AS ?r) {{ VALUES ?x {{ {values} }} }}"
+    )
     assert isinstance(results, ox.QuerySolutions)
     answer = next(results)["r"]
     return None if answer is None else str(answer)
@@ -83,7 +92,9 @@ def test_aggregates_are_pyoxigraphs(answers: list[dict[str, str | None]]) -> Non
     for name in AGGREGATES:
         if name not in FREE:
             got = {group: answer[name] for group, answer in zip(GROUPS, answers, strict=True)}
-            assert got == {group: by_pyoxigraph(name, terms) for group, terms in GROUPS.items()}, name
+            assert got == {group: by_pyoxigraph(name, terms) for group, terms in GROUPS.items()}, (
+                name
+            )
 
 
 def test_sample_is_a_value_of_the_group(answers: list[dict[str, str | None]]) -> None:
@@ -97,16 +108,22 @@ def test_group_concat_takes_strings_in_order(answers: list[dict[str, str | None]
         "texts": '"a b"',
         "texts of a language": '"b b c"',
     }
-    distinct = dict(zip(GROUPS, (answer["GROUP_CONCAT DISTINCT"] for answer in answers), strict=True))
+    distinct = dict(
+        zip(GROUPS, (answer["GROUP_CONCAT DISTINCT"] for answer in answers), strict=True)
+    )
     assert distinct["texts of a language"] == '"b c"'
 
 
 def test_aggregates_are_the_same_under_other_settings(
     answers: list[dict[str, str | None]], other: SparkSession
 ) -> None:
-    certain = [{name: answer[name] for name in AGGREGATES if "SAMPLE" not in name} for answer in answers]
+    certain = [
+        {name: answer[name] for name in AGGREGATES if "SAMPLE" not in name} for answer in answers
+    ]
     again = aggregated(groups(other))
-    assert [{name: answer[name] for name in AGGREGATES if "SAMPLE" not in name} for answer in again] == certain
+    assert [
+        {name: answer[name] for name in AGGREGATES if "SAMPLE" not in name} for answer in again
+    ] == certain
 
 
 def one(spark: SparkSession, aggregation: Aggregation, terms: list[Term]) -> str | None:
@@ -131,7 +148,9 @@ def test_aggregates_of_nothing(other: SparkSession) -> None:
 
 def test_count_of_solutions_and_separator(spark: SparkSession) -> None:
     assert one(spark, Aggregation("COUNT", None), [literal("a"), literal("a")]) == number("2")
-    joined = one(spark, Aggregation("GROUP_CONCAT", X, separator="'\\\n"), [literal("a"), literal("b")])
+    joined = one(
+        spark, Aggregation("GROUP_CONCAT", X, separator="'\\\n"), [literal("a"), literal("b")]
+    )
     assert joined == literal("a'\\\nb")
 
 
@@ -168,7 +187,9 @@ def test_sums_that_do_not_fit_fail(spark: SparkSession, case: tuple[str, list[st
 
 
 def test_sums_at_the_edge(spark: SparkSession) -> None:
-    assert one(spark, Aggregation("SUM", X), [number(NINES[:-1] + "8"), number("1")]) == number(NINES)
+    assert one(spark, Aggregation("SUM", X), [number(NINES[:-1] + "8"), number("1")]) == number(
+        NINES
+    )
 
 
 def test_sums_are_made_in_part_before_the_shuffle(spark: SparkSession) -> None:

@@ -51,7 +51,9 @@ def answers(spark: SparkSession) -> list[dict[str, str | None]]:
 # where pyoxigraph is not followed: what is right instead
 DIFFERENCES = {
     "a product beyond 64 bits is an integer as any other": {
-        ("*", "9007199254740993", "9007199254740993"): typed("81129638414606699710187514626049", "integer"),
+        ("*", "9007199254740993", "9007199254740993"): typed(
+            "81129638414606699710187514626049", "integer"
+        ),
         ("*", "9007199254740993", "16777217"): typed("151115736459027918356481", "integer"),
         ("*", "16777217", "9007199254740993"): typed("151115736459027918356481", "integer"),
     },
@@ -85,12 +87,17 @@ def test_square_is_pyoxigraphs(answers: list[dict[str, str | None]]) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_square_is_the_same_under_other_settings(answers: list[dict[str, str | None]], other: SparkSession) -> None:
+def test_square_is_the_same_under_other_settings(
+    answers: list[dict[str, str | None]], other: SparkSession
+) -> None:
     assert square(other) == answers
 
 
 DECIMALS = st.decimals(-(10**8), 10**8, places=9) | st.sampled_from(
-    [Decimal(text) for text in ("0", "1", "-1", "0.5", "3", "7", "1e-18", "-0.000000000000000007", "99999999")]
+    [
+        Decimal(text)
+        for text in ("0", "1", "-1", "0.5", "3", "7", "1e-18", "-0.000000000000000007", "99999999")
+    ]
 )
 PAIRS = st.lists(st.tuples(DECIMALS, DECIMALS), min_size=30, max_size=60)
 
@@ -101,7 +108,9 @@ def test_decimals_are_exact(spark: SparkSession, pairs: list[tuple[Decimal, Deci
     terms = [(typed(f"{x:f}", "decimal"), typed(f"{y:f}", "decimal")) for x, y in pairs]
     # what does not fit has a test of its own
     fitting = [
-        (pair, term) for pair, term in zip(pairs, terms, strict=True) if not pair[1] or abs(pair[0] / pair[1]) < 10**18
+        (pair, term)
+        for pair, term in zip(pairs, terms, strict=True)
+        if not pair[1] or abs(pair[0] / pair[1]) < 10**18
     ]
     sql = {operator: expressions.term(Call(operator, (X, Y))) for operator in OPERATORS}
     answers = by_spark(spark, sql, [term for _, term in fitting])
@@ -109,7 +118,11 @@ def test_decimals_are_exact(spark: SparkSession, pairs: list[tuple[Decimal, Deci
         with localcontext(prec=80):
             exact = {"+": x + y, "-": x - y, "*": x * y, "/": x / y if y else None}
             for operator, value in exact.items():
-                assert got[operator] == (None if value is None else decimal(value)), (x, operator, y)
+                assert got[operator] == (None if value is None else decimal(value)), (
+                    x,
+                    operator,
+                    y,
+                )
 
 
 def decimal(value: Decimal) -> str:
@@ -143,7 +156,12 @@ WITHIN = {
     "integers": ("+", "9" * 37, "1", "1" + "0" * 37),
     "quotient": ("/", "1000000000000000000", "1000000000000000", "1000"),
     "large divisor": ("/", "1", "9999999999999", "0.000000000000100000"),
-    "large divisor with digits behind the point": ("/", "1", "1000000000000.5", "0.000000000000999999"),
+    "large divisor with digits behind the point": (
+        "/",
+        "1",
+        "1000000000000.5",
+        "0.000000000000999999",
+    ),
     "trailing zeros": ("*", "0.100", "10.0", "1"),
 }
 
@@ -151,9 +169,13 @@ WITHIN = {
 @pytest.mark.parametrize("case", WITHIN.values(), ids=WITHIN)
 def test_what_fits_is_exact(spark: SparkSession, case: tuple[str, str, str, str]) -> None:
     operator, x, y, expected = case
-    [answer] = by_spark(spark, {"r": expressions.term(Call(operator, (X, Y)))}, [(number(x), number(y))])
+    [answer] = by_spark(
+        spark, {"r": expressions.term(Call(operator, (X, Y)))}, [(number(x), number(y))]
+    )
     kind = "integer" if operator == "+" else "decimal"
-    assert answer["r"] == (typed(expected, kind) if kind == "integer" else decimal(Decimal(expected)))
+    assert answer["r"] == (
+        typed(expected, kind) if kind == "integer" else decimal(Decimal(expected))
+    )
 
 
 SUMS = "FILTER(?a + ?b > ?c && ?b * ?c > ?d && ?c - ?d <= ?a && ?a / 2 < ?b)"
@@ -168,6 +190,10 @@ def test_expressions_are_short_enough_for_java(spark: SparkSession, filters: str
 
     session = new_session(spark, {"spark.sql.codegen.fallback": "false"})
     quads = [(f"<urn:s{n}>", f"<urn:{name}>", number(str(n))) for n in range(5) for name in "abcd"]
-    frame = session.createDataFrame(quads, "subject string, predicate string, object string").coalesce(1)
+    frame = session.createDataFrame(
+        quads, "subject string, predicate string, object string"
+    ).coalesce(1)
     where = f"?s <urn:a> ?a ; <urn:b> ?b ; <urn:c> ?c ; <urn:d> ?d {filters}"
-    assert construct_messages(f"CONSTRUCT {{ ?s <urn:p> ?a }} WHERE {{ {where} }}", frame).frame.collect()
+    assert construct_messages(
+        f"CONSTRUCT {{ ?s <urn:p> ?a }} WHERE {{ {where} }}", frame
+    ).frame.collect()

@@ -21,7 +21,20 @@ X = Var("x")
 STRINGS = tuple(
     map(
         literal,
-        ("+01", "1.50", "1e0", " 1 ", "true", "TRUE", "INF", "NaN", "0x1p3", "1d", '1"x', "2000-01-01T00:00:00Z"),
+        (
+            "+01",
+            "1.50",
+            "1e0",
+            " 1 ",
+            "true",
+            "TRUE",
+            "INF",
+            "NaN",
+            "0x1p3",
+            "1d",
+            '1"x',
+            "2000-01-01T00:00:00Z",
+        ),
     )
 )
 # a lexical form in the wrong case, and a value beyond its type
@@ -55,7 +68,11 @@ def right(name: str, term: Term, expected: str | None) -> str | None:
     if term in LAX:
         return str(literal(literal_parts(term)[0])) if name == "string" else None
     if name != "date" and term.endswith(("#dateTime>", "#time>")) and expected is not None:
-        return str(literal(literal_parts(term)[0], datatype=XSD + "dateTime" if name == "dateTime" else None))
+        return str(
+            literal(
+                literal_parts(term)[0], datatype=XSD + "dateTime" if name == "dateTime" else None
+            )
+        )
     return {
         ("string", literal("\uffff")): str(literal("\uffff")),
         # the digits that pyoxigraph has beyond the shortest form are not those of the float
@@ -65,7 +82,9 @@ def right(name: str, term: Term, expected: str | None) -> str | None:
 
 def test_casts_are_pyoxigraphs(answers: list[dict[str, str | None]]) -> None:
     names = [name_of(name) for name in sorted(NAMES)]
-    oracle = by_pyoxigraph({name: f"xsd:{name}(?x)" for name in names}, [(term,) for term in SOURCES])
+    oracle = by_pyoxigraph(
+        {name: f"xsd:{name}(?x)" for name in names}, [(term,) for term in SOURCES]
+    )
     wrong = [
         f"xsd:{name}({term}): {got[name]}, not {expected[name]}"
         for term, got, expected in zip(SOURCES, answers, oracle, strict=True)
@@ -75,7 +94,9 @@ def test_casts_are_pyoxigraphs(answers: list[dict[str, str | None]]) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_casts_are_the_same_under_other_settings(answers: list[dict[str, str | None]], other: SparkSession) -> None:
+def test_casts_are_the_same_under_other_settings(
+    answers: list[dict[str, str | None]], other: SparkSession
+) -> None:
     assert casts(other) == answers
 
 

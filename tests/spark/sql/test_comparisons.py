@@ -13,7 +13,16 @@ from construct_messages.query.algebra.nodes import Call, Constant, Var
 from construct_messages.spark.sql import comparisons, expressions
 from construct_messages.terms import Term, iri, literal, number
 from tests.support.spark.sessions import executed
-from tests.support.spark.terms import BLANK, BOOLEANS, DATES, TERMS, by_pyoxigraph, by_spark, date, typed
+from tests.support.spark.terms import (
+    BLANK,
+    BOOLEANS,
+    DATES,
+    TERMS,
+    by_pyoxigraph,
+    by_spark,
+    date,
+    typed,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,7 +38,9 @@ POINTS = {date(form) for form in DATES}
 
 LAX = typed("inf", "double")
 # where pyoxigraph is not followed: why, which pairs, and what is right
-DIFFERENCES: tuple[tuple[str, Callable[[str, Term, Term], bool], Callable[[str | None], bool]], ...] = (
+DIFFERENCES: tuple[
+    tuple[str, Callable[[str, Term, Term], bool], Callable[[str | None], bool]], ...
+] = (
     (
         "`inf` is none of the forms of xsd:double, in lower case",
         lambda _, x, y: LAX in (x, y) and x != y,
@@ -84,7 +95,9 @@ def test_square_is_pyoxigraphs(answers: list[dict[str, str | None]]) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_square_is_the_same_under_other_settings(answers: list[dict[str, str | None]], other: SparkSession) -> None:
+def test_square_is_the_same_under_other_settings(
+    answers: list[dict[str, str | None]], other: SparkSession
+) -> None:
     assert square(other) == answers
 
 
@@ -93,7 +106,11 @@ def test_square_is_the_same_under_other_settings(answers: list[dict[str, str | N
     [
         (
             "=",
-            [(literal("a"), literal("b")), (literal("a", language="en"), literal("a")), (iri("urn:a"), literal("a"))],
+            [
+                (literal("a"), literal("b")),
+                (literal("a", language="en"), literal("a")),
+                (iri("urn:a"), literal("a")),
+            ],
         ),
         ("<", [(literal("a"), literal("a b")), (literal("a !"), literal("a"))]),
         ("=", [(number("1"), number("01")), (number("-1"), number("7"))]),
@@ -101,18 +118,30 @@ def test_square_is_the_same_under_other_settings(answers: list[dict[str, str | N
     ],
 )
 def test_strings_and_short_integers_are_not_decoded(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, operator: str, pairs: list[tuple[Term, Term]]
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    operator: str,
+    pairs: list[tuple[Term, Term]],
 ) -> None:
     """Issue 19: a join by an equality compares all pairs of one key."""
     expected = by_spark(spark, {operator: expressions.term(Call(operator, (X, Y)))}, pairs)
     decoded = comparisons._decoded
     failing = "if(raise_error('decoded') IS NULL, {0}, {0})"
-    monkeypatch.setattr(comparisons, "_decoded", lambda term, text: failing.format(decoded(term, text)))
+    monkeypatch.setattr(
+        comparisons, "_decoded", lambda term, text: failing.format(decoded(term, text))
+    )
     assert by_spark(spark, {operator: expressions.term(Call(operator, (X, Y)))}, pairs) == expected
     assert all(row[operator] is not None for row in expected)
 
 
-CONSTANTS: tuple[Term, ...] = (number("5"), number("0.1"), number("1e0"), literal("a"), TRUE_TERM, date("2000-01-01"))
+CONSTANTS: tuple[Term, ...] = (
+    number("5"),
+    number("0.1"),
+    number("1e0"),
+    literal("a"),
+    TRUE_TERM,
+    date("2000-01-01"),
+)
 
 
 def test_constants_compare_as_columns_do(other: SparkSession) -> None:
@@ -129,7 +158,9 @@ def test_constants_compare_as_columns_do(other: SparkSession) -> None:
     by_constant = by_spark(other, sql, [(x,) for x in TERMS])
     pairs = [(x, constant) for constant in CONSTANTS for x in TERMS]
     columns = {"= 1": Call("=", (X, Y)), "< 1": Call("<", (X, Y)), "< 0": Call("<", (Y, X))}
-    by_column = by_spark(other, {name: expressions.term(call) for name, call in columns.items()}, pairs)
+    by_column = by_spark(
+        other, {name: expressions.term(call) for name, call in columns.items()}, pairs
+    )
     for index in range(len(CONSTANTS)):
         for place, x in enumerate(TERMS):
             got = {name: by_constant[place][f"{name} {index}"] for name in columns}
@@ -153,10 +184,14 @@ def test_filters_with_a_number_are_compiled(
 
 
 @pytest.mark.parametrize("constant", [iri("urn:a"), literal("a")])
-def test_equality_with_a_constant_is_left_to_the_source(spark: SparkSession, constant: Term) -> None:
+def test_equality_with_a_constant_is_left_to_the_source(
+    spark: SparkSession, constant: Term
+) -> None:
     condition = expressions.condition(Call("=", (X, Constant(constant))))
     frame = spark.createDataFrame([(constant,), (BLANK,)], "v_x STRING").filter(condition)
-    assert f"Filter (isnotnull(v_x#0) AND (v_x#0 = {constant}))" in re.sub(r"#\d+", "#0", executed(frame))
+    assert f"Filter (isnotnull(v_x#0) AND (v_x#0 = {constant}))" in re.sub(
+        r"#\d+", "#0", executed(frame)
+    )
     assert [row.v_x for row in frame.collect()] == [constant]
 
 
@@ -198,7 +233,9 @@ IN_ORDER: tuple[Term | None, ...] = (
 def test_order(spark: SparkSession, descending: bool) -> None:
     from pyspark.sql import functions as F
 
-    frame = spark.createDataFrame([(term,) for term in reversed(IN_ORDER)], "v_x STRING").repartition(2)
+    frame = spark.createDataFrame(
+        [(term,) for term in reversed(IN_ORDER)], "v_x STRING"
+    ).repartition(2)
     keys = [F.expr(key) for key in expressions.order(X)]
     ordering = [key.desc_nulls_last() if descending else key.asc_nulls_first() for key in keys]
     ordered = [row.v_x for row in frame.orderBy(*ordering).collect()]
@@ -209,7 +246,10 @@ def test_order(spark: SparkSession, descending: bool) -> None:
 def test_equal_values_have_one_key(spark: SparkSession) -> None:
     (key,) = expressions.order(X)
     ones = [typed("1", "integer"), typed("1.0", "decimal"), typed("01", "byte")]
-    midnights = [typed("2000-01-01T24:00:00Z", "dateTime"), typed("2000-01-02T00:00:00.0Z", "dateTime")]
+    midnights = [
+        typed("2000-01-01T24:00:00Z", "dateTime"),
+        typed("2000-01-02T00:00:00.0Z", "dateTime"),
+    ]
     keys = by_spark(spark, {"key": f"to_json({key})"}, [(term,) for term in (*ones, *midnights)])
     assert len({row["key"] for row in keys}) == 2
 
@@ -218,12 +258,34 @@ def test_equal_values_have_one_key(spark: SparkSession) -> None:
 
 TRUTHS: dict[bool | None, tuple[Term | None, ...]] = {
     True: (
-        *(typed("true", "boolean"), typed("1", "boolean"), literal("a"), literal("a", language="en"), literal("\n")),
-        *(typed("1", "byte"), typed("-0.5", "decimal"), typed("INF", "float"), typed(f"0.{'0' * 400}1", "decimal")),
+        *(
+            typed("true", "boolean"),
+            typed("1", "boolean"),
+            literal("a"),
+            literal("a", language="en"),
+            literal("\n"),
+        ),
+        *(
+            typed("1", "byte"),
+            typed("-0.5", "decimal"),
+            typed("INF", "float"),
+            typed(f"0.{'0' * 400}1", "decimal"),
+        ),
     ),
     False: (
-        *(typed("false", "boolean"), typed("0", "boolean"), literal(""), Term('""@en'), typed("0", "integer")),
-        *(typed("-0.0", "decimal"), typed("0e5", "double"), typed("NaN", "double"), typed("1e-400", "double")),
+        *(
+            typed("false", "boolean"),
+            typed("0", "boolean"),
+            literal(""),
+            Term('""@en'),
+            typed("0", "integer"),
+        ),
+        *(
+            typed("-0.0", "decimal"),
+            typed("0e5", "double"),
+            typed("NaN", "double"),
+            typed("1e-400", "double"),
+        ),
         *(typed("yes", "boolean"), typed("abc", "integer"), typed("300", "byte")),
     ),
     None: (iri("urn:a"), literal("a", datatype="urn:t"), typed("2000-01-01", "date"), None),
@@ -233,4 +295,6 @@ TRUTHS: dict[bool | None, tuple[Term | None, ...]] = {
 def test_truth(spark: SparkSession) -> None:
     cases = [(term, truth) for truth, terms in TRUTHS.items() for term in terms]
     answers = by_spark(spark, {"truth": expressions.condition(X)}, [(term,) for term, _ in cases])
-    assert [(term, answer["truth"]) for (term, _), answer in zip(cases, answers, strict=True)] == cases
+    assert [
+        (term, answer["truth"]) for (term, _), answer in zip(cases, answers, strict=True)
+    ] == cases

@@ -34,9 +34,15 @@ FORMS: dict[str, tuple[str, Expression]] = {
     "not": ("!?x", Call("!", (X,))),
     "not equal": ("?x != ?y", Call("!=", (X, Y))),
     "if": ("IF(?x, ?y, 2)", Call("IF", (X, Y, c("2")))),
-    "if of one type": ("IF(?x, STRLEN(STR(?y)), 7)", Call("IF", (X, Call("STRLEN", (Call("STR", (Y,)),)), c("7")))),
+    "if of one type": (
+        "IF(?x, STRLEN(STR(?y)), 7)",
+        Call("IF", (X, Call("STRLEN", (Call("STR", (Y,)),)), c("7"))),
+    ),
     "if in one branch": ("IF(true, ?x, 1/0)", Call("IF", (c("true"), X, DIVIDED_BY_ZERO))),
-    "coalesce": ("COALESCE(1/0, ?x && ?y, ?y)", Call("COALESCE", (DIVIDED_BY_ZERO, Call("&&", (X, Y)), Y))),
+    "coalesce": (
+        "COALESCE(1/0, ?x && ?y, ?y)",
+        Call("COALESCE", (DIVIDED_BY_ZERO, Call("&&", (X, Y)), Y)),
+    ),
     "coalesce of errors": ("COALESCE(1/0)", Call("COALESCE", (DIVIDED_BY_ZERO,))),
     "in": ("?x IN (?y, 0)", Call("IN", (X, Y, c("0")))),
     "in with an error": ("?x IN (1/0, ?y)", Call("IN", (X, DIVIDED_BY_ZERO, Y))),
@@ -53,9 +59,15 @@ FORMS: dict[str, tuple[str, Expression]] = {
             ),
         ),
     ),
-    "a number of unknown type": ("(?x + ?y) * 2 + ?x", Call("+", (Call("*", (Call("+", (X, Y)), c("2"))), X))),
+    "a number of unknown type": (
+        "(?x + ?y) * 2 + ?x",
+        Call("+", (Call("*", (Call("+", (X, Y)), c("2"))), X)),
+    ),
     "constants": ("1 + 2.5", Call("+", (c("1"), c("2.5")))),
-    "promotion of constants": ("1e0 * 2 + 0.5", Call("+", (Call("*", (c("1e0"), c("2"))), c("0.5")))),
+    "promotion of constants": (
+        "1e0 * 2 + 0.5",
+        Call("+", (Call("*", (c("1e0"), c("2"))), c("0.5"))),
+    ),
     "a constant as it is written": (
         "COALESCE(1/0, 01)",
         Call("COALESCE", (DIVIDED_BY_ZERO, Constant(typed("1", "integer")))),

@@ -18,7 +18,16 @@ from construct_messages.query.algebra.translation import translate_query
 from construct_messages.spark.session import translated
 from construct_messages.spark.sql import expressions, functions
 from construct_messages.spark.sql.values import Scalar, Type, as_term
-from construct_messages.terms import RDF, UNBOUND, XSD, Term, from_pyoxigraph, iri, is_literal, literal
+from construct_messages.terms import (
+    RDF,
+    UNBOUND,
+    XSD,
+    Term,
+    from_pyoxigraph,
+    iri,
+    is_literal,
+    literal,
+)
 from tests.support.spark.sessions import OTHER, UNCOMPILED, new_session
 
 if TYPE_CHECKING:
@@ -34,19 +43,58 @@ def typed(lexical: str, name: str) -> Term:
 
 NOW = typed("2026-11-21T20:00:00Z", "dateTime")
 STRINGS = [
-    *map(literal, ("", "abc", 'ab"c\\d\n\té', "\\n", "\\\\u0041", "a😀b😀", "e\u0301", "straße ŉ ﬁ", "İSTANBUL ΣΑΣ")),
-    *map(literal, ("a b~é*'()!-_./+%", "\x00\x01\x7f\u0085\u2028", "http://ex.org/x", "rel/a", "en", "EN-gb", "*")),
-    *map(literal, ('q"^^<http://www.w3.org/2001/XMLSchema#integer>', "<<( x", "_:x", "${x}", "it's", "b")),
+    *map(
+        literal,
+        (
+            "",
+            "abc",
+            'ab"c\\d\n\té',
+            "\\n",
+            "\\\\u0041",
+            "a😀b😀",
+            "e\u0301",
+            "straße ŉ ﬁ",
+            "İSTANBUL ΣΑΣ",
+        ),
+    ),
+    *map(
+        literal,
+        (
+            "a b~é*'()!-_./+%",
+            "\x00\x01\x7f\u0085\u2028",
+            "http://ex.org/x",
+            "rel/a",
+            "en",
+            "EN-gb",
+            "*",
+        ),
+    ),
+    *map(
+        literal,
+        ('q"^^<http://www.w3.org/2001/XMLSchema#integer>', "<<( x", "_:x", "${x}", "it's", "b"),
+    ),
     *(literal(text, language="en") for text in ("abc", "b", "", 'a"b')),
     literal("ABC", language="en-gb"),
     literal("été", language="fr"),
     literal("x", language="ar", direction="rtl"),
 ]
 NUMBERS = [
-    *(typed(lexical, "integer") for lexical in ("1", "-7", "0", "9007199254740993", "9223372036854775807")),
-    *(typed(lexical, "decimal") for lexical in ("2.5", "-2.5", "-0.4", "123456789012345678.5", "1.000000000000000001")),
-    *(typed(lexical, "double") for lexical in ("2.5", "-2.5", "-0.4", "-0", "0.49999999999999994", "4503599627370497")),
-    *(typed(lexical, "double") for lexical in ("NaN", "INF", "-INF", "150000000000000000000", "16777217.5")),
+    *(
+        typed(lexical, "integer")
+        for lexical in ("1", "-7", "0", "9007199254740993", "9223372036854775807")
+    ),
+    *(
+        typed(lexical, "decimal")
+        for lexical in ("2.5", "-2.5", "-0.4", "123456789012345678.5", "1.000000000000000001")
+    ),
+    *(
+        typed(lexical, "double")
+        for lexical in ("2.5", "-2.5", "-0.4", "-0", "0.49999999999999994", "4503599627370497")
+    ),
+    *(
+        typed(lexical, "double")
+        for lexical in ("NaN", "INF", "-INF", "150000000000000000000", "16777217.5")
+    ),
     *(typed(lexical, "float") for lexical in ("2.5", "-0.5", "NaN")),
 ]
 ILL_TYPED = [
@@ -79,14 +127,53 @@ DATES = [
 TERMS = [
     *(iri(text) for text in ("urn:a", "http://ex.org/é?x#y", XSD + "string", XSD + "integer")),
     *(*STRINGS, *NUMBERS, *ILL_TYPED, *DATES),
-    *(typed("true", "boolean"), typed("PT1H", "dayTimeDuration"), literal("x", datatype="urn:t"), UNBOUND),
+    *(
+        typed("true", "boolean"),
+        typed("PT1H", "dayTimeDuration"),
+        literal("x", datatype="urn:t"),
+        UNBOUND,
+    ),
 ]
 UNARY = [
-    *("STR", "LANG", "DATATYPE", "IRI", "ISIRI", "ISBLANK", "ISLITERAL", "ISNUMERIC", "STRLEN", "UCASE", "LCASE"),
-    *("ENCODE_FOR_URI", "CONCAT", "ABS", "ROUND", "CEIL", "FLOOR", "YEAR", "MONTH", "DAY", "HOURS", "MINUTES"),
+    *(
+        "STR",
+        "LANG",
+        "DATATYPE",
+        "IRI",
+        "ISIRI",
+        "ISBLANK",
+        "ISLITERAL",
+        "ISNUMERIC",
+        "STRLEN",
+        "UCASE",
+        "LCASE",
+    ),
+    *(
+        "ENCODE_FOR_URI",
+        "CONCAT",
+        "ABS",
+        "ROUND",
+        "CEIL",
+        "FLOOR",
+        "YEAR",
+        "MONTH",
+        "DAY",
+        "HOURS",
+        "MINUTES",
+    ),
     *("SECONDS", "TIMEZONE", "TZ", "MD5", "SHA1", "SHA256", "SHA384", "SHA512"),
 ]
-BINARY = ["STRSTARTS", "STRENDS", "CONTAINS", "STRBEFORE", "STRAFTER", "CONCAT", "LANGMATCHES", "SAMETERM", "STRLANG"]
+BINARY = [
+    "STRSTARTS",
+    "STRENDS",
+    "CONTAINS",
+    "STRBEFORE",
+    "STRAFTER",
+    "CONCAT",
+    "LANGMATCHES",
+    "SAMETERM",
+    "STRLANG",
+]
 
 # What the embedded store answers otherwise, of terms that it does not keep as they are written.
 DIFFERENCES = {
@@ -123,23 +210,39 @@ def of_variables(name: str, count: int = 1) -> str:
     return expressions.term(Call(name, tuple(variables)))
 
 
-def on_spark(spark: SparkSession, solutions: list[tuple[Term, ...]], sql: list[str]) -> list[tuple[Term | None, ...]]:
+def on_spark(
+    spark: SparkSession, solutions: list[tuple[Term, ...]], sql: list[str]
+) -> list[tuple[Term | None, ...]]:
     """Values of expressions for each solution of `?x`, `?y` …"""
     columns = ", ".join(f"v_{variable} STRING" for variable in "xyz"[: len(solutions[0])])
-    numbered = [(index, *(term or None for term in solution)) for index, solution in enumerate(solutions)]
+    numbered = [
+        (index, *(term or None for term in solution)) for index, solution in enumerate(solutions)
+    ]
     frame = spark.createDataFrame(numbered, f"index INT, {columns}")
-    found = frame.selectExpr("index", *(f"{value} AS r{place}" for place, value in enumerate(sql))).collect()
+    found = frame.selectExpr(
+        "index", *(f"{value} AS r{place}" for place, value in enumerate(sql))
+    ).collect()
     return [tuple(values[1:]) for values in sorted(found, key=lambda values: values[0])]
 
 
-def on_oxigraph(solutions: list[tuple[Term, ...]], expressions: list[str]) -> list[tuple[Term | None, ...]]:
-    data = "".join(f"({index} {' '.join(term or 'UNDEF' for term in terms)})" for index, terms in enumerate(solutions))
+def on_oxigraph(
+    solutions: list[tuple[Term, ...]], expressions: list[str]
+) -> list[tuple[Term | None, ...]]:
+    data = "".join(
+        f"({index} {' '.join(term or 'UNDEF' for term in terms)})"
+        for index, terms in enumerate(solutions)
+    )
     variables = " ".join("?" + variable for variable in "xyz"[: len(solutions[0])])
-    select = " ".join(f"({expression} AS ?r{place})" for place, expression in enumerate(expressions))
+    select = " ".join(
+        f"({expression} AS ?r{place})" for place, expression in enumerate(expressions)
+    )
     query = f"SELECT ?index {select} {{ VALUES (?index {variables}) {{ {data} }} }} ORDER BY ?index"
     answers = ox.Store().query(query)
     assert isinstance(answers, ox.QuerySolutions)
-    return [tuple(None if value is None else from_pyoxigraph(value) for value in answer)[1:] for answer in answers]
+    return [
+        tuple(None if value is None else from_pyoxigraph(value) for value in answer)[1:]
+        for answer in answers
+    ]
 
 
 @pytest.fixture(scope="module", params=["defaults", "other settings"])
@@ -175,17 +278,30 @@ def test_functions_of_two_strings(session: SparkSession) -> None:
 
 
 def test_functions_of_a_string_and_another_term(session: SparkSession) -> None:
-    strings = [literal("a😀b"), literal("1"), literal('"', language="en"), literal(""), typed("1", "integer")]
+    strings = [
+        literal("a😀b"),
+        literal("1"),
+        literal('"', language="en"),
+        literal(""),
+        typed("1", "integer"),
+    ]
     solutions = list(itertools.product(strings, TERMS))
     found = on_spark(session, solutions, [of_variables("STRDT", 2), of_variables("SUBSTR", 2)])
     expected = on_oxigraph(solutions, ["STRDT(?x, ?y)", "SUBSTR(?x, ?y)"])
-    assert [pair for pair in zip(solutions, found, expected, strict=True) if pair[1] != pair[2]] == []
+    assert [
+        pair for pair in zip(solutions, found, expected, strict=True) if pair[1] != pair[2]
+    ] == []
 
 
 def test_sub_strings(session: SparkSession) -> None:
-    places = [typed(str(place), "integer") for place in (-(10**20), -2, 0, 1, 2, 5, 6, 2**31, 2**63, 10**30)]
+    places = [
+        typed(str(place), "integer")
+        for place in (-(10**20), -2, 0, 1, 2, 5, 6, 2**31, 2**63, 10**30)
+    ]
     places += [UNBOUND, typed("1", "decimal"), typed("2", "byte")]
-    solutions = list(itertools.product([literal("1😀345"), literal("1\n345", language="en")], places, places))
+    solutions = list(
+        itertools.product([literal("1😀345"), literal("1\n345", language="en")], places, places)
+    )
     found = on_spark(session, solutions, [of_variables("SUBSTR", 3)])
 
     def value(term: Term) -> int | None:
@@ -197,7 +313,9 @@ def test_sub_strings(session: SparkSession) -> None:
             assert substring is None
         else:
             chars, end = ("1😀345", '"') if "😀" in text else ("1\n345", '"@en')
-            kept = "".join(char for place, char in enumerate(chars, 1) if start <= place < start + count)
+            kept = "".join(
+                char for place, char in enumerate(chars, 1) if start <= place < start + count
+            )
             assert substring == '"' + kept.replace("\n", "\\n") + end
 
 
@@ -207,12 +325,16 @@ def test_where_the_embedded_store_differs(session: SparkSession) -> None:
     found = on_spark(session, solutions, [of_variables(name) for name in names])
     for (name, term), values in zip(DIFFERENCES, found, strict=True):
         assert values[names.index(name)] == DIFFERENCES[name, term], (name, term)
-    assert on_spark(session, [(literal("x"), iri(RDF + "langString"))], [of_variables("STRDT", 2)]) == [(None,)]
+    assert on_spark(
+        session, [(literal("x"), iri(RDF + "langString"))], [of_variables("STRDT", 2)]
+    ) == [(None,)]
 
 
 def read(text: str, base: str | None = None) -> Expression:
     """An expression of SPARQL."""
-    node = translate_query(f"SELECT ({text} AS ?r) {{ BIND(1 AS ?one) }}", now=NOW, base=base).pattern
+    node = translate_query(
+        f"SELECT ({text} AS ?r) {{ BIND(1 AS ?one) }}", now=NOW, base=base
+    ).pattern
     while not (isinstance(node, Extend) and node.variable == Var("r")):
         node = node.pattern  # type: ignore[union-attr]  # a projection and BIND have one
     return node.expression
@@ -276,23 +398,75 @@ def test_what_is_not_known_before_the_job_is_refused(text: str) -> None:
 
 
 def test_a_text_too_long_for_a_regular_expression(spark: SparkSession) -> None:
-    sql = [expressions.term(read('REGEX(?x, "^(a|bc)*$")')), expressions.term(read('REPLACE(?x, "(a|bc)+", "x")'))]
-    assert on_spark(spark, [(literal("a" * 100),)], sql) == [(typed("true", "boolean"), literal("x"))]
+    sql = [
+        expressions.term(read('REGEX(?x, "^(a|bc)*$")')),
+        expressions.term(read('REPLACE(?x, "(a|bc)+", "x")')),
+    ]
+    assert on_spark(spark, [(literal("a" * 100),)], sql) == [
+        (typed("true", "boolean"), literal("x"))
+    ]
     for value in sql:
-        with pytest.raises(ValueOutOfRange, match="is too long for a regular expression"), translated():
+        with (
+            pytest.raises(ValueOutOfRange, match="is too long for a regular expression"),
+            translated(),
+        ):
             on_spark(spark, [(literal("a" * 5000),)], [value])
 
 
-REFERENCES = ["", "x", "?q", "#f", "//h/x", "//h", "/x/./y/../z", "../../../g", "g;x=1/../y", "./", ".", "..", "../"]
-REFERENCES += ["g?y/../x", "g#y/../x", "a b", "x%zz", "x%20", "http:g", "mailto:a@b", "urn:a/../b", "1:a", "é", "//[x"]
-REFERENCES += ["http://a:b", "http://u:p@h:80/x", "http://[::1]/x", "http://a/b/../c", "a//b/../c", "x\ny", "a<b", "😀"]
-BASES = [None, "http://ex.org/a/b/c?q#f", "http://ex.org", "http://ex.org/a/", "urn:a:b", "file:///a/b"]
+REFERENCES = [
+    "",
+    "x",
+    "?q",
+    "#f",
+    "//h/x",
+    "//h",
+    "/x/./y/../z",
+    "../../../g",
+    "g;x=1/../y",
+    "./",
+    ".",
+    "..",
+    "../",
+]
+REFERENCES += [
+    "g?y/../x",
+    "g#y/../x",
+    "a b",
+    "x%zz",
+    "x%20",
+    "http:g",
+    "mailto:a@b",
+    "urn:a/../b",
+    "1:a",
+    "é",
+    "//[x",
+]
+REFERENCES += [
+    "http://a:b",
+    "http://u:p@h:80/x",
+    "http://[::1]/x",
+    "http://a/b/../c",
+    "a//b/../c",
+    "x\ny",
+    "a<b",
+    "😀",
+]
+BASES = [
+    None,
+    "http://ex.org/a/b/c?q#f",
+    "http://ex.org",
+    "http://ex.org/a/",
+    "urn:a:b",
+    "file:///a/b",
+]
 
 
 def test_iris(session: SparkSession) -> None:
     """Text is resolved against the query's base: by the embedded store as here."""
     solutions = [(literal(reference),) for reference in REFERENCES]
-    found = on_spark(session, solutions, [expressions.term(read("IRI(?x)", base)) for base in BASES])
+    found = on_spark(
+        session, solutions, [expressions.term(read("IRI(?x)", base)) for base in BASES]
+    )
     wrong = []
     for place, base in enumerate(BASES):
         prologue = f"BASE <{base}> " if base else ""
@@ -309,7 +483,9 @@ def test_iris(session: SparkSession) -> None:
 
 def test_iri_of_other_terms(session: SparkSession) -> None:
     terms = [iri("urn:a"), Term("_:b"), literal("a", language="en"), typed("1", "integer"), UNBOUND]
-    found = on_spark(session, [(term,) for term in terms], [expressions.term(read("IRI(?x)", "http://ex.org/"))])
+    found = on_spark(
+        session, [(term,) for term in terms], [expressions.term(read("IRI(?x)", "http://ex.org/"))]
+    )
     assert found == [(iri("urn:a"),), (None,), (None,), (None,), (None,)]
 
 
@@ -321,17 +497,24 @@ def test_blank_nodes(session: SparkSession) -> None:
     solutions = [(label, Term(number)) for label in labels for number in ("1", "2", "12")]
     found = on_spark(session, solutions, [with_label, with_label, *map(expressions.term, sites)])
     assert all(first == second for first, second, *_ in found)
-    nodes = {(labelled, solution) for (labelled, *_), solution in zip(found, solutions, strict=True)}
+    nodes = {
+        (labelled, solution) for (labelled, *_), solution in zip(found, solutions, strict=True)
+    }
     assert len({node for node, _ in nodes}) == len(solutions)
     fresh = {node for _, _, *nodes in found for node in nodes}
     assert len(fresh) == 6  # of two calls for three numbers
-    assert all(re.fullmatch("_:s[A-Za-z0-9]*", node or "") for node in fresh | {node for node, _ in nodes})
+    assert all(
+        re.fullmatch("_:s[A-Za-z0-9]*", node or "") for node in fresh | {node for node, _ in nodes}
+    )
     others = [literal("a", language="en"), iri("urn:a"), typed("1", "integer"), UNBOUND]
     assert on_spark(session, [(term, Term("1")) for term in others], [with_label]) == [(None,)] * 4
 
 
 def test_drawn_values(session: SparkSession) -> None:
-    drawn = [expressions.term(read(text)) for text in ("RAND()", "UUID()", "STRUUID()", "RAND()", "UUID()")]
+    drawn = [
+        expressions.term(read(text))
+        for text in ("RAND()", "UUID()", "STRUUID()", "RAND()", "UUID()")
+    ]
     found = on_spark(session, [(literal("x"),)] * 20, drawn)
     for rand, uuid, text, *_ in found:
         assert re.fullmatch(r'"0\.\d+"\^\^<http://www.w3.org/2001/XMLSchema#double>', rand or "")
@@ -342,8 +525,13 @@ def test_drawn_values(session: SparkSession) -> None:
 
 def test_compiled_functions(spark: SparkSession) -> None:
     """As Spark runs them by default: compiled, under ANSI mode."""
-    sql = [expressions.term(read(f'{name}(?x, "b")')) for name in ("STRBEFORE", "CONTAINS", "CONCAT")]
-    sql += [expressions.term(read(text)) for text in ("ROUND(STRLEN(?x) / 2)", 'REGEX(?x, "B", "i")', "SHA1(?x)")]
+    sql = [
+        expressions.term(read(f'{name}(?x, "b")')) for name in ("STRBEFORE", "CONTAINS", "CONCAT")
+    ]
+    sql += [
+        expressions.term(read(text))
+        for text in ("ROUND(STRLEN(?x) / 2)", 'REGEX(?x, "B", "i")', "SHA1(?x)")
+    ]
     (values,) = on_spark(spark, [(literal('a"b'),)], sql)
     sha1 = hashlib.sha1(b'a"b', usedforsecurity=False).hexdigest()
     assert values == (
@@ -361,7 +549,9 @@ def test_all_digits_are_kept(session: SparkSession) -> None:
     numbers = [typed("-" + "1234567890" * 3 + "12345678", "integer")]
     numbers.append(typed("-1234567890123456789.123456789012345678", "decimal"))
     sql = [expressions.term(read(text)) for text in ("ABS(?x)", "-?x", "-(-?x)")]
-    for number, values in zip(numbers, on_spark(session, [(number,) for number in numbers], sql), strict=True):
+    for number, values in zip(
+        numbers, on_spark(session, [(number,) for number in numbers], sql), strict=True
+    ):
         positive = number.replace("-", "")
         assert values == (positive, positive, number)
 
@@ -381,7 +571,9 @@ def kinds() -> Iterator[Scalar]:
         yield Scalar(f"CAST(NULL AS {type.value.split()[0]})" if type is Type.TERM else "n", type)
 
 
-@pytest.mark.parametrize("name", sorted(functions.NAMES - {"REGEX", "REPLACE", "FRESH", "BNODE", "IRI"}))
+@pytest.mark.parametrize(
+    "name", sorted(functions.NAMES - {"REGEX", "REPLACE", "FRESH", "BNODE", "IRI"})
+)
 def test_every_function_takes_every_kind_of_value(name: str) -> None:
     """A value of the wrong kind is an error of the query, not of its compilation."""
     counts = {"CONCAT": 2, "SUBSTR": 3} | dict.fromkeys(("RAND", "UUID", "STRUUID"), 0)

@@ -28,7 +28,9 @@ XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 RDF_LANG = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
 
-def by_pyoxigraph(line: bytes, *, graphs: bool, lenience: Lenience | None = None) -> Statement | str | None:
+def by_pyoxigraph(
+    line: bytes, *, graphs: bool, lenience: Lenience | None = None
+) -> Statement | str | None:
     """The statement of a line, `"malformed"`, or None where there is no statement."""
     format = ox.RdfFormat.N_QUADS if graphs else ox.RdfFormat.N_TRIPLES
     try:
@@ -38,7 +40,11 @@ def by_pyoxigraph(line: bytes, *, graphs: bool, lenience: Lenience | None = None
         (quad,) = read
         *terms, graph = (quad.subject, quad.predicate, quad.object, quad.graph_name)
         subject, predicate, object = (from_pyoxigraph(term, lenience=lenience) for term in terms)
-        name = None if isinstance(graph, ox.DefaultGraph) else from_pyoxigraph(graph, lenience=lenience)
+        name = (
+            None
+            if isinstance(graph, ox.DefaultGraph)
+            else from_pyoxigraph(graph, lenience=lenience)
+        )
     except (SyntaxError, TermError):
         return "malformed"
     return subject, predicate, object, name
@@ -48,7 +54,12 @@ FILE = "file:///dump.nq"
 
 
 def by_spark(
-    spark: SparkSession, batch: list[bytes], *, graphs: bool = True, scoped: bool = False, lenient: bool = False
+    spark: SparkSession,
+    batch: list[bytes],
+    *,
+    graphs: bool = True,
+    scoped: bool = False,
+    lenient: bool = False,
 ) -> list[Statement | str | None]:
     """What both ways of reading lines give, which is the same; labels of blank nodes have no scope if not `scoped`."""
     by_sql = by_expressions(spark, batch, graphs=graphs, scope=of_file(FILE), lenient=lenient)
@@ -60,7 +71,9 @@ def by_spark(
 def _unscoped(found: Statement | str | None) -> Statement | str | None:
     if not isinstance(found, tuple):
         return found
-    subject, predicate, object, graph = (term and term.replace(f"_:{of_file(FILE)}", "_:") for term in found)
+    subject, predicate, object, graph = (
+        term and term.replace(f"_:{of_file(FILE)}", "_:") for term in found
+    )
     assert subject
     assert predicate
     assert object
@@ -70,11 +83,15 @@ def _unscoped(found: Statement | str | None) -> Statement | str | None:
 def by_function(
     spark: SparkSession, batch: list[bytes], *, graphs: bool, lenient: bool
 ) -> list[Statement | str | None]:
-    frame = spark.createDataFrame([(n, bytearray(line)) for n, line in enumerate(batch)], "n int, bytes binary")
+    frame = spark.createDataFrame(
+        [(n, bytearray(line)) for n, line in enumerate(batch)], "n int, bytes binary"
+    )
     frame = frame.selectExpr("n", "CAST(bytes AS STRING) AS value")
     statement = jar.statement("value", f"'{FILE}'", graphs=graphs, lenient=lenient)
     found: list[Statement | str | None] = ["malformed"] * len(batch)
-    for n, terms in frame.selectExpr("n", f"{statement} AS statement").filter("statement IS NOT NULL").collect():
+    for n, terms in (
+        frame.selectExpr("n", f"{statement} AS statement").filter("statement IS NOT NULL").collect()
+    ):
         found[n] = None if terms[0] is None else (terms[0], terms[1], terms[2], terms[3])
     return found
 
@@ -82,9 +99,13 @@ def by_function(
 def by_expressions(
     spark: SparkSession, batch: list[bytes], *, graphs: bool, scope: str, lenient: bool
 ) -> list[Statement | str | None]:
-    frame = spark.createDataFrame([(n, bytearray(line)) for n, line in enumerate(batch)], "n int, bytes binary")
+    frame = spark.createDataFrame(
+        [(n, bytearray(line)) for n, line in enumerate(batch)], "n int, bytes binary"
+    )
     frame = frame.selectExpr("n", "CAST(bytes AS STRING) AS value")
-    canonical = lines.canonical("value", f"'{scope}'", lambda _: "'malformed'", graphs=graphs, lenient=lenient)
+    canonical = lines.canonical(
+        "value", f"'{scope}'", lambda _: "'malformed'", graphs=graphs, lenient=lenient
+    )
     frame = frame.selectExpr("n", f"{canonical} AS line")
     found: list[Statement | str | None] = [None] * len(batch)
     for n in (row.n for row in frame.filter("line = 'malformed'").collect()):
@@ -111,8 +132,24 @@ OBJECTS = [
         "<U:s>",
         "<1:s>",
     ),
-    *("<u:\ue000>", "<u:?\ue000>", "<u:\ufdd0>", "<u:\U0001f600>", "<u:\\U0001F600>", "<u:é?è#à>", "<u:\uf900>"),
-    *("<u:\\u0041%\\u0034\\u0031>", "<:a>", "<http:>", "<http:///>", "<http://a>", "<http://a:/>", "<http://a:80/x>"),
+    *(
+        "<u:\ue000>",
+        "<u:?\ue000>",
+        "<u:\ufdd0>",
+        "<u:\U0001f600>",
+        "<u:\\U0001F600>",
+        "<u:é?è#à>",
+        "<u:\uf900>",
+    ),
+    *(
+        "<u:\\u0041%\\u0034\\u0031>",
+        "<:a>",
+        "<http:>",
+        "<http:///>",
+        "<http://a>",
+        "<http://a:/>",
+        "<http://a:80/x>",
+    ),
     *(
         "<http://a:b:c/>",
         "<http://a@b@c/>",
@@ -128,8 +165,27 @@ OBJECTS = [
         "<http://[::1.2.3.4]/>",
         "<http://[v1.a:b]/>",
     ),
-    *("<http://[::1.2.3.04]/>", "<http://[::g]/>", "<http://[1:2:3:4:5:6:7::]/>", "<http://a/[b]>", "<u://a/%e9>"),
-    *("_:a", "_:a.b", "_:a.", "_:a. ", "_:a.-b", "_:-a", "_:a:b", "_:é·1", "_:_", "_:a..b", "_:0", "_:b_:c"),
+    *(
+        "<http://[::1.2.3.04]/>",
+        "<http://[::g]/>",
+        "<http://[1:2:3:4:5:6:7::]/>",
+        "<http://a/[b]>",
+        "<u://a/%e9>",
+    ),
+    *(
+        "_:a",
+        "_:a.b",
+        "_:a.",
+        "_:a. ",
+        "_:a.-b",
+        "_:-a",
+        "_:a:b",
+        "_:é·1",
+        "_:_",
+        "_:a..b",
+        "_:0",
+        "_:b_:c",
+    ),
     *(
         '"a"',
         '""',
@@ -144,21 +200,109 @@ OBJECTS = [
         '"\ufffe\uffff\U0001fffe"',
         '"\\ufffe\\uFFFF"',
     ),
-    *('"\\u0041\\U0001F600"', '"\\uD83D\\uDE00"', '"\\uD800"', '"\\U0000D800"', '"\\U00110000"', '"\\U0010FFFF"'),
-    *('"\\u0022\\u005Cn\\u000A"', '"\\\\u0041"', '"\\uFEFF\\U0000FEFF"', '"\u0085\u2028"', '"\ufffd"', '"é 日本 😀"'),
-    *('"a"@en', '"a"@EN-gb', '"a" @en', '"a"@ en', '"a"@en--ltr', '"a"@en--LTR', '"a"@en-US--rtl', '"a"@en--lt'),
-    *('"a"@cantbethislong', '"a"@zh-classical', '"a"@en-a', '"a"@x-foo', '"a"@i-klingon', '"a"@e', '"a"@a-DE', '"a"@x'),
-    *('"a"@abcd-abc', '"a"@zh-min-nan', '"a"@EN-GB-OED', '"a"@de-CH-1901', '"a"@sl-rozaj-biske', '"a"@de-419-DE'),
-    *('"a"@en-a-bbb-x-a-ccc', '"a"@en-x', '"a"@zh-gan-hak-Hans-CN', '"a"@be-x-old', '"a"@en^^<u:d>', '"a"@art-lojban'),
-    *('"a"^^<u:d>', '"a" ^^ <u:d>', '"a"^^<rel>', '"a"^^"b"', '"a"^^_:b', f'"a"^^<{XSD_STRING}>', '"a"^^<u:\\u0064>'),
-    *(f'"a"^^<{XSD_STRING[:-1]}\\u0067>', f'"a"^^<{RDF_LANG}langString>', f'"a"^^<{RDF_LANG}dirLangString>'),
-    *('<<( <u:a> <u:b> <<( _:x <u:q> "Z )>>"@EN )>> )>>', '<<(<u:a><u:b>"c")>>', "<< <u:a> <u:b> <u:c> >>"),
-    *('<<( <u:a> "b" <u:c> )>>', '<<( "a" <u:b> <u:c> )>>', "<<( <u:a> <u:b> )>>", "<<( <u:a> <u:b> <u:c> <u:d> )>>"),
-    *("1", "true", "[]", "()", "u:o", "<u:o> {| <u:a> <u:b> |}", "<u:o> ~ _:r", "<u:o> , <u:p>", '"a b _:c <u:d> ."'),
+    *(
+        '"\\u0041\\U0001F600"',
+        '"\\uD83D\\uDE00"',
+        '"\\uD800"',
+        '"\\U0000D800"',
+        '"\\U00110000"',
+        '"\\U0010FFFF"',
+    ),
+    *(
+        '"\\u0022\\u005Cn\\u000A"',
+        '"\\\\u0041"',
+        '"\\uFEFF\\U0000FEFF"',
+        '"\u0085\u2028"',
+        '"\ufffd"',
+        '"é 日本 😀"',
+    ),
+    *(
+        '"a"@en',
+        '"a"@EN-gb',
+        '"a" @en',
+        '"a"@ en',
+        '"a"@en--ltr',
+        '"a"@en--LTR',
+        '"a"@en-US--rtl',
+        '"a"@en--lt',
+    ),
+    *(
+        '"a"@cantbethislong',
+        '"a"@zh-classical',
+        '"a"@en-a',
+        '"a"@x-foo',
+        '"a"@i-klingon',
+        '"a"@e',
+        '"a"@a-DE',
+        '"a"@x',
+    ),
+    *(
+        '"a"@abcd-abc',
+        '"a"@zh-min-nan',
+        '"a"@EN-GB-OED',
+        '"a"@de-CH-1901',
+        '"a"@sl-rozaj-biske',
+        '"a"@de-419-DE',
+    ),
+    *(
+        '"a"@en-a-bbb-x-a-ccc',
+        '"a"@en-x',
+        '"a"@zh-gan-hak-Hans-CN',
+        '"a"@be-x-old',
+        '"a"@en^^<u:d>',
+        '"a"@art-lojban',
+    ),
+    *(
+        '"a"^^<u:d>',
+        '"a" ^^ <u:d>',
+        '"a"^^<rel>',
+        '"a"^^"b"',
+        '"a"^^_:b',
+        f'"a"^^<{XSD_STRING}>',
+        '"a"^^<u:\\u0064>',
+    ),
+    *(
+        f'"a"^^<{XSD_STRING[:-1]}\\u0067>',
+        f'"a"^^<{RDF_LANG}langString>',
+        f'"a"^^<{RDF_LANG}dirLangString>',
+    ),
+    *(
+        '<<( <u:a> <u:b> <<( _:x <u:q> "Z )>>"@EN )>> )>>',
+        '<<(<u:a><u:b>"c")>>',
+        "<< <u:a> <u:b> <u:c> >>",
+    ),
+    *(
+        '<<( <u:a> "b" <u:c> )>>',
+        '<<( "a" <u:b> <u:c> )>>',
+        "<<( <u:a> <u:b> )>>",
+        "<<( <u:a> <u:b> <u:c> <u:d> )>>",
+    ),
+    *(
+        "1",
+        "true",
+        "[]",
+        "()",
+        "u:o",
+        "<u:o> {| <u:a> <u:b> |}",
+        "<u:o> ~ _:r",
+        "<u:o> , <u:p>",
+        '"a b _:c <u:d> ."',
+    ),
 ]
 LINES = [
     *("<u:s> <u:p> <u:o> . # <u:x> _:y .", "_:s <u:p> <u:o> .# . #"),
-    *("", " \t", "#", " # <u:s> <u:p> <u:o> .", "#\x00", "\x0b", "\x0c", "\u00a0", ".", "<u:s> <u:p> <u:o> .\x00"),
+    *(
+        "",
+        " \t",
+        "#",
+        " # <u:s> <u:p> <u:o> .",
+        "#\x00",
+        "\x0b",
+        "\x0c",
+        "\u00a0",
+        ".",
+        "<u:s> <u:p> <u:o> .\x00",
+    ),
     *(
         "<u:s> <u:p> <u:o> .# c",
         "<u:s> <u:p> <u:o> . # <u:x> _:y .",
@@ -174,9 +318,24 @@ LINES = [
         "_:a<u:p>_:b.",
         "\t<u:s>\t<u:p>\t<u:o>\t.",
     ),
-    *("<u:s> <u:p> <u:o> . <u:s> <u:p> <u:o2> .", "a <u:p> <u:o> .", '"s" <u:p> <u:o> .', "<u:s> _:p <u:o> ."),
-    *("<u:s> <u:p> <u:o> <u:g> <u:h> .", '<u:s> <u:p> <u:o> "g" .', "<<( <u:a> <u:b> <u:c> )>> <u:p> <u:o> ."),
-    *("<u:s> <u:p> <u:o> <<( <u:a> <u:b> <u:c> )>> .", "@prefix a: <u:x> .", "BASE <u:x>", "MESSAGE", 'version "1.2"'),
+    *(
+        "<u:s> <u:p> <u:o> . <u:s> <u:p> <u:o2> .",
+        "a <u:p> <u:o> .",
+        '"s" <u:p> <u:o> .',
+        "<u:s> _:p <u:o> .",
+    ),
+    *(
+        "<u:s> <u:p> <u:o> <u:g> <u:h> .",
+        '<u:s> <u:p> <u:o> "g" .',
+        "<<( <u:a> <u:b> <u:c> )>> <u:p> <u:o> .",
+    ),
+    *(
+        "<u:s> <u:p> <u:o> <<( <u:a> <u:b> <u:c> )>> .",
+        "@prefix a: <u:x> .",
+        "BASE <u:x>",
+        "MESSAGE",
+        'version "1.2"',
+    ),
     *(
         "<u:s> <u:p> <u:o> <u:g> .",
         '_:a <u:p> "x y"@en _:g .',
@@ -209,7 +368,13 @@ def test_lines_are_read_as_pyoxigraph_reads_them(spark: SparkSession, graphs: bo
 
 
 def test_versions_are_no_statements(spark: SparkSession) -> None:
-    versions = [b'VERSION "1.2"', b"  VERSION '1.2' # now", b'VERSION "1.2" .', b"VERSION 1.2", b'VERSION """1.2"""']
+    versions = [
+        b'VERSION "1.2"',
+        b"  VERSION '1.2' # now",
+        b'VERSION "1.2" .',
+        b"VERSION 1.2",
+        b'VERSION """1.2"""',
+    ]
     assert by_spark(spark, versions) == [None, None, "malformed", "malformed", "malformed"]
 
 
@@ -222,7 +387,12 @@ def test_blank_nodes_are_scoped_once(spark: SparkSession) -> None:
     ]
     assert by_spark(spark, batch, scoped=True) == [
         (f"_:{scope}a", "<u:p>", f"_:{scope}b", f"_:{scope}g"),
-        (f"_:{scope}a", "<u:p>", f"<<( _:{scope}b <u:p> <<( <u:s> <u:p> _:{scope}c )>> )>>", f"_:{scope}g"),
+        (
+            f"_:{scope}a",
+            "<u:p>",
+            f"<<( _:{scope}b <u:p> <<( <u:s> <u:p> _:{scope}c )>> )>>",
+            f"_:{scope}g",
+        ),
         ("<u:s>", "<u:p>", '"_:a"', None),
     ]
 
@@ -230,9 +400,31 @@ def test_blank_nodes_are_scoped_once(spark: SparkSession) -> None:
 def test_what_was_read_before_changes_nothing(spark: SparkSession) -> None:
     """The function of the jar keeps subjects, predicates and datatypes: the next line may only begin like them."""
     long = "http://e.x/" + "a" * 300
-    subjects = ["<http://e.x/a>", "<http://e.x/ab>", "<http://e.x/a", "_:a", "_:ab", f"<{long}>", "<u:a>", "<u:a>x"]
-    predicates = [f"<{XSD_STRING}>", "<http://e.x/p>", f"<{long}>", "<u:p>", "<http://e.x/p", "http://e.x/p>"]
-    objects = [f'"a"^^<{XSD_STRING}>', '"a"^^<http://e.x/p>', '"a"^^<u:p>', f'"a"^^<{long}>', '"a"^^<http://e.x/p> ']
+    subjects = [
+        "<http://e.x/a>",
+        "<http://e.x/ab>",
+        "<http://e.x/a",
+        "_:a",
+        "_:ab",
+        f"<{long}>",
+        "<u:a>",
+        "<u:a>x",
+    ]
+    predicates = [
+        f"<{XSD_STRING}>",
+        "<http://e.x/p>",
+        f"<{long}>",
+        "<u:p>",
+        "<http://e.x/p",
+        "http://e.x/p>",
+    ]
+    objects = [
+        f'"a"^^<{XSD_STRING}>',
+        '"a"^^<http://e.x/p>',
+        '"a"^^<u:p>',
+        f'"a"^^<{long}>',
+        '"a"^^<http://e.x/p> ',
+    ]
     batch = [
         f"{subject} {predicate} {object} .".encode()
         for predicate in predicates
@@ -250,7 +442,10 @@ def test_blank_nodes_of_two_files_stay_apart_line_by_line(spark: SparkSession) -
     frame = spark.createDataFrame([*enumerate(files)], "n int, file string").coalesce(1)
     for line in ("_:x <u:p> _:x .", "_:x <u:p> _:x.# not canonical"):
         read = jar.statement(f"'{line}'", "file", graphs=True, lenient=False)
-        found = [row.statement.object for row in frame.selectExpr("n", f"{read} AS statement").orderBy("n").collect()]
+        found = [
+            row.statement.object
+            for row in frame.selectExpr("n", f"{read} AS statement").orderBy("n").collect()
+        ]
         assert found == [f"_:{of_file(file)}x" for file in files]
 
 
@@ -258,7 +453,10 @@ def test_long_lines_overflow_no_stack(spark: SparkSession) -> None:
     long = 100_000
     texts = ["x" * long, '\\"' * long, "é" * long, "\\u00e9" * long, "\t" * long, "\\u00e9é" * long]
     batch = [f'<u:s> <u:p> "{text}" .'.encode() for text in texts]
-    batch += [f"<http://h/{'%41' * long}> <u:p> <u:{'é/' * long}> .".encode(), b"<u:s> <u:p> <u:o> . #" + b"c" * long]
+    batch += [
+        f"<http://h/{'%41' * long}> <u:p> <u:{'é/' * long}> .".encode(),
+        b"<u:s> <u:p> <u:o> . #" + b"c" * long,
+    ]
     batch += [
         f'<u:s> <u:p> "{"x" * long} .'.encode(),
         f"<u:s> <u:p> _:{'a.' * long} .".encode(),
@@ -293,16 +491,23 @@ PIECES = st.sampled_from(
         "^^",
     ]
 )
-PLAIN = st.tuples(*[st.sampled_from(["<u:s>", "_:b", "<http://e.x/ä#f>"])] * 2, st.sampled_from(OBJECTS)).map(
-    lambda terms: f"{terms[0]} {terms[1]} {terms[2]} ."
-)
+PLAIN = st.tuples(
+    *[st.sampled_from(["<u:s>", "_:b", "<http://e.x/ä#f>"])] * 2, st.sampled_from(OBJECTS)
+).map(lambda terms: f"{terms[0]} {terms[1]} {terms[2]} .")
 TEXT = st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]), max_size=8)
 LITERAL = st.builds('<u:s> <u:p> "{}" .'.format, TEXT)
-IRI = st.builds("<u:s> <u:p> <{}:{}> .".format, st.sampled_from(["u", "http", "http://h", "u://"]), TEXT)
-TAG = st.builds(
-    '<u:s> <u:p> "a"@{} .'.format, st.lists(st.text("aAxX19", min_size=1, max_size=9), max_size=5).map("-".join)
+IRI = st.builds(
+    "<u:s> <u:p> <{}:{}> .".format, st.sampled_from(["u", "http", "http://h", "u://"]), TEXT
 )
-BATCHES = st.lists(st.lists(PIECES, max_size=7).map("".join) | PLAIN | LITERAL | IRI | TAG, min_size=100, max_size=300)
+TAG = st.builds(
+    '<u:s> <u:p> "a"@{} .'.format,
+    st.lists(st.text("aAxX19", min_size=1, max_size=9), max_size=5).map("-".join),
+)
+BATCHES = st.lists(
+    st.lists(PIECES, max_size=7).map("".join) | PLAIN | LITERAL | IRI | TAG,
+    min_size=100,
+    max_size=300,
+)
 
 
 def _mutated(line: str, chance: random.Random) -> str:
@@ -310,7 +515,9 @@ def _mutated(line: str, chance: random.Random) -> str:
     if not line or chance.random() < 0.5:
         return line
     place = chance.randrange(len(line))
-    return line[:place] + chance.choice(["", line[place] * 2, *'"<>\\._:@^ a1%']) + line[place + 1 :]
+    return (
+        line[:place] + chance.choice(["", line[place] * 2, *'"<>\\._:@^ a1%']) + line[place + 1 :]
+    )
 
 
 @pytest.mark.parametrize("graphs", [False, True], ids=["N-Triples", "N-Quads"])
@@ -322,7 +529,9 @@ def test_lenient_lines(spark: SparkSession, graphs: bool) -> None:
     for line, statement in zip(cases, found, strict=True):
         lenience = Lenience()
         assert (line, statement) == (line, by_pyoxigraph(line, graphs=graphs, lenience=lenience))
-    terms = [term for statement in found if isinstance(statement, tuple) for term in statement if term]
+    terms = [
+        term for statement in found if isinstance(statement, tuple) for term in statement if term
+    ]
     frame = spark.createDataFrame([(term,) for term in terms], "term string")
     counted = frame.selectExpr("term", lines.malformed("term") + " AS count").collect()
     for term, count in counted:
@@ -332,12 +541,19 @@ def test_lenient_lines(spark: SparkSession, graphs: bool) -> None:
     assert sum(count for _, count in counted) > 10
 
 
-@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.data_too_large])
+@settings(
+    max_examples=6,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
+)
 @given(batch=BATCHES, chance=st.randoms(use_true_random=False))
-def test_any_line_is_read_as_pyoxigraph_reads_it(spark: SparkSession, batch: list[str], chance: random.Random) -> None:
+def test_any_line_is_read_as_pyoxigraph_reads_it(
+    spark: SparkSession, batch: list[str], chance: random.Random
+) -> None:
     encoded = [_mutated(line, chance).encode() for line in batch]
     # two noncharacters are written by pyoxigraph as escapes and by `terms.py` as they are
-    encoded = [line for line in encoded if b"\xef\xbf\xbe" not in line and b"\xef\xbf\xbf" not in line]
+    encoded = [
+        line for line in encoded if b"\xef\xbf\xbe" not in line and b"\xef\xbf\xbf" not in line
+    ]
     for found, line in zip(by_spark(spark, encoded), encoded, strict=True):
         assert (line, found) == (line, by_pyoxigraph(line, graphs=True))
 

@@ -62,19 +62,34 @@ def test_hostile_texts_survive(spark: SparkSession, other: SparkSession) -> None
 
 def check_texts(spark: SparkSession, texts: tuple[str, ...] | list[str]) -> None:
     """As literals of SQL, and through a term and back."""
-    written = spark.range(1).selectExpr(*(f"{values.literal(text)} AS c{index}" for index, text in enumerate(texts)))
+    written = spark.range(1).selectExpr(
+        *(f"{values.literal(text)} AS c{index}" for index, text in enumerate(texts))
+    )
     assert list(written.collect()[0]) == list(texts)
     terms = [(literal(text),) for text in texts]
-    there_and_back = {"text": values.lexical_form("v_x"), "term": values.as_term(Scalar("v_y", Type.STRING))}
+    there_and_back = {
+        "text": values.lexical_form("v_x"),
+        "term": values.as_term(Scalar("v_y", Type.STRING)),
+    }
     answers = by_spark(
-        spark, there_and_back, [(Term(term), Term(text)) for (term,), text in zip(terms, texts, strict=True)]
+        spark,
+        there_and_back,
+        [(Term(term), Term(text)) for (term,), text in zip(terms, texts, strict=True)],
     )
-    assert answers == [{"text": text, "term": str(term)} for (term,), text in zip(terms, texts, strict=True)]
+    assert answers == [
+        {"text": text, "term": str(term)} for (term,), text in zip(terms, texts, strict=True)
+    ]
 
 
 def test_parts_of_terms(spark: SparkSession) -> None:
     directed = Term('"a"@he--rtl')
-    terms = (*TERMS, BLANK, directed, Term("<<( <urn:s> <urn:p> <urn:o> )>>"), literal('x"^^<' + XSD + "integer>"))
+    terms = (
+        *TERMS,
+        BLANK,
+        directed,
+        Term("<<( <urn:s> <urn:p> <urn:o> )>>"),
+        literal('x"^^<' + XSD + "integer>"),
+    )
     sql = {
         "text": values.lexical_form("v_x"),
         "datatype": values.datatype("v_x"),
@@ -98,13 +113,18 @@ def test_parts_of_terms(spark: SparkSession) -> None:
 
 
 def test_what_may_stand_escaped_or_not(spark: SparkSession) -> None:
-    [answer] = by_spark(spark, {"text": values.lexical_form("v_x")}, [(Term('"\\uFFFE\\\\uFFFF\\uFFFF"'),)])
+    [answer] = by_spark(
+        spark, {"text": values.lexical_form("v_x")}, [(Term('"\\uFFFE\\\\uFFFF\\uFFFF"'),)]
+    )
     assert answer["text"] == "\ufffe\\uFFFF\uffff"
 
 
 NATIVE = (
     (Scalar("CAST(2 AS DECIMAL(38,0))", Type.INTEGER), typed("2", "integer")),
-    (Scalar("CAST('0.000000000000000001' AS DECIMAL(37,18))", Type.DECIMAL), typed("0.000000000000000001", "decimal")),
+    (
+        Scalar("CAST('0.000000000000000001' AS DECIMAL(37,18))", Type.DECIMAL),
+        typed("0.000000000000000001", "decimal"),
+    ),
     (Scalar("CAST('-0.5' AS DECIMAL(37,18))", Type.DECIMAL), typed("-0.5", "decimal")),
     (Scalar("CAST('20' AS DECIMAL(37,18))", Type.DECIMAL), typed("20", "decimal")),
     (Scalar("CAST('0' AS DECIMAL(37,18))", Type.DECIMAL), typed("0", "decimal")),
@@ -131,7 +151,9 @@ def test_native_values_as_terms(spark: SparkSession, other: SparkSession) -> Non
 
 def test_failure_names_its_class(spark: SparkSession) -> None:
     with pytest.raises(Exception, match="ValueOutOfRange: 7 is too much"):
-        spark.range(1).selectExpr(values.fail(ValueOutOfRange, "concat(7 + id, ' is too much')")).collect()
+        spark.range(1).selectExpr(
+            values.fail(ValueOutOfRange, "concat(7 + id, ' is too much')")
+        ).collect()
 
 
 def test_let_nests() -> None:
@@ -140,4 +162,7 @@ def test_let_nests() -> None:
 
 
 def test_let_interpreted() -> None:
-    assert values.let("v_x", lambda x: x, interpreted=True) == "zip_with(array(v_x), array(0), (x0, zero) -> x0)[0]"
+    assert (
+        values.let("v_x", lambda x: x, interpreted=True)
+        == "zip_with(array(v_x), array(0), (x0, zero) -> x0)[0]"
+    )

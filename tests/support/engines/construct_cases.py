@@ -20,7 +20,9 @@ from construct_messages import (
     UnsupportedQuery,
 )
 
-DECLARED: Final = "PREFIX ex: <http://example.org/>\nPREFIX xsd: <http://www.w3.org/2001/XMLSchema#>\n"
+DECLARED: Final = (
+    "PREFIX ex: <http://example.org/>\nPREFIX xsd: <http://www.w3.org/2001/XMLSchema#>\n"
+)
 
 # name, object as Turtle writes it
 VALUES: Final = {
@@ -139,7 +141,13 @@ class Case(NamedTuple):
 
 
 def case(
-    name: str, construct: str, template: Sequence[str], rest: str, *, select: str | None = None, **more: Any
+    name: str,
+    construct: str,
+    template: Sequence[str],
+    rest: str,
+    *,
+    select: str | None = None,
+    **more: Any,
 ) -> Case:
     """A case whose query is `construct` with `rest` behind it, and whose SELECT has the same rest."""
     return Case(
@@ -185,7 +193,15 @@ def is_value(value: str) -> str:
     return f"ex:x ex:is {value}".replace(value, value.replace(" ", r"\u0020"))
 
 
-ON_SPARK: Final = {"group_by", "group_order", "distinct", "skip_empty", "max_messages", "default_graph", "named_graphs"}
+ON_SPARK: Final = {
+    "group_by",
+    "group_order",
+    "distinct",
+    "skip_empty",
+    "max_messages",
+    "default_graph",
+    "named_graphs",
+}
 """The options of the cases that are options on Spark, too."""
 
 EACH: Final = "WHERE { ?c ex:location ?l FILTER(isIRI(?l)) } ORDER BY ?c ?l"
@@ -200,7 +216,9 @@ _CASES: Final[Sequence[Case]] = (
             [is_value(value)],
             f"WHERE {{ ex:{name} ex:value ?v }}",
             differs={
-                engine: Differs("it stores the value, not the lexical form", Gives([[is_value(changed[name])]]))
+                engine: Differs(
+                    "it stores the value, not the lexical form", Gives([[is_value(changed[name])]])
+                )
                 for engine, changed in CHANGED.items()
                 if name in changed
             },
@@ -280,18 +298,41 @@ _CASES: Final[Sequence[Case]] = (
         data="1.2",
     ),
     case(
-        "base direction", "{ ?s ex:is ?v }", ["?s ex:is ?v"], "WHERE { BIND(ex:rtl AS ?s) ?s ex:value ?v }", data="1.2"
+        "base direction",
+        "{ ?s ex:is ?v }",
+        ["?s ex:is ?v"],
+        "WHERE { BIND(ex:rtl AS ?s) ?s ex:value ?v }",
+        data="1.2",
     ),
     case(
-        "a huge integer", "{ ?s ex:is ?v }", ["?s ex:is ?v"], "WHERE { BIND(ex:huge AS ?s) ?s ex:value ?v }", data="1.2"
+        "a huge integer",
+        "{ ?s ex:is ?v }",
+        ["?s ex:is ?v"],
+        "WHERE { BIND(ex:huge AS ?s) ?s ex:value ?v }",
+        data="1.2",
     ),
     # --- graphs ---
-    case("GRAPH ?g in WHERE", "{ ?c ex:rated ?r ; ex:in ?g }", ["?c ex:rated ?r", "?c ex:in ?g"], RATED),
-    case("GRAPH in WHERE and in the template", "{ GRAPH ?g { ?c ex:rated ?r } }", ["?c ex:rated ?r ?g"], RATED),
+    case(
+        "GRAPH ?g in WHERE",
+        "{ ?c ex:rated ?r ; ex:in ?g }",
+        ["?c ex:rated ?r", "?c ex:in ?g"],
+        RATED,
+    ),
+    case(
+        "GRAPH in WHERE and in the template",
+        "{ GRAPH ?g { ?c ex:rated ?r } }",
+        ["?c ex:rated ?r ?g"],
+        RATED,
+    ),
     case(
         "GRAPH with a constant beside the default graph",
         "{ ?c a ex:Rated . GRAPH <urn:out> { ?c ex:rated ?r . ?r ex:of _:b } GRAPH ?c { _:b ex:in ?g } }",
-        ["?c rdf:type ex:Rated", "?c ex:rated ?r <urn:out>", "?r ex:of _:b <urn:out>", "_:b ex:in ?g ?c"],
+        [
+            "?c rdf:type ex:Rated",
+            "?c ex:rated ?r <urn:out>",
+            "?r ex:of _:b <urn:out>",
+            "_:b ex:in ?g ?c",
+        ],
         RATED,
     ),
     case(
@@ -318,7 +359,12 @@ _CASES: Final[Sequence[Case]] = (
         ["?c ex:rated ?r"],
         "WHERE { ?c ex:rating ?r }",
     ),
-    case("FROM", "{ ?c ex:rated ?r }", ["?c ex:rated ?r"], "FROM <urn:g1> FROM <urn:g2> WHERE { ?c ex:rating ?r }"),
+    case(
+        "FROM",
+        "{ ?c ex:rated ?r }",
+        ["?c ex:rated ?r"],
+        "FROM <urn:g1> FROM <urn:g2> WHERE { ?c ex:rating ?r }",
+    ),
     case(
         "FROM NAMED",
         "{ ?c ex:rated ?r ; ex:in ?g }",
@@ -340,7 +386,12 @@ _CASES: Final[Sequence[Case]] = (
         options={"named_graphs": ("urn:g1",)},
     ),
     # --- forms of the query ---
-    Case("CONSTRUCT WHERE", "CONSTRUCT WHERE { ?c ex:staff ?n }", ["?c ex:staff ?n"], "SELECT * { ?c ex:staff ?n }"),
+    Case(
+        "CONSTRUCT WHERE",
+        "CONSTRUCT WHERE { ?c ex:staff ?n }",
+        ["?c ex:staff ?n"],
+        "SELECT * { ?c ex:staff ?n }",
+    ),
     Case(
         "CONSTRUCT WHERE with a blank node, ordered",
         "CONSTRUCT WHERE { ?c ex:founded [ ex:by ?b ] } ORDER BY ?c",
@@ -351,15 +402,27 @@ _CASES: Final[Sequence[Case]] = (
     case(
         "a comment, a string and an IRI that look like syntax",
         '{ ?c ex:at ?l ; ex:says "} WHERE { #" ; ex:see <http://example.org/#WHERE> # } WHERE {\n }',
-        ["?c ex:at ?l", r'?c ex:says "}\u0020WHERE\u0020{\u0020#"', "?c ex:see <http://example.org/#WHERE>"],
+        [
+            "?c ex:at ?l",
+            r'?c ex:says "}\u0020WHERE\u0020{\u0020#"',
+            "?c ex:see <http://example.org/#WHERE>",
+        ],
         EACH,
     ),
     case(
-        "lower case keywords, $ variables", "{ $c ex:at ?l }", ["?c ex:at ?l"], EACH.lower().replace("isiri", "isIRI")
+        "lower case keywords, $ variables",
+        "{ $c ex:at ?l }",
+        ["?c ex:at ?l"],
+        EACH.lower().replace("isiri", "isIRI"),
     )._replace(ordered=True),
     case("an empty template", "{ }", [], EACH),
     case("a constant template", "{ ex:a ex:b ex:c }", ["ex:a ex:b ex:c"], EACH),
-    case("no variables at all", "{ ex:a ex:b ex:c }", ["ex:a ex:b ex:c"], "WHERE { ex:acme ex:location ex:be }"),
+    case(
+        "no variables at all",
+        "{ ex:a ex:b ex:c }",
+        ["ex:a ex:b ex:c"],
+        "WHERE { ex:acme ex:location ex:be }",
+    ),
     case("no pattern at all", "{ ex:a ex:b [] }", ["ex:a ex:b _:c"], "WHERE { }"),
     case("no solutions", "{ ?c ex:at ?l }", ["?c ex:at ?l"], "WHERE { ?c ex:nowhere ?l }"),
     case(
@@ -388,7 +451,10 @@ _CASES: Final[Sequence[Case]] = (
         "WHERE { { ?c ex:staff ?s } UNION { ?c ex:staff ?s } }",
     ),
     case(
-        "MINUS", "{ ?c a ex:C }", ["?c rdf:type ex:C"], "WHERE { ?c a ex:Company MINUS { ?c ex:staff ?s } } ORDER BY ?c"
+        "MINUS",
+        "{ ?c a ex:C }",
+        ["?c rdf:type ex:C"],
+        "WHERE { ?c a ex:Company MINUS { ?c ex:staff ?s } } ORDER BY ?c",
     ),
     case(
         "FILTER NOT EXISTS",
@@ -516,7 +582,12 @@ _CASES: Final[Sequence[Case]] = (
         ["?c ex:in ?u"],
         "WHERE { ?c ex:location/ex:part ?u }",
     ),
-    case("a path of any length", "{ ?l ex:within ?u }", ["?l ex:within ?u"], "WHERE { ?l ex:part+ ?u }"),
+    case(
+        "a path of any length",
+        "{ ?l ex:within ?u }",
+        ["?l ex:within ?u"],
+        "WHERE { ?l ex:part+ ?u }",
+    ),
     case(
         "an alternative and an inverse path",
         "{ ?a ex:with ?b }",
@@ -524,7 +595,12 @@ _CASES: Final[Sequence[Case]] = (
         "WHERE { ?a (ex:name|^ex:by) ?b FILTER(isLiteral(?b)) }",
     ),
     # --- modifiers, pages ---
-    case("ORDER BY DESC", "{ ?c ex:at ?l }", ["?c ex:at ?l"], EACH.replace("?c ?l", "DESC(?c) DESC(?l)")),
+    case(
+        "ORDER BY DESC",
+        "{ ?c ex:at ?l }",
+        ["?c ex:at ?l"],
+        EACH.replace("?c ?l", "DESC(?c) DESC(?l)"),
+    ),
     case("LIMIT and OFFSET", "{ ?c ex:at ?l }", ["?c ex:at ?l"], f"{EACH} LIMIT 2 OFFSET 1"),
     case("OFFSET past the end", "{ ?c ex:at ?l }", ["?c ex:at ?l"], f"{EACH} OFFSET 100"),
     case("LIMIT 0", "{ ?c ex:at ?l }", ["?c ex:at ?l"], f"{EACH} LIMIT 0"),
@@ -595,8 +671,20 @@ _CASES: Final[Sequence[Case]] = (
         EACH,
         options={"group_by": ("c",), "group_order": "sorted", "page_size": 2},
     ),
-    case("distinct messages", "{ ?l a ex:Place }", ["?l rdf:type ex:Place"], EACH, options={"distinct": True}),
-    case("skip_empty", "{ ?l ex:of ?c }", ["?l ex:of ?c"], "WHERE { ?c ex:location ?l }", options={"skip_empty": True}),
+    case(
+        "distinct messages",
+        "{ ?l a ex:Place }",
+        ["?l rdf:type ex:Place"],
+        EACH,
+        options={"distinct": True},
+    ),
+    case(
+        "skip_empty",
+        "{ ?l ex:of ?c }",
+        ["?l ex:of ?c"],
+        "WHERE { ?c ex:location ?l }",
+        options={"skip_empty": True},
+    ),
     case("max_messages", "{ ?c ex:at ?l }", ["?c ex:at ?l"], EACH, options={"max_messages": 2}),
     # --- refused ---
     Case(
@@ -604,7 +692,11 @@ _CASES: Final[Sequence[Case]] = (
         "CONSTRUCT { ?s no:p ?o } WHERE { ?s ?p ?o }",
         fails=Fails(QueryError, 400, "line 3, column 16"),
     ),
-    Case("a template without its end", "CONSTRUCT { ?s ex:p ?o", fails=Fails(QueryError, 400, "line 3")),
+    Case(
+        "a template without its end",
+        "CONSTRUCT { ?s ex:p ?o",
+        fails=Fails(QueryError, 400, "line 3"),
+    ),
     Case(
         "a path in the template",
         "CONSTRUCT { ?s ex:p/ex:q ?o } WHERE { ?s ?p ?o }",
@@ -636,14 +728,18 @@ _NO_PARAMETERS: Final = "ignores default-graph-uri and named-graph-uri"
 _UNKNOWN: Final = "refuses the query instead of leaving the variable unbound (section 17.6)"
 _DATES: Final = "subtracts dates and compares durations, as extensions of SPARQL 1.1 (section 17.3)"
 _LONG: Final = (["ex:acme ex:long 120"], ["ex:bolt ex:long 7"])
-_ALTERNATIVES: Final = "returns each solution of an alternative path once, not once per branch (section 18.4)"
+_ALTERNATIVES: Final = (
+    "returns each solution of an alternative path once, not once per branch (section 18.4)"
+)
 _LOCATIONS: Final = (
     *(["ex:acme ex:at ex:be"], ["ex:acme ex:at ex:nl"], ["ex:bolt ex:at ex:be"]),
     *(["ex:corp ex:at 'somewhere'"], ["ex:dale ex:at _:valley"]),
 )
 _NAN: Final = "evaluates NaN < 1 as an error or as true, not as false"
 _EQUAL: Final = "evaluates NaN <= NaN as true for equal terms"
-_NO_TRUTH: Final = "evaluates it as an error, as drafts of SPARQL 1.2 do, not as {} (SPARQL 1.1, section 17.2.2)"
+_NO_TRUTH: Final = (
+    "evaluates it as an error, as drafts of SPARQL 1.2 do, not as {} (SPARQL 1.1, section 17.2.2)"
+)
 _NO_GRAPH: Final = "evaluates VALUES outside of graphs, so that the graph is unbound (section 18.6)"
 _ANY_GRAPH: Final = "evaluates VALUES outside of graphs (section 18.6)"
 _BOTH: Final = (["ex:x ex:has ex:a"], ["ex:x ex:has ex:b"])
@@ -657,11 +753,14 @@ _ALL_RATED: Final = (
 DIFFERENCES: Final[Mapping[str, Mapping[str, Differs]]] = {
     "named graphs are not in the default graph": {
         "rdflib": Differs(
-            "takes the union of all graphs as the default graph", Gives([[rated] for rated, _ in _ALL_RATED])
+            "takes the union of all graphs as the default graph",
+            Gives([[rated] for rated, _ in _ALL_RATED]),
         ),
     },
     "a named graph by its name": {
-        "virtuoso": Differs("with a default graph, finds a graph by name only with FROM NAMED", Gives([])),
+        "virtuoso": Differs(
+            "with a default graph, finds a graph by name only with FROM NAMED", Gives([])
+        ),
     },
     "FROM NAMED": {
         "comunica": Differs(
@@ -681,7 +780,9 @@ DIFFERENCES: Final[Mapping[str, Mapping[str, Differs]]] = {
         "oxigraph": Differs(_UNKNOWN, Fails(SourceError, 502, "is not supported")),
         "embedded": Differs(_UNKNOWN, Fails(QueryError, 400, "is not supported")),
         "virtuoso": Differs(_UNKNOWN, Fails(SourceError, 502, "Undefined procedure")),
-        "comunica": Differs(_UNKNOWN, Fails(SourceError, 400, "no configured actor was able to evaluate function")),
+        "comunica": Differs(
+            _UNKNOWN, Fails(SourceError, 400, "no configured actor was able to evaluate function")
+        ),
         "spark": Differs(_UNKNOWN, Fails(UnsupportedQuery, 501, "is not supported")),
     },
     "arithmetic of dates": {
@@ -690,7 +791,8 @@ DIFFERENCES: Final[Mapping[str, Mapping[str, Differs]]] = {
         "virtuoso": Differs(_DATES, Gives(_LONG)),
         "comunica": Differs(_DATES, Gives(_LONG)),
         "spark": Differs(
-            "refuses what is an error in each solution", Fails(UnsupportedQuery, 501, "durations have no order")
+            "refuses what is an error in each solution",
+            Fails(UnsupportedQuery, 501, "durations have no order"),
         ),
     },
     "duplicates of an alternative path": {
@@ -712,11 +814,15 @@ DIFFERENCES: Final[Mapping[str, Mapping[str, Differs]]] = {
         engine: Differs(_NO_TRUTH.format("true"), Gives([])) for engine in ("oxigraph", "embedded")
     },
     "the truth of an ill-typed number": {
-        **{engine: Differs(_NO_TRUTH.format("false"), Gives([])) for engine in ("oxigraph", "embedded", "rdflib")},
+        **{
+            engine: Differs(_NO_TRUTH.format("false"), Gives([]))
+            for engine in ("oxigraph", "embedded", "rdflib")
+        },
         "virtuoso": Differs("stores 0 instead", Gives([["ex:ill-typed ex:false 0"]])),
     },
     "VALUES in each named graph": {
-        engine: Differs(_NO_GRAPH, Gives([[], []])) for engine in ("oxigraph", "embedded", "virtuoso", "comunica")
+        engine: Differs(_NO_GRAPH, Gives([[], []]))
+        for engine in ("oxigraph", "embedded", "virtuoso", "comunica")
     },
     "VALUES in a graph that there is not": {
         engine: Differs(_ANY_GRAPH, Gives(_BOTH))
@@ -727,7 +833,8 @@ DIFFERENCES: Final[Mapping[str, Mapping[str, Differs]]] = {
     },
     "a path of any length": {
         "virtuoso": Differs(
-            "requires that one end of such a path is bound", Fails(SourceError, 502, "transitive start not given")
+            "requires that one end of such a path is bound",
+            Fails(SourceError, 502, "transitive start not given"),
         ),
         "spark": Differs(
             "requires that one end of such a path is bound, or `allow_full_closure`",
@@ -742,7 +849,8 @@ DIFFERENCES: Final[Mapping[str, Mapping[str, Differs]]] = {
     },
     "a WHERE that the engine refuses": {
         "spark": Differs(
-            "does not ask an engine: this package parses the query", Fails(QueryError, 400, "the query is not SPARQL")
+            "does not ask an engine: this package parses the query",
+            Fails(QueryError, 400, "the query is not SPARQL"),
         ),
     },
     "groups over pages by blank nodes": {
@@ -755,4 +863,6 @@ DIFFERENCES: Final[Mapping[str, Mapping[str, Differs]]] = {
 }
 """The differences of engines from the recommendation, by the name of the case."""
 
-CASES: Final = [found._replace(differs={**found.differs, **DIFFERENCES.get(found.name, {})}) for found in _CASES]
+CASES: Final = [
+    found._replace(differs={**found.differs, **DIFFERENCES.get(found.name, {})}) for found in _CASES
+]

@@ -46,12 +46,16 @@ async def collect(source: EvaluatorPool | OxigraphSource, asked: Request) -> lis
 
 
 @asynccontextmanager
-async def stuck(pool: EvaluatorPool, count: int = 1) -> AsyncGenerator[list[asyncio.Task[list[tuple[Term, ...]]]]]:
+async def stuck(
+    pool: EvaluatorPool, count: int = 1
+) -> AsyncGenerator[list[asyncio.Task[list[tuple[Term, ...]]]]]:
     """Evaluations that find nothing, under way in processes of a pool that is started; leaving gives them up."""
     spent = {child: cpu_seconds(child) for child in children()}
     tasks = [asyncio.create_task(collect(pool, request("s", STUCK))) for _ in range(count)]
     try:
-        await eventually(lambda: sum(cpu_seconds(child) - spent[child] > 0.2 for child in spent) == count)
+        await eventually(
+            lambda: sum(cpu_seconds(child) - spent[child] > 0.2 for child in spent) == count
+        )
         yield tasks
     finally:
         for task in tasks:
@@ -60,7 +64,9 @@ async def stuck(pool: EvaluatorPool, count: int = 1) -> AsyncGenerator[list[asyn
 
 
 async def quick(pool: EvaluatorPool) -> None:
-    assert await collect(pool, request("n", "{ ?s ?p ?n }", timeout=SECONDS)), "a quick query is answered"
+    assert await collect(pool, request("n", "{ ?s ?p ?n }", timeout=SECONDS)), (
+        "a quick query is answered"
+    )
 
 
 def aclosing_pool(directory: Path, **options: object) -> aclosing[EvaluatorPool]:
@@ -85,7 +91,9 @@ async def body_of(answer: Answer) -> bytes:
         return b"".join([chunk async for chunk in chunks])
 
 
-async def ask(pool: EvaluatorPool, text: str, accept: str | None = None, **options: object) -> tuple[str, bytes]:
+async def ask(
+    pool: EvaluatorPool, text: str, accept: str | None = None, **options: object
+) -> tuple[str, bytes]:
     headers = {} if accept is None else {"Accept": accept}
     answer = await pool.answer(Operation(text, headers=headers, **options))  # type: ignore[arg-type]
     assert answer.status == 200

@@ -105,7 +105,11 @@ def differences() -> Iterator[str]:
     yield "|---|---|---|---|"
     for name, by_engine in DIFFERENCES.items():
         for engine, (reason, instead) in by_engine.items():
-            what = f"an error: {instead.words}" if isinstance(instead, Fails) else count(len(instead.messages))
+            what = (
+                f"an error: {instead.words}"
+                if isinstance(instead, Fails)
+                else count(len(instead.messages))
+            )
             yield f"| {name} | {engine} | {reason} | {what} |"
 
 

@@ -79,7 +79,9 @@ def instantiate(template: Sequence[str], binding: dict[str, OxTerm | None]) -> M
         if part.startswith("_:"):
             return fresh.setdefault(part, ox.BlankNode())
         if part.startswith("<<("):
-            subject, predicate, object = map(term, part.removeprefix("<<(").removesuffix(")>>").split(","))
+            subject, predicate, object = map(
+                term, part.removeprefix("<<(").removesuffix(")>>").split(",")
+            )
             if not (is_subject(subject) and is_predicate(predicate) and object is not None):
                 return None
             return ox.Triple(subject, predicate, object)
@@ -105,7 +107,9 @@ def is_predicate(term: OxTerm | None) -> TypeGuard[ox.NamedNode]:
 def constant(text: str) -> OxTerm:
     """A term as Turtle writes it."""
     prologue = "".join(f"@prefix {prefix}: <{iri}> .\n" for prefix, iri in PREFIXES.items())
-    found: OxTerm = next(ox.parse(f"{prologue}<urn:s> <urn:p> {text} .", ox.RdfFormat.TURTLE)).object
+    found: OxTerm = next(
+        ox.parse(f"{prologue}<urn:s> <urn:p> {text} .", ox.RdfFormat.TURTLE)
+    ).object
     return found
 
 
@@ -127,14 +131,22 @@ def canonical(message: Iterable[ox.Quad]) -> frozenset[str]:
 
 def same(found: list[Message], expected: list[Message], *, ordered: bool) -> bool:
     """Whether two logs hold the same messages up to isomorphism of each; in the same order, if that counts."""
-    left, right = [canonical(message) for message in found], [canonical(message) for message in expected]
+    left, right = (
+        [canonical(message) for message in found],
+        [canonical(message) for message in expected],
+    )
     return left == right if ordered else Counter(left) == Counter(right)
 
 
 def as_one(log: list[Message]) -> frozenset[str]:
     """A whole log as one dataset: tells also which blank nodes its messages share."""
     return canonical(
-        ox.Quad(quad.subject, quad.predicate, quad.object, ox.NamedNode(f"urn:{number}:{quote(str(quad.graph_name))}"))
+        ox.Quad(
+            quad.subject,
+            quad.predicate,
+            quad.object,
+            ox.NamedNode(f"urn:{number}:{quote(str(quad.graph_name))}"),
+        )
         for number, message in enumerate(log)
         for quad in message
     )

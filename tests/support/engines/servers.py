@@ -60,12 +60,17 @@ def program(name: str, install: str) -> str:
 
 def node_program(name: str, package: str) -> str:
     """`program` of an npm package."""
-    return program(name, f"npm install --prefix FOLDER {package}, and {NODE}=FOLDER in the environment")
+    return program(
+        name, f"npm install --prefix FOLDER {package}, and {NODE}=FOLDER in the environment"
+    )
 
 
 # below those that systems give to connections and to whoever asks for any, and each for one process of pytest-xdist
 _PORTS: Final = iter(
-    SystemRandom().sample(range(10_000 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 16, 32_000, 16), 1_000)
+    SystemRandom().sample(
+        range(10_000 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 16, 32_000, 16),
+        1_000,
+    )
 )
 
 
@@ -79,7 +84,10 @@ def free_port() -> int:
 
 @contextmanager
 def running(
-    command: Sequence[str | Path], ports: Sequence[int], place: Path, environment: dict[str, str] | None = None
+    command: Sequence[str | Path],
+    ports: Sequence[int],
+    place: Path,
+    environment: dict[str, str] | None = None,
 ) -> Iterator[None]:
     """A server and all its children, from when it listens to its ports until the end of the block."""
     with open(place / "output.txt", "wb") as output:
@@ -97,7 +105,9 @@ def running(
         for port in ports:
             while not _listens(port):
                 if process.poll() is not None or time.monotonic() > deadline:
-                    raise NotStarted(f"{command[0]} does not listen: {(place / 'output.txt').read_text()}")
+                    raise NotStarted(
+                        f"{command[0]} does not listen: {(place / 'output.txt').read_text()}"
+                    )
                 time.sleep(0.05)
         yield
     finally:
@@ -116,8 +126,14 @@ def oxigraph(data: Path, place: Path) -> Iterator[str]:
     """The Oxigraph server over a store directory."""
     executable, port = program("oxigraph", _PIP), free_port()
     store = place / "store"
-    subprocess.run([executable, "load", "--location", store, "--file", data], check=True, capture_output=True)
-    with running([executable, "serve-read-only", "--location", store, "--bind", f"127.0.0.1:{port}"], [port], place):
+    subprocess.run(
+        [executable, "load", "--location", store, "--file", data], check=True, capture_output=True
+    )
+    with running(
+        [executable, "serve-read-only", "--location", store, "--bind", f"127.0.0.1:{port}"],
+        [port],
+        place,
+    ):
         yield f"http://127.0.0.1:{port}/query"
 
 
@@ -125,7 +141,9 @@ def oxigraph(data: Path, place: Path) -> Iterator[str]:
 def rdflib(data: Path, place: Path) -> Iterator[str]:
     """rdflib-endpoint, which evaluates with rdflib in memory."""
     executable, port = program("rdflib-endpoint", _PIP), free_port()
-    with running([executable, "serve", data, "--host", "127.0.0.1", "--port", str(port)], [port], place):
+    with running(
+        [executable, "serve", data, "--host", "127.0.0.1", "--port", str(port)], [port], place
+    ):
         yield f"http://127.0.0.1:{port}/"
 
 
@@ -140,8 +158,16 @@ def fuseki(data: Path, place: Path) -> Iterator[str]:
             f"Fuseki is not installed: mvn -f {pom} dependency:copy-dependencies -DoutputDirectory=FOLDER, and "
             f"{FUSEKI}=FOLDER in the environment"
         )
-    command = [java, "-Xmx1g", "-cp", f"{folder}/*", "org.apache.jena.fuseki.main.cmds.FusekiMainCmd"]
-    with running([*command, "--localhost", "--port", str(port), "--file", data, "/data"], [port], place):
+    command = [
+        java,
+        "-Xmx1g",
+        "-cp",
+        f"{folder}/*",
+        "org.apache.jena.fuseki.main.cmds.FusekiMainCmd",
+    ]
+    with running(
+        [*command, "--localhost", "--port", str(port), "--file", data, "/data"], [port], place
+    ):
         yield f"http://127.0.0.1:{port}/data"
 
 
@@ -178,7 +204,9 @@ def virtuoso(data: Path, place: Path) -> Iterator[str]:
     executable, isql = program("virtuoso-t", _APT), program("isql-vt", _APT)
     sql, http = free_port(), free_port()
     quads = place / "data.nq"
-    ox.serialize(ox.parse(path=data), quads, ox.RdfFormat.N_QUADS)  # which keeps graphs, in a syntax it reads
+    ox.serialize(
+        ox.parse(path=data), quads, ox.RdfFormat.N_QUADS
+    )  # which keeps graphs, in a syntax it reads
     (place / "virtuoso.ini").write_text(_VIRTUOSO_INI.format(sql=sql, http=http, place=place))
     (place / "load.sql").write_text(
         # 512: as N-Quads
@@ -188,7 +216,11 @@ def virtuoso(data: Path, place: Path) -> Iterator[str]:
     command = [executable, "+configfile", "virtuoso.ini", "+foreground"]
     with running(command, [sql, http], place):
         loaded = subprocess.run(
-            [isql, f"127.0.0.1:{sql}", "dba", "dba", "load.sql"], cwd=place, capture_output=True, text=True, check=False
+            [isql, f"127.0.0.1:{sql}", "dba", "dba", "load.sql"],
+            cwd=place,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if "Error" in loaded.stdout + loaded.stderr:  # its exit status says nothing
             raise NotStarted(f"Virtuoso did not load {data.name}: {loaded.stdout}{loaded.stderr}")

@@ -19,13 +19,18 @@ from tests.support.waiting import SECONDS
 
 COMMAND = [sys.executable, "-m", "construct_messages", "serve"]
 DATA = str(ROOT / "queries" / "data" / "companies.ttl")
-QUERY = urlencode({"query": "CONSTRUCT { ?s <urn:p> ?o } WHERE { ?s ?p ?o }", "format": "nq", "messages": "rdfm"})
+QUERY = urlencode(
+    {"query": "CONSTRUCT { ?s <urn:p> ?o } WHERE { ?s ?p ?o }", "format": "nq", "messages": "rdfm"}
+)
 RESULT = json.dumps(
     {
         "head": {"vars": ["s", "o"]},
         "results": {
             "bindings": [
-                {"s": {"type": "uri", "value": f"urn:s{number}"}, "o": {"type": "literal", "value": "x" * 5000}}
+                {
+                    "s": {"type": "uri", "value": f"urn:s{number}"},
+                    "o": {"type": "literal", "value": "x" * 5000},
+                }
                 for number in range(20)
             ]
         },
@@ -38,7 +43,9 @@ HALF = len(WHOLE) // 2
 class Running:
     """A server that runs, and what it logged so far; `through` are words before its command."""
 
-    def __init__(self, temporary: Path, *arguments: str, through: Sequence[str] = (), **variables: str) -> None:
+    def __init__(
+        self, temporary: Path, *arguments: str, through: Sequence[str] = (), **variables: str
+    ) -> None:
         self.temporary = temporary
         self.process = subprocess.Popen(
             [*through, *COMMAND, "--bind", "127.0.0.1:0", "--log-format", "json", *arguments],
@@ -54,7 +61,9 @@ class Running:
     def _read(self) -> None:
         assert self.process.stderr is not None
         for line in self.process.stderr:
-            if line.startswith("{") and line.endswith("\n"):  # what a kill has cut is no line of the log
+            if line.startswith("{") and line.endswith(
+                "\n"
+            ):  # what a kill has cut is no line of the log
                 self.log.append(json.loads(line))
             else:
                 self.last_words += line
@@ -118,8 +127,12 @@ def refuses(url: str) -> bool:
 def begin(url: str, version: str = "1.1") -> tuple[socket.socket, bytes]:
     """Asks for a log over a bare socket; returns it when the first message is here, with what came."""
     address = urlsplit(url)
-    connection = socket.create_connection((str(address.hostname), int(address.port or 0)), timeout=120)
-    connection.sendall(f"GET /sparql?{QUERY} HTTP/{version}\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+    connection = socket.create_connection(
+        (str(address.hostname), int(address.port or 0)), timeout=120
+    )
+    connection.sendall(
+        f"GET /sparql?{QUERY} HTTP/{version}\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
+    )
     came = b""
     while b"# @message" not in came:
         data = connection.recv(65536)

@@ -82,7 +82,9 @@ class FaultServer:
             self.left.clear()
             self.go_on.clear()
             self.connections = 0
-            self._scripts = [[script] if isinstance(script, bytes) else script for script in scripts]
+            self._scripts = [
+                [script] if isinstance(script, bytes) else script for script in scripts
+            ]
 
     def close(self) -> None:
         """Stops listening and waits for the connections in hand."""
@@ -101,14 +103,18 @@ class FaultServer:
                 connection.close()
                 return
             self._threads = [thread for thread in self._threads if thread.is_alive()]
-            self._threads.append(threading.Thread(target=self._converse, args=(connection,), daemon=True))
+            self._threads.append(
+                threading.Thread(target=self._converse, args=(connection,), daemon=True)
+            )
             self._threads[-1].start()
 
     def _converse(self, connection: socket.socket) -> None:
         with self._turn:
             self.connections += 1
             number = self.connections
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # pieces arrive as they are sent
+        connection.setsockopt(
+            socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
+        )  # pieces arrive as they are sent
         with connection, connection.makefile("rb") as lines:
             while self._wait(connection) and (asked := _request(lines, number)) is not None:
                 with self._turn:
@@ -167,7 +173,13 @@ def _request(lines: IO[bytes], connection: int) -> Asked | None:
         while line := lines.readline().decode().strip():
             name, _, value = line.partition(":")
             headers[name.lower()] = value.strip()
-        return Asked(start[0], start[1], headers, lines.read(int(headers.get("content-length", 0))), connection)
+        return Asked(
+            start[0],
+            start[1],
+            headers,
+            lines.read(int(headers.get("content-length", 0))),
+            connection,
+        )
     except ConnectionError:
         return None
 

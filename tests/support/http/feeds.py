@@ -27,7 +27,9 @@ def numbers(elements: list[Element]) -> list[int]:
 
 
 @asynccontextmanager
-async def handling(handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> AsyncIterator[str]:
+async def handling(
+    handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
+) -> AsyncIterator[str]:
     """The URL of a server that has each request handled."""
     runner = web.ServerRunner(web.Server(handler))
     await runner.setup()
@@ -40,7 +42,9 @@ async def handling(handler: Callable[[web.BaseRequest], Awaitable[web.StreamResp
 
 
 @asynccontextmanager
-async def answering(headers: dict[str, str], body: bytes) -> AsyncIterator[tuple[str, list[web.BaseRequest]]]:
+async def answering(
+    headers: dict[str, str], body: bytes
+) -> AsyncIterator[tuple[str, list[web.BaseRequest]]]:
     """A server that gives one answer to all requests, and those that it got."""
     requests: list[web.BaseRequest] = []
 

@@ -80,7 +80,9 @@ class Site:
         if request.headers.get("If-None-Match") == etag:
             return web.Response(status=304)
         body = self.serialized(page, path)
-        return web.Response(body=body, headers={"Content-Type": self.media_type, "ETag": etag} | headers)
+        return web.Response(
+            body=body, headers={"Content-Type": self.media_type, "ETag": etag} | headers
+        )
 
     def serialized(self, page: str, path: str) -> bytes:
         if self.media_type.partition(";")[0] in ("text/turtle", "application/trig"):
@@ -121,7 +123,11 @@ ex:m{number} dct:created {time_of(number)} ; ex:number {number} ; ex:part [ ex:o
 
 def relation(page: str, kind: str = "", value: str = "", path: str = "dct:created") -> str:
     """A relation from the page that it stands on, as Turtle."""
-    bound = f"a tree:{kind}Relation ; tree:path {path} ; tree:value {value} ; " if kind else "a tree:Relation ; "
+    bound = (
+        f"a tree:{kind}Relation ; tree:path {path} ; tree:value {value} ; "
+        if kind
+        else "a tree:Relation ; "
+    )
     return f"<> tree:relation [ {bound}tree:node <{page}> ] .\n"
 
 

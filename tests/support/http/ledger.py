@@ -28,11 +28,17 @@ class Ledger:
 
     def counted(self, name: str) -> dict[str, int]:
         """A metric, by reason."""
-        return {key[-1]: count for key, count in (self._counts() - self._before).items() if key[0] == name}
+        return {
+            key[-1]: count
+            for key, count in (self._counts() - self._before).items()
+            if key[0] == name
+        }
 
     def lines(self) -> list[str]:
         """The outcomes of the requests that have ended."""
-        return re.findall(r"event=request .* outcome=(\S+)", self._served.request_log.getvalue()[self._place :])
+        return re.findall(
+            r"event=request .* outcome=(\S+)", self._served.request_log.getvalue()[self._place :]
+        )
 
     async def ended(self, requests: int) -> set[str]:
         """The outcomes of so many requests, when all have ended."""

@@ -38,7 +38,9 @@ async def dripping(solutions: int, *, at_once: int = 1, pause: float = 0.01) -> 
         drip.asked += 1
         drip.running += 1
         try:
-            response = web.StreamResponse(headers={"Content-Type": "application/sparql-results+json"})
+            response = web.StreamResponse(
+                headers={"Content-Type": "application/sparql-results+json"}
+            )
             await response.prepare(request)
             await response.write(b'{"head":{"vars":["s","o"]},"results":{"bindings":[')
             for start in range(0, solutions, at_once):
@@ -52,7 +54,9 @@ async def dripping(solutions: int, *, at_once: int = 1, pause: float = 0.01) -> 
 
     app = web.Application()
     app.router.add_post("/sparql", answer)
-    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, logger=_QUIET, shutdown_timeout=0.1)
+    runner = web.AppRunner(
+        app, handler_cancellation=True, access_log=None, logger=_QUIET, shutdown_timeout=0.1
+    )
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
@@ -64,7 +68,9 @@ async def dripping(solutions: int, *, at_once: int = 1, pause: float = 0.01) -> 
 
 
 def _binding(number: int) -> str:
-    return json.dumps({"s": {"type": "uri", "value": f"urn:s{number}"}, "o": {"type": "literal", "value": "x"}})
+    return json.dumps(
+        {"s": {"type": "uri", "value": f"urn:s{number}"}, "o": {"type": "literal", "value": "x"}}
+    )
 
 
 async def leave(url: str, query: str, seconds: float, *, abrupt: bool = True) -> None:

@@ -62,7 +62,9 @@ async def by_aiohttp(url: str, headers: Mapping[str, str], *, coding: str = "ide
     try:
         async with (
             aiohttp.ClientSession(timeout=timeout) as session,
-            session.get(yarl.URL(url, encoded=True), headers={"Accept-Encoding": coding, **headers}) as response,
+            session.get(
+                yarl.URL(url, encoded=True), headers={"Accept-Encoding": coding, **headers}
+            ) as response,
         ):
             async for data in response.content.iter_any():
                 body += data
@@ -72,7 +74,11 @@ async def by_aiohttp(url: str, headers: Mapping[str, str], *, coding: str = "ide
 
 
 def by_urllib(url: str, headers: Mapping[str, str]) -> Received:
-    return _read(lambda: urllib.request.urlopen(urllib.request.Request(url, headers={**headers}), timeout=SECONDS))
+    return _read(
+        lambda: urllib.request.urlopen(
+            urllib.request.Request(url, headers={**headers}), timeout=SECONDS
+        )
+    )
 
 
 def by_sparqlwrapper(url: str, headers: Mapping[str, str]) -> Received:
@@ -92,7 +98,9 @@ def by_sparqlwrapper(url: str, headers: Mapping[str, str]) -> Received:
 
     try:
         return _read(ask)
-    except SPARQLWrapperException as error:  # of its own for some statuses, raised while it handled urllib's
+    except (
+        SPARQLWrapperException
+    ) as error:  # of its own for some statuses, raised while it handled urllib's
         refusal = error.__context__
         assert isinstance(refusal, urllib.error.HTTPError)
         body: bytes = ast.literal_eval(str(error).partition("Response:\n")[2])
@@ -120,7 +128,17 @@ def _read(ask: Callable[[], http.client.HTTPResponse]) -> Received:
 def by_curl(url: str, headers: Mapping[str, str], *, options: tuple[str, ...] = ()) -> Received:
     given = [part for name, value in headers.items() for part in ("--header", f"{name}: {value}")]
     done = subprocess.run(
-        ["curl", "--silent", "--show-error", "--include", "--max-time", str(SECONDS), *options, *given, url],
+        [
+            "curl",
+            "--silent",
+            "--show-error",
+            "--include",
+            "--max-time",
+            str(SECONDS),
+            *options,
+            *given,
+            url,
+        ],
         capture_output=True,
         check=False,
     )
@@ -170,7 +188,9 @@ def _received(status: int, headers: Iterable[Sequence[str]], body: bytes) -> Rec
 
 def _in_a_thread(read: Callable[..., Received], **options: object) -> Client:
     async def ask(url: str, headers: Mapping[str, str]) -> Received:
-        return await asyncio.get_running_loop().run_in_executor(_THREADS, partial(read, url, headers, **options))
+        return await asyncio.get_running_loop().run_in_executor(
+            _THREADS, partial(read, url, headers, **options)
+        )
 
     return ask
 
@@ -186,7 +206,10 @@ CLIENTS: Final[Mapping[str, Client]] = {
 }
 """By name; those of curl need it installed."""
 
-SPARQL_CLIENTS: Final[Mapping[str, Client]] = {**CLIENTS, "SPARQLWrapper": _in_a_thread(by_sparqlwrapper)}
+SPARQL_CLIENTS: Final[Mapping[str, Client]] = {
+    **CLIENTS,
+    "SPARQLWrapper": _in_a_thread(by_sparqlwrapper),
+}
 """Those too that send a query, which the URL must hold."""
 
 

@@ -42,7 +42,9 @@ class Relay:
         finally:
             writer.transport.abort() if writer.transport.get_write_buffer_size() == 0 else writer.close()
 
-    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, most: int | None) -> None:
+    async def _pass_on(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, most: int | None
+    ) -> None:
         with suppress(OSError):
             while data := await reader.read(1 << 16):
                 writer.write(data if most is None else data[:most])

@@ -64,9 +64,13 @@ async def serving(
     """
     if endpoints is None:
         endpoints = {
-            "": EndpointSettings(source=tuple(str(part) for part in source), **{"limits": UNHURRIED} | options)
+            "": EndpointSettings(
+                source=tuple(str(part) for part in source), **{"limits": UNHURRIED} | options
+            )
         }
-    config = Config(endpoints=dict(endpoints), bind="127.0.0.1:0", **{"log_level": "debug", **(settings or {})})
+    config = Config(
+        endpoints=dict(endpoints), bind="127.0.0.1:0", **{"log_level": "debug", **(settings or {})}
+    )
     lines = io.StringIO()
     request_log = RequestLog(config, lines)
     with ThreadPoolExecutor(THREADS, THREAD_NAMES) as executor:

@@ -65,7 +65,9 @@ class StreamsServer:
         """How many follow now."""
         return self.streams.bounds.followers
 
-    async def ask(self, method: str, path: str, body: bytes = b"", type: str = "", **headers: str) -> Answer:
+    async def ask(
+        self, method: str, path: str, body: bytes = b"", type: str = "", **headers: str
+    ) -> Answer:
         """Sends a request; underscores in the names of headers stand for hyphens."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if type:
@@ -75,7 +77,9 @@ class StreamsServer:
             joined = {name: ", ".join(response.headers.getall(name)) for name in response.headers}
             return Answer(response.status, CIMultiDict(joined), await response.read())
 
-    async def publish(self, messages: Iterable[Message], kind: Kind = LINES, stream: str = "a") -> Answer:
+    async def publish(
+        self, messages: Iterable[Message], kind: Kind = LINES, stream: str = "a"
+    ) -> Answer:
         """Publishes messages as one log."""
         body = write(messages, kind)
         return await self.ask("POST", f"/streams/{stream}/input", body, content_type(*kind))
@@ -92,7 +96,9 @@ async def serving_streams(
     """A server over a store; `settings` are those of its streams, `server` its others."""
     streams = StreamsSettings(file=str(file), **UNHURRIED | {"reserve_bytes": 0} | settings)
     async with (
-        serving(endpoints={}, settings={**server, "streams": streams}, shutdown_seconds=shutdown_seconds) as served,
+        serving(
+            endpoints={}, settings={**server, "streams": streams}, shutdown_seconds=shutdown_seconds
+        ) as served,
         aiohttp.ClientSession() as client,
     ):
         yield StreamsServer(served, client)
@@ -150,6 +156,8 @@ def read(document: str | bytes, format: Format) -> Message:
 def of_member(said: Message) -> Message:
     """The message of a member, from what stands between its `tree:member` and the next one."""
     quads = list(said)
-    (member,) = {quad.object for quad in quads if quad.predicate == f"<{TREE}member>" and quad.graph is None}
+    (member,) = {
+        quad.object for quad in quads if quad.predicate == f"<{TREE}member>" and quad.graph is None
+    }
     payload = [quad for quad in quads if quad.graph is not None]
     return Message(quad._replace(graph=None) if quad.graph == member else quad for quad in payload)

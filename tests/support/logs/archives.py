@@ -6,7 +6,9 @@ import io
 import tarfile
 
 
-def archive(*files: tuple[str, bytes] | tarfile.TarInfo, format: int = tarfile.DEFAULT_FORMAT) -> bytes:
+def archive(
+    *files: tuple[str, bytes] | tarfile.TarInfo, format: int = tarfile.DEFAULT_FORMAT
+) -> bytes:
     written = io.BytesIO()
     with tarfile.open(fileobj=written, mode="w", format=format) as tar:
         for file in files:

@@ -39,7 +39,9 @@ class _Pattern:
 
         def call(*arguments: Any, **options: Any) -> Any:
             text = arguments[1 if name in ("sub", "subn") else 0]
-            start = arguments[1] if name not in ("sub", "subn", "split") and len(arguments) > 1 else 0
+            start = (
+                arguments[1] if name not in ("sub", "subn", "split") and len(arguments) > 1 else 0
+            )
             found = method(*arguments, **options)
             if name in ("match", "fullmatch"):
                 self._work.count += 1 + (found.end() - start if found else 0)
@@ -53,7 +55,9 @@ class _Pattern:
 
 
 def _modules() -> Iterator[Any]:
-    for module in pkgutil.walk_packages(construct_messages.logs.__path__, "construct_messages.logs."):
+    for module in pkgutil.walk_packages(
+        construct_messages.logs.__path__, "construct_messages.logs."
+    ):
         yield importlib.import_module(module.name)
 
 
@@ -98,7 +102,9 @@ def work_of(log: bytes, format: str) -> int:
         sys.setprofile(step)
         try:
             for message in read_log(chunks, format):
-                work.count += sum(len(term) for quad in message for term in quad if term is not None)
+                work.count += sum(
+                    len(term) for quad in message for term in quad if term is not None
+                )
         except (LimitExceeded, LogError):
             pass
         finally:

@@ -95,7 +95,9 @@ class _Mutator:
         if not data:
             return data
         place = self._chance.randrange(len(data))
-        return data[:place] + bytes([data[place] ^ 1 << self._chance.randrange(8)]) + data[place + 1 :]
+        return (
+            data[:place] + bytes([data[place] ^ 1 << self._chance.randrange(8)]) + data[place + 1 :]
+        )
 
     def _insert(self, data: bytes) -> bytes:
         place = self._place(data)
@@ -152,7 +154,9 @@ def check(input: Input) -> Reading:
 def _read(input: Input, chunks: Sequence[bytes]) -> Reading:
     started = time.thread_time()
     try:
-        found = read(chunks, input.kind, announced=input.announced, message_bytes=input.message_bytes)
+        found = read(
+            chunks, input.kind, announced=input.announced, message_bytes=input.message_bytes
+        )
     except Exception as error:
         raise Finding(input, f"{type(error).__name__} comes out: {error}") from error
     if time.thread_time() - started > SECONDS:
@@ -165,7 +169,10 @@ def _check_error(input: Input, whole: Reading) -> None:
     if not isinstance(error, LogError):
         return
     if error.number != len(whole.messages) + 1:
-        raise Finding(input, f"message {error.number} is wrong, behind {len(whole.messages)} good ones: {error}")
+        raise Finding(
+            input,
+            f"message {error.number} is wrong, behind {len(whole.messages)} good ones: {error}",
+        )
     if input.kind.format is JELLY:
         return
     if error.position is None:
@@ -182,7 +189,9 @@ def _lines(data: bytes) -> list[list[bytes]]:
 def _is_within(position: Position, lines: Sequence[bytes]) -> bool:
     line, column = position
     # a parser may see the end of the log as the beginning of one more line
-    return position == (len(lines) + 1, 1) or (1 <= line <= len(lines) and 1 <= column <= len(lines[line - 1]) + 1)
+    return position == (len(lines) + 1, 1) or (
+        1 <= line <= len(lines) and 1 <= column <= len(lines[line - 1]) + 1
+    )
 
 
 def _check_same(input: Input, whole: Reading, chunks: Sequence[bytes]) -> None:
@@ -196,7 +205,9 @@ def _check_same(input: Input, whole: Reading, chunks: Sequence[bytes]) -> None:
 
 def _check_messages(input: Input, whole: Reading) -> None:
     messages = [message for message in whole.messages if len(message) <= _COMPARED]
-    for term in {term for message in messages for quad in message for term in quad if term is not None}:
+    for term in {
+        term for message in messages for quad in message for term in quad if term is not None
+    }:
         if parse_term(term) != term:
             raise Finding(input, f"{term!r} is not canonical")
     # what was not announced may be of any syntax, and the richest keeps labels
@@ -209,6 +220,8 @@ def _check_messages(input: Input, whole: Reading) -> None:
             return
         raise Finding(input, f"what is read cannot be written: {error}") from error
     except Exception as error:
-        raise Finding(input, f"what is read cannot be written: {type(error).__name__}: {error}") from error
+        raise Finding(
+            input, f"what is read cannot be written: {type(error).__name__}: {error}"
+        ) from error
     if again.error or not isomorphic(again.messages, messages):
         raise Finding(input, f"what is read is not read again: {messages}, then {again}")

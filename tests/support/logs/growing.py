@@ -58,12 +58,24 @@ for fmt in ("nt", "nq"):
     _add(fmt, "delimiters", lambda n: "# @message\n" * n)
     _add(fmt, "labelled empties", lambda n: 'VERSION "1.2-messages"\n' + "MESSAGE\n" * n)
     _add(fmt, "versions", lambda n: 'VERSION "1.2-messages"\n' * n)
-    _add(fmt, "statements one message", lambda n: "".join(f"<urn:s{i}> <urn:p> <urn:o{i}> .\n" for i in range(n)))
-    _add(fmt, "noncanonical", lambda n: "".join(f"<urn:s{i}>  <urn:p> <urn:o{i}>.\n" for i in range(n)))
+    _add(
+        fmt,
+        "statements one message",
+        lambda n: "".join(f"<urn:s{i}> <urn:p> <urn:o{i}> .\n" for i in range(n)),
+    )
+    _add(
+        fmt,
+        "noncanonical",
+        lambda n: "".join(f"<urn:s{i}>  <urn:p> <urn:o{i}>.\n" for i in range(n)),
+    )
     _add(
         fmt,
         "blank nodes labelled",
-        lambda n: 'VERSION "1.2-messages"\n' + "".join(f"_:a{i} <urn:p> _:b{i} .\n" for i in range(n)) + "MESSAGE\n",
+        lambda n: (
+            'VERSION "1.2-messages"\n'
+            + "".join(f"_:a{i} <urn:p> _:b{i} .\n" for i in range(n))
+            + "MESSAGE\n"
+        ),
     )
     _add(fmt, "unclosed IRI", lambda n: "<urn:" + "x" * n * 40)
     _add(fmt, "unclosed IRIs", lambda n: "<urn:s> <urn:p \n" * n)
@@ -77,7 +89,9 @@ for fmt in ("nt", "nq"):
     _add(
         fmt,
         "triple terms",
-        lambda n: "".join(f"<urn:s> <urn:p> <<( <urn:s{i}> <urn:p> <urn:o> )>> .\n" for i in range(n)),
+        lambda n: "".join(
+            f"<urn:s> <urn:p> <<( <urn:s{i}> <urn:p> <urn:o> )>> .\n" for i in range(n)
+        ),
     )
     _add(fmt, "long statement, subject", lambda n: "<urn:" + "x" * n * 40 + "> <urn:p> <urn:o> .\n")
     _add(fmt, "bad utf8 at end", lambda n: b"<urn:s> <urn:p> <urn:o> .\n" * n + b"\xff")
@@ -90,7 +104,9 @@ for fmt in ("ttl", "trig"):
     _add(fmt, "@message .", lambda n: 'VERSION "1.2-messages"\n' + "@message .\n" * n)
     _add(fmt, "versions", lambda n: 'VERSION "1.2-messages"\n' * n)
     _add(fmt, "plain versions", lambda n: 'VERSION "1.2"\n' * n)
-    _add(fmt, "statements", lambda n: "".join(f"<urn:s{i}> <urn:p> <urn:o{i}> .\n" for i in range(n)))
+    _add(
+        fmt, "statements", lambda n: "".join(f"<urn:s{i}> <urn:p> <urn:o{i}> .\n" for i in range(n))
+    )
     _add(
         fmt,
         "statements, messages",
@@ -98,21 +114,41 @@ for fmt in ("ttl", "trig"):
     )
     _add(fmt, "list", lambda n: "<urn:s> <urn:p> (" + " 1" * n * 10 + " ) .")
     _add(fmt, "objects", lambda n: "<urn:s> <urn:p> 1" + ",1" * n * 10 + " .")
-    _add(fmt, "objects of a long subject", lambda n: "<urn:" + "s" * n * 20 + "> <urn:p> 1" + ",1" * n * 10 + " .")
+    _add(
+        fmt,
+        "objects of a long subject",
+        lambda n: "<urn:" + "s" * n * 20 + "> <urn:p> 1" + ",1" * n * 10 + " .",
+    )
     _add(fmt, "empty nodes", lambda n: "<urn:s> <urn:p> []" + ",[]" * n * 10 + " .")
-    _add(fmt, "long namespace", lambda n: "PREFIX : <urn:" + "s" * n * 20 + "> :a :b :c" + ",:d" * n * 10 + " .")
+    _add(
+        fmt,
+        "long namespace",
+        lambda n: "PREFIX : <urn:" + "s" * n * 20 + "> :a :b :c" + ",:d" * n * 10 + " .",
+    )
     _add(fmt, "bases", lambda n: "BASE <http://e/>\n" + "BASE <a/>\n" * n * 2 + "<> <> <> .")
     _add(fmt, "bases in messages", lambda n: "BASE <http://e/>\n" + "# @message\nBASE <a/>\n" * n)
-    _add(fmt, "prefixes of a long base", lambda n: "BASE <http://" + "e" * n * 20 + "/>\n" + "PREFIX p: <a>\n" * n)
+    _add(
+        fmt,
+        "prefixes of a long base",
+        lambda n: "BASE <http://" + "e" * n * 20 + "/>\n" + "PREFIX p: <a>\n" * n,
+    )
     _add(
         fmt,
         "different prefixes of a long base",
-        lambda n: "BASE <http://" + "e" * n * 20 + "/>\n" + "".join(f"PREFIX p{i}: <a>\n" for i in range(n)),
+        lambda n: (
+            "BASE <http://"
+            + "e" * n * 20
+            + "/>\n"
+            + "".join(f"PREFIX p{i}: <a>\n" for i in range(n))
+        ),
     )
     _add(
         fmt,
         "prefixes and messages",
-        lambda n: "".join(f"PREFIX p{i}: <urn:a>\n" for i in range(n)) + "# @message\np1:a p1:a p1:a .\n" * n,
+        lambda n: (
+            "".join(f"PREFIX p{i}: <urn:a>\n" for i in range(n))
+            + "# @message\np1:a p1:a p1:a .\n" * n
+        ),
     )
     _add(fmt, "redeclared", lambda n: "PREFIX p: <urn:a>\n" * n)
     _add(fmt, "unclosed string", lambda n: '<urn:s> <urn:p> "' + "x" * n * 40)
@@ -132,12 +168,18 @@ for fmt in ("ttl", "trig"):
     _add(fmt, "strings then blank", lambda n: "<urn:s> <urn:p> " + '"a" \n,' * n * 10)
     _add(fmt, "version then comments", lambda n: "VERSION " + "# c\n" * n * 10)
     _add(fmt, "@message then comments", lambda n: "@message " + "# c\n" * n * 10)
-    _add(fmt, "reified triples", lambda n: "".join(f"<< <urn:s{i}> <urn:p> <urn:o> >> <urn:p> 1 .\n" for i in range(n)))
+    _add(
+        fmt,
+        "reified triples",
+        lambda n: "".join(f"<< <urn:s{i}> <urn:p> <urn:o> >> <urn:p> 1 .\n" for i in range(n)),
+    )
     _add(fmt, "annotations", lambda n: "<urn:s> <urn:p> <urn:o> " + "{| <urn:p> 1 |}" * n + " .")
     _add(
         fmt,
         "triple terms",
-        lambda n: "<urn:s> <urn:p> " + ", ".join("<<( <urn:s> <urn:p> 1 )>>" for _ in range(n)) + " .",
+        lambda n: (
+            "<urn:s> <urn:p> " + ", ".join("<<( <urn:s> <urn:p> 1 )>>" for _ in range(n)) + " ."
+        ),
     )
     _add(fmt, "open graph", lambda n: "<urn:g> { " + "<urn:s> <urn:p> 1 . " * n)
     _add(fmt, "semicolons", lambda n: "<urn:s> <urn:p> 1 " + ";" * n * 40 + " .")
@@ -146,13 +188,25 @@ for fmt in ("ttl", "trig"):
     _add(fmt, "error at the end", lambda n: "<urn:s> <urn:p> 1 .\n" * n * 2 + "<urn:s> nope .")
 for fmt in ("trig",):
     _add(fmt, "graphs", lambda n: "".join(f"<urn:g{i}> {{ <urn:s> <urn:p> 1 }} " for i in range(n)))
-    _add(fmt, "long graph", lambda n: "<urn:" + "g" * n * 20 + "> { <urn:s> <urn:p> 1" + ",1" * n * 10 + " }")
+    _add(
+        fmt,
+        "long graph",
+        lambda n: "<urn:" + "g" * n * 20 + "> { <urn:s> <urn:p> 1" + ",1" * n * 10 + " }",
+    )
 
 
 _add("ndjsonld", "empties", lambda n: "{}\n" * n * 10)
-_add("ndjsonld", "many nodes", lambda n: _json({"@included": [{"@id": f"urn:{i}", "urn:p": i} for i in range(n)]}))
+_add(
+    "ndjsonld",
+    "many nodes",
+    lambda n: _json({"@included": [{"@id": f"urn:{i}", "urn:p": i} for i in range(n)]}),
+)
 _add("ndjsonld", "values", lambda n: _json({"@id": "urn:a", "urn:p": list(range(n * 5))}))
-_add("ndjsonld", "types", lambda n: _json({"@id": "urn:a", "@type": [f"urn:{i}" for i in range(n * 5)]}))
+_add(
+    "ndjsonld",
+    "types",
+    lambda n: _json({"@id": "urn:a", "@type": [f"urn:{i}" for i in range(n * 5)]}),
+)
 _add("ndjsonld", "list", lambda n: _json({"@id": "urn:a", "urn:p": {"@list": [1] * n * 10}}))
 _add("ndjsonld", "set", lambda n: _json({"@id": "urn:a", "urn:p": {"@set": [1] * n * 10}}))
 _add("ndjsonld", "keys", lambda n: _json({"@id": "urn:a", **{f"urn:{i}": 1 for i in range(n * 3)}}))
@@ -161,31 +215,53 @@ _add("ndjsonld", "empty nodes", lambda n: _json({"@id": "urn:a", "urn:p": [{}] *
 _add(
     "ndjsonld",
     "context array",
-    lambda n: _json({"@context": [{f"t{i}": f"urn:t{i}"} for i in range(n)], "@id": "urn:a", "t0": "x"}),
+    lambda n: _json(
+        {"@context": [{f"t{i}": f"urn:t{i}"} for i in range(n)], "@id": "urn:a", "t0": "x"}
+    ),
 )
-_add("ndjsonld", "context array of nulls", lambda n: _json({"@context": [None] * n * 5, "@id": "urn:a", "urn:t0": "x"}))
+_add(
+    "ndjsonld",
+    "context array of nulls",
+    lambda n: _json({"@context": [None] * n * 5, "@id": "urn:a", "urn:t0": "x"}),
+)
 _add(
     "ndjsonld",
     "context array bases",
     lambda n: _json(
-        {"@context": [{"@base": "http://e/"}] + [{"@base": f"a{i}/"} for i in range(n)], "@id": "", "urn:t0": "x"}
+        {
+            "@context": [{"@base": "http://e/"}] + [{"@base": f"a{i}/"} for i in range(n)],
+            "@id": "",
+            "urn:t0": "x",
+        }
     ),
 )
 _add(
     "ndjsonld",
     "context array vocabs",
     lambda n: _json(
-        {"@context": [{"@vocab": "http://e/"}] + [{"@vocab": f"a{i}/"} for i in range(n)], "@id": "urn:a", "t0": "x"}
+        {
+            "@context": [{"@vocab": "http://e/"}] + [{"@vocab": f"a{i}/"} for i in range(n)],
+            "@id": "urn:a",
+            "t0": "x",
+        }
     ),
 )
 _add(
     "ndjsonld",
     "context chain of prefixes",
     lambda n: _json(
-        {"@context": {"t0": "http://e/", **{f"t{i}": f"t{i - 1}:a" for i in range(1, n)}}, "@id": "urn:a", "t0:a": "x"}
+        {
+            "@context": {"t0": "http://e/", **{f"t{i}": f"t{i - 1}:a" for i in range(1, n)}},
+            "@id": "urn:a",
+            "t0:a": "x",
+        }
     ),
 )
-_add("ndjsonld", "context of terms", lambda n: _json({"@context": _terms(n * 2), "@id": "urn:a", "t0": "x"}))
+_add(
+    "ndjsonld",
+    "context of terms",
+    lambda n: _json({"@context": _terms(n * 2), "@id": "urn:a", "t0": "x"}),
+)
 _add(
     "ndjsonld",
     "context and keys",
@@ -197,7 +273,9 @@ _add(
     lambda n: _json(
         {
             "@context": _terms(n),
-            "@included": [{"@context": {f"u{i}": "urn:u"}, "@id": "urn:a", "t0": 1} for i in range(n)],
+            "@included": [
+                {"@context": {f"u{i}": "urn:u"}, "@id": "urn:a", "t0": 1} for i in range(n)
+            ],
         }
     ),
 )
@@ -205,7 +283,10 @@ _add(
     "ndjsonld",
     "same context per node",
     lambda n: _json(
-        {"@context": _terms(n), "@included": [{"@context": {"u": "urn:u"}, "@id": "urn:a", "t0": 1} for i in range(n)]}
+        {
+            "@context": _terms(n),
+            "@included": [{"@context": {"u": "urn:u"}, "@id": "urn:a", "t0": 1} for i in range(n)],
+        }
     ),
 )
 _add(
@@ -213,7 +294,9 @@ _add(
     "type-scoped",
     lambda n: _json(
         {
-            "@context": {f"t{i}": {"@id": f"urn:t{i}", "@context": {f"u{i}": "urn:u"}} for i in range(n)},
+            "@context": {
+                f"t{i}": {"@id": f"urn:t{i}", "@context": {f"u{i}": "urn:u"}} for i in range(n)
+            },
             "@id": "urn:a",
             "@type": [f"t{i}" for i in range(n)],
         }
@@ -224,7 +307,9 @@ _add(
     "property-scoped",
     lambda n: _json(
         {
-            "@context": {f"t{i}": {"@id": f"urn:t{i}", "@context": {f"u{i}": "urn:u"}} for i in range(n)},
+            "@context": {
+                f"t{i}": {"@id": f"urn:t{i}", "@context": {f"u{i}": "urn:u"}} for i in range(n)
+            },
             "@id": "urn:a",
             **{f"t{i}": {"u0": 1} for i in range(n)},
         }
@@ -235,8 +320,12 @@ _add(
     "scoped pairs",
     lambda n: _json(
         {
-            "@context": {f"t{i}": {"@id": f"urn:t{i}", "@context": {f"u{i}": "urn:u"}} for i in range(n)},
-            "@included": [{"@id": "urn:a", "@type": [f"t{i * 7 % n}", f"t{i * 11 % n}"]} for i in range(n)],
+            "@context": {
+                f"t{i}": {"@id": f"urn:t{i}", "@context": {f"u{i}": "urn:u"}} for i in range(n)
+            },
+            "@included": [
+                {"@id": "urn:a", "@type": [f"t{i * 7 % n}", f"t{i * 11 % n}"]} for i in range(n)
+            ],
         }
     ),
 )
@@ -258,12 +347,16 @@ _add(
 _add(
     "ndjsonld",
     "vocab long",
-    lambda n: _under({"@vocab": "urn:" + "v" * n * 20}, {"@id": "urn:a", **{f"k{i}": 1 for i in range(n)}}, 1),
+    lambda n: _under(
+        {"@vocab": "urn:" + "v" * n * 20}, {"@id": "urn:a", **{f"k{i}": 1 for i in range(n)}}, 1
+    ),
 )
 _add(
     "ndjsonld",
     "prefix long",
-    lambda n: _under({"p": "urn:" + "v" * n * 20 + "/"}, {"@id": "urn:a", **{f"p:k{i}": 1 for i in range(n)}}, 1),
+    lambda n: _under(
+        {"p": "urn:" + "v" * n * 20 + "/"}, {"@id": "urn:a", **{f"p:k{i}": 1 for i in range(n)}}, 1
+    ),
 )
 _add(
     "ndjsonld",
@@ -333,22 +426,34 @@ _add(
 _add(
     "ndjsonld",
     "reverse",
-    lambda n: _json({"@id": "urn:a", "@reverse": {"urn:p": [{"@id": f"urn:{i}"} for i in range(n * 2)]}}),
+    lambda n: _json(
+        {"@id": "urn:a", "@reverse": {"urn:p": [{"@id": f"urn:{i}"} for i in range(n * 2)]}}
+    ),
 )
 _add(
     "ndjsonld",
     "reverse keys",
-    lambda n: _json({"@id": "urn:a", "@reverse": {f"urn:p{i}": [{"@id": f"urn:{i}"}] for i in range(n * 2)}}),
+    lambda n: _json(
+        {"@id": "urn:a", "@reverse": {f"urn:p{i}": [{"@id": f"urn:{i}"}] for i in range(n * 2)}}
+    ),
 )
 _add(
     "ndjsonld",
     "nest",
-    lambda n: _json({"@context": {"n": "@nest"}, "@id": "urn:a", "n": [{f"urn:{i}": 1} for i in range(n)]}),
+    lambda n: _json(
+        {"@context": {"n": "@nest"}, "@id": "urn:a", "n": [{f"urn:{i}": 1} for i in range(n)]}
+    ),
 )
 _add(
     "ndjsonld",
     "types with context",
-    lambda n: _json({"@context": {"x": {"@id": "urn:x"}}, "@id": "urn:a", "@type": [f"urn:{i}" for i in range(n * 3)]}),
+    lambda n: _json(
+        {
+            "@context": {"x": {"@id": "urn:x"}},
+            "@id": "urn:a",
+            "@type": [f"urn:{i}" for i in range(n * 3)],
+        }
+    ),
 )
 _add(
     "ndjsonld",
@@ -359,63 +464,103 @@ _add(
     "ndjsonld",
     "values of aliases",
     lambda n: _json(
-        {"@context": {f"x{i}": {"@id": "urn:x"} for i in range(n)}, "@id": "urn:a", **{f"x{i}": 1 for i in range(n)}}
+        {
+            "@context": {f"x{i}": {"@id": "urn:x"} for i in range(n)},
+            "@id": "urn:a",
+            **{f"x{i}": 1 for i in range(n)},
+        }
     ),
 )
 _add(
     "ndjsonld",
     "type aliases",
     lambda n: _json(
-        {"@context": {f"x{i}": "@type" for i in range(n)}, "@id": "urn:a", **{f"x{i}": "urn:t" for i in range(n)}}
+        {
+            "@context": {f"x{i}": "@type" for i in range(n)},
+            "@id": "urn:a",
+            **{f"x{i}": "urn:t" for i in range(n)},
+        }
     ),
 )
 _add(
     "ndjsonld",
     "included",
     lambda n: _json(
-        {"@context": {"x": {"@id": "urn:x"}}, "@included": [{"@id": f"urn:{i}", "x": i} for i in range(n)]}
+        {
+            "@context": {"x": {"@id": "urn:x"}},
+            "@included": [{"@id": f"urn:{i}", "x": i} for i in range(n)],
+        }
     ),
 )
-_add("ndjsonld", "json literal", lambda n: _json({"@id": "urn:a", "urn:p": {"@type": "@json", "@value": [1] * n * 10}}))
+_add(
+    "ndjsonld",
+    "json literal",
+    lambda n: _json({"@id": "urn:a", "urn:p": {"@type": "@json", "@value": [1] * n * 10}}),
+)
 _add(
     "ndjsonld",
     "protected",
     lambda n: _json(
         {
-            "@context": [{"@protected": True, **_terms(n)}] + [{"@protected": True, "t0": "urn:t0"}] * n,
+            "@context": [{"@protected": True, **_terms(n)}]
+            + [{"@protected": True, "t0": "urn:t0"}] * n,
             "@id": "urn:a",
             "t0": "x",
         }
     ),
 )
 _add(
-    "ndjsonld", "twice key", lambda n: "{" + ",".join(f'"k{i}":1' for i in range(n * 3)) + f',"k{n * 3 - 1}":1' + "}\n"
+    "ndjsonld",
+    "twice key",
+    lambda n: "{" + ",".join(f'"k{i}":1' for i in range(n * 3)) + f',"k{n * 3 - 1}":1' + "}\n",
 )
-_add("ndjsonld", "surrogates", lambda n: '{"@id":"urn:a","urn:p":"' + "\\ud83d\\ude00" * n * 3 + '"}\n')
-_add("ndjsonld", "brackets in strings", lambda n: '{"@id":"urn:a","urn:p":"' + "{[" * n * 20 + '"}\n')
+_add(
+    "ndjsonld",
+    "surrogates",
+    lambda n: '{"@id":"urn:a","urn:p":"' + "\\ud83d\\ude00" * n * 3 + '"}\n',
+)
+_add(
+    "ndjsonld", "brackets in strings", lambda n: '{"@id":"urn:a","urn:p":"' + "{[" * n * 20 + '"}\n'
+)
 _add("ndjsonld", "unclosed", lambda n: '{"@id":"' + '\\"' * n * 20)
 _add("ndjsonld", "escaped quote strings unclosed", lambda n: '["' + "\\" * n * 40)
 _add("ndjsonld", "many quotes", lambda n: "{" * 200 + '"' * n * 40 + "\n")
 
 _add("yamlld", "empties", lambda n: "--- {}\n...\n" * n * 2)
 _add("yamlld", "blank lines", lambda n: "\n" * n * 40)
-_add("yamlld", "blank lines in a doc", lambda n: "---\n'@id': urn:a\n" + "\n" * n * 40 + "urn:p: 1\n")
+_add(
+    "yamlld", "blank lines in a doc", lambda n: "---\n'@id': urn:a\n" + "\n" * n * 40 + "urn:p: 1\n"
+)
 _add("yamlld", "comments", lambda n: "# c\n" * n * 10)
 _add("yamlld", "directives", lambda n: "%YAML 1.2\n" * n + "--- {}\n")
-_add("yamlld", "tag directives", lambda n: "".join(f"%TAG !e{i}! tag:e:\n" for i in range(n)) + "--- {}\n")
+_add(
+    "yamlld",
+    "tag directives",
+    lambda n: "".join(f"%TAG !e{i}! tag:e:\n" for i in range(n)) + "--- {}\n",
+)
 _add("yamlld", "seq", lambda n: _yaml("'@id': urn:a\nurn:p:\n" + "- 1\n" * n * 5))
-_add("yamlld", "keys", lambda n: _yaml("'@id': urn:a\n" + "".join(f"urn:p{i}: 1\n" for i in range(n * 2))))
+_add(
+    "yamlld",
+    "keys",
+    lambda n: _yaml("'@id': urn:a\n" + "".join(f"urn:p{i}: 1\n" for i in range(n * 2))),
+)
 _add(
     "yamlld",
     "aliases",
-    lambda n: _yaml("'@id': urn:a\nurn:q: &x {urn:p: [" + "1, " * n + "]}\nurn:p:\n" + "- *x\n" * n),
+    lambda n: _yaml(
+        "'@id': urn:a\nurn:q: &x {urn:p: [" + "1, " * n + "]}\nurn:p:\n" + "- *x\n" * n
+    ),
 )
 _add(
     "yamlld",
     "aliases of a literal",
     lambda n: _yaml("'@id': urn:a\nurn:q: &x '" + "y" * n * 10 + "'\nurn:p:\n" + "- *x\n" * n),
 )
-_add("yamlld", "anchors", lambda n: _yaml("'@id': urn:a\nurn:p:\n" + "".join(f"- &x{i} 1\n" for i in range(n * 2))))
+_add(
+    "yamlld",
+    "anchors",
+    lambda n: _yaml("'@id': urn:a\nurn:p:\n" + "".join(f"- &x{i} 1\n" for i in range(n * 2))),
+)
 _add("yamlld", "block literal", lambda n: _yaml("'@id': urn:a\nurn:p: |\n" + "  x\n" * n * 5))
 _add("yamlld", "folded blank", lambda n: _yaml("'@id': urn:a\nurn:p: 'x" + "\n" * n * 20 + "'\n"))
 _add("yamlld", "plain multi", lambda n: _yaml("'@id': urn:a\nurn:p: x\n" + "  x\n" * n * 5))
@@ -428,25 +573,41 @@ _add("rdfxml", "empties", lambda n: f"<rdf:RDF {_RDF}/>\n" * n)
 _add(
     "rdfxml",
     "nodes",
-    lambda n: _xml("".join(f"<rdf:Description rdf:about='urn:{i}'><e:p>1</e:p></rdf:Description>" for i in range(n))),
+    lambda n: _xml(
+        "".join(
+            f"<rdf:Description rdf:about='urn:{i}'><e:p>1</e:p></rdf:Description>" for i in range(n)
+        )
+    ),
 )
 _add(
     "rdfxml",
     "collection",
-    lambda n: _xml("<rdf:Description><e:p rdf:parseType='Collection'>" + "<e:c/>" * n * 3 + "</e:p></rdf:Description>"),
+    lambda n: _xml(
+        "<rdf:Description><e:p rdf:parseType='Collection'>"
+        + "<e:c/>" * n * 3
+        + "</e:p></rdf:Description>"
+    ),
 )
 _add(
     "rdfxml",
     "collection of described",
     lambda n: _xml(
-        "<rdf:Description><e:p rdf:parseType='Collection'>" + "<rdf:Description/>" * n * 3 + "</e:p></rdf:Description>"
+        "<rdf:Description><e:p rdf:parseType='Collection'>"
+        + "<rdf:Description/>" * n * 3
+        + "</e:p></rdf:Description>"
     ),
 )
 _add("rdfxml", "li", lambda n: _xml("<rdf:Bag>" + "<rdf:li>1</rdf:li>" * n * 3 + "</rdf:Bag>"))
 _add(
     "rdfxml",
     "long subject",
-    lambda n: _xml("<rdf:Description rdf:about='urn:" + "s" * n * 20 + "'>" + "<e:p/>" * n * 3 + "</rdf:Description>"),
+    lambda n: _xml(
+        "<rdf:Description rdf:about='urn:"
+        + "s" * n * 20
+        + "'>"
+        + "<e:p/>" * n * 3
+        + "</rdf:Description>"
+    ),
 )
 _add(
     "rdfxml",
@@ -464,7 +625,11 @@ _add(
         " xml:base='http://" + "s" * n * 20 + "/'",
     ),
 )
-_add("rdfxml", "bases", lambda n: _xml("".join(f"<rdf:Description xml:base='http://e/{i}'/>" for i in range(n))))
+_add(
+    "rdfxml",
+    "bases",
+    lambda n: _xml("".join(f"<rdf:Description xml:base='http://e/{i}'/>" for i in range(n))),
+)
 _add(
     "rdfxml",
     "siblings with namespaces",
@@ -473,43 +638,70 @@ _add(
 _add(
     "rdfxml",
     "xml literal",
-    lambda n: _xml("<rdf:Description><e:p rdf:parseType='Literal'>" + "<e:c/>" * n * 3 + "</e:p></rdf:Description>"),
+    lambda n: _xml(
+        "<rdf:Description><e:p rdf:parseType='Literal'>"
+        + "<e:c/>" * n * 3
+        + "</e:p></rdf:Description>"
+    ),
 )
 _add(
     "rdfxml",
     "xml literals with many namespaces",
     lambda n: _xml(
-        "<rdf:Description>" + "<e:p rdf:parseType='Literal'><e:c/></e:p>" * n + "</rdf:Description>",
+        "<rdf:Description>"
+        + "<e:p rdf:parseType='Literal'><e:c/></e:p>" * n
+        + "</rdf:Description>",
         "".join(f" xmlns:f{i}='urn:f'" for i in range(min(n, 1000))),
     ),
 )
 _add("rdfxml", "comments", lambda n: _xml("<!-- -->" * n * 3))
 _add("rdfxml", "pis", lambda n: _xml("<?a?>" * n * 3))
-_add("rdfxml", "cdata", lambda n: _xml("<rdf:Description><e:p>" + "<![CDATA[x]]>" * n * 3 + "</e:p></rdf:Description>"))
-_add("rdfxml", "charrefs", lambda n: _xml("<rdf:Description><e:p>" + "&#10;" * n * 5 + "</e:p></rdf:Description>"))
 _add(
-    "rdfxml", "text pieces", lambda n: _xml("<rdf:Description><e:p>" + "a<!-- -->" * n * 3 + "</e:p></rdf:Description>")
+    "rdfxml",
+    "cdata",
+    lambda n: _xml("<rdf:Description><e:p>" + "<![CDATA[x]]>" * n * 3 + "</e:p></rdf:Description>"),
+)
+_add(
+    "rdfxml",
+    "charrefs",
+    lambda n: _xml("<rdf:Description><e:p>" + "&#10;" * n * 5 + "</e:p></rdf:Description>"),
+)
+_add(
+    "rdfxml",
+    "text pieces",
+    lambda n: _xml("<rdf:Description><e:p>" + "a<!-- -->" * n * 3 + "</e:p></rdf:Description>"),
 )
 _add(
     "rdfxml",
     "IDs",
-    lambda n: _xml("".join(f"<rdf:Description rdf:ID='a{i}'/>" for i in range(n)), " xml:base='http://e/'"),
+    lambda n: _xml(
+        "".join(f"<rdf:Description rdf:ID='a{i}'/>" for i in range(n)), " xml:base='http://e/'"
+    ),
 )
-_add("rdfxml", "nodeIDs", lambda n: _xml("".join(f"<rdf:Description rdf:nodeID='a{i}' e:p='1'/>" for i in range(n))))
+_add(
+    "rdfxml",
+    "nodeIDs",
+    lambda n: _xml("".join(f"<rdf:Description rdf:nodeID='a{i}' e:p='1'/>" for i in range(n))),
+)
 _add("rdfxml", "unclosed attr", lambda n: "<rdf:RDF a='" + "x" * n * 40)
 _add("rdfxml", "blank lines", lambda n: "\n" * n * 40)
 _add(
     "rdfxml",
     "xml:lang",
     lambda n: _xml(
-        "<rdf:Description xml:lang='" + "-".join(["abcdefgh"] * n) + "'>" + "<e:p>1</e:p>" * n + "</rdf:Description>"
+        "<rdf:Description xml:lang='"
+        + "-".join(["abcdefgh"] * n)
+        + "'>"
+        + "<e:p>1</e:p>" * n
+        + "</rdf:Description>"
     ),
 )
 _add(
     "rdfxml",
     "children bases",
     lambda n: _xml(
-        "<rdf:Description rdf:about=''/>" + "".join("<rdf:Description xml:base='a'/>" for i in range(n)),
+        "<rdf:Description rdf:about=''/>"
+        + "".join("<rdf:Description xml:base='a'/>" for i in range(n)),
         " xml:base='http://" + "s" * n * 20 + "/'",
     ),
 )
@@ -536,7 +728,11 @@ _add("nq", "packed comments", lambda n: gzip.compress(b"# c\n" * n * 100))
 _add("nq", "many members", lambda n: gzip.compress(b"<urn:s> <urn:p> <urn:o> .\n") * n)
 _add("nq", "zeros behind a member", lambda n: gzip.compress(b"") + bytes(n * 100))
 _add("jelly", "rows", lambda n: jelly(PREDICATE, *[field(2, ALIKE + field(10, b"b"))] * n))
-_add("jelly", "repeated rows", lambda n: jelly(PREDICATE, field(2, ALIKE + field(10, b"b")), *[field(2, b"")] * n))
+_add(
+    "jelly",
+    "repeated rows",
+    lambda n: jelly(PREDICATE, field(2, ALIKE + field(10, b"b")), *[field(2, b"")] * n),
+)
 _add("jelly", "empty frames", lambda n: jelly() + bytes(n * 10))
 _add(
     "jelly",

@@ -44,7 +44,9 @@ def _turtle(opening: str, inmost: str, closing: str) -> Deep:
 
 
 def _json(opening: str, inmost: str, closing: str) -> Deep:
-    return lambda depth: f'{{"@id": "urn:s", "urn:p": {opening * depth}{inmost}{closing * depth}}}\n'.encode()
+    return lambda depth: (
+        f'{{"@id": "urn:s", "urn:p": {opening * depth}{inmost}{closing * depth}}}\n'.encode()
+    )
 
 
 def _xml(opening: str, inmost: str, closing: str, *, around: str = "{}") -> Deep:
@@ -100,7 +102,10 @@ def _quoted(depth: int) -> bytes:
 
 DEEP: Final[dict[str, tuple[Kind, Deep]]] = {
     **{
-        f"triple terms in {format.name}": (_kind(format), _turtle("<<( <urn:s> <urn:p> ", "<urn:o>", " )>>"))
+        f"triple terms in {format.name}": (
+            _kind(format),
+            _turtle("<<( <urn:s> <urn:p> ", "<urn:o>", " )>>"),
+        )
         for format in (N_TRIPLES, N_QUADS, TURTLE, TRIG)
     },
     **{
@@ -133,10 +138,15 @@ DEEP: Final[dict[str, tuple[Kind, Deep]]] = {
         _kind(NDJSON_LD),
         lambda depth: ('{"@context": ' * depth + "{}" + "}" * depth + "\n").encode(),
     ),
-    "block sequences in YAML-LD": (_kind(YAML_LD), lambda depth: b"---\nurn:p:\n" + b"- " * depth + b"1\n"),
+    "block sequences in YAML-LD": (
+        _kind(YAML_LD),
+        lambda depth: b"---\nurn:p:\n" + b"- " * depth + b"1\n",
+    ),
     "block mappings in YAML-LD": (
         _kind(YAML_LD),
-        lambda depth: b"---\n" + b"".join(b" " * level + b"urn:p:\n" for level in range(min(depth, 3000))),
+        lambda depth: (
+            b"---\n" + b"".join(b" " * level + b"urn:p:\n" for level in range(min(depth, 3000)))
+        ),
     ),
     "nodes in RDF/XML": (
         _kind(RDF_XML),
@@ -148,7 +158,9 @@ DEEP: Final[dict[str, tuple[Kind, Deep]]] = {
     ),
     "XML literals in RDF/XML": (
         _kind(RDF_XML),
-        _xml("<e:x>", "", "</e:x>", around="<rdf:Bag><e:p rdf:parseType='Literal'>{}</e:p></rdf:Bag>"),
+        _xml(
+            "<e:x>", "", "</e:x>", around="<rdf:Bag><e:p rdf:parseType='Literal'>{}</e:p></rdf:Bag>"
+        ),
     ),
     "open elements in RDF/XML": (_kind(RDF_XML), _xml("<rdf:Bag><e:p>", "", "")),
     "quoted triples in Jelly": (_kind(JELLY), lambda depth: jelly(PREDICATE, _quoted(depth))),
@@ -182,7 +194,11 @@ def _jelly_head(size: int) -> bytes:
     """All of a frame with one triple but the bytes of the literal that ends it."""
     lengths = [size]
     heads = [varint(1 << 3 | 2) + varint(size)]  # RdfLiteral.lex
-    for head in (ALIKE + varint(11 << 3 | 2), varint(2 << 3 | 2), varint(1 << 3 | 2)):  # o_literal, triple, row
+    for head in (
+        ALIKE + varint(11 << 3 | 2),
+        varint(2 << 3 | 2),
+        varint(1 << 3 | 2),
+    ):  # o_literal, triple, row
         lengths.append(lengths[-1] + len(heads[-1]))
         heads.append(head + varint(lengths[-1]))
     frame = jelly(PREDICATE)[1:] + b"".join(reversed(heads))  # whose length was one byte
@@ -226,13 +242,16 @@ def redeclared(count: int) -> bytes:
 def many_prefixes(count: int, messages: int) -> bytes:
     """A Turtle log with many prefixes, and then many messages."""
     declarations = "".join(f"PREFIX p{number}: <urn:{number}:>\n" for number in range(count))
-    return f'VERSION "1.2-messages"\n{declarations}'.encode() + (b"p0:s p1:p p2:o .\nMESSAGE\n" * messages)
+    return f'VERSION "1.2-messages"\n{declarations}'.encode() + (
+        b"p0:s p1:p p2:o .\nMESSAGE\n" * messages
+    )
 
 
 def many_contexts(count: int) -> bytes:
     """An NDJSON-LD log with a context of its own before each message."""
     return b"".join(
-        b'{"@context":{"p%d":{"@id":"urn:p","@type":"@id"}}}\n{"@id":"urn:s","p%d":"urn:o"}\n' % (number, number)
+        b'{"@context":{"p%d":{"@id":"urn:p","@type":"@id"}}}\n{"@id":"urn:s","p%d":"urn:o"}\n'
+        % (number, number)
         for number in range(count)
     )
 
@@ -244,7 +263,10 @@ def _entities(kind: str) -> bytes:
     document = f"<rdf:RDF {_RDF}><rdf:Bag><rdf:li>&a;</rdf:li></rdf:Bag></rdf:RDF>\n"
     doctype = {
         "laughs": '<!ENTITY z "ha">'
-        + "".join(f'<!ENTITY {name} "{f"&{inner};" * 10}">' for name, inner in itertools.pairwise("abcdefghijklmz")),
+        + "".join(
+            f'<!ENTITY {name} "{f"&{inner};" * 10}">'
+            for name, inner in itertools.pairwise("abcdefghijklmz")
+        ),
         "quadratic": f'<!ENTITY z "{"x" * 100_000}"><!ENTITY a "{"&z;" * 10_000}">',
         "external": '<!ENTITY a SYSTEM "file:///etc/passwd">',
         "parameter": '<!ENTITY % x SYSTEM "http://127.0.0.1:1/x.dtd"> %x;',
@@ -259,15 +281,18 @@ def _aliases(depth: int, width: int = 9) -> bytes:
 
 
 BOMBS: Final[dict[str, tuple[Format, bytes]]] = {
-    **{f"entities: {kind}": (RDF_XML, _entities(kind)) for kind in ("laughs", "quadratic", "external", "parameter")},
+    **{
+        f"entities: {kind}": (RDF_XML, _entities(kind))
+        for kind in ("laughs", "quadratic", "external", "parameter")
+    },
     "aliases: laughs": (YAML_LD, _aliases(12)),
     "aliases: cycle": (YAML_LD, b"--- &a\nurn:p: *a\n"),
     "aliases: merge keys": (
         YAML_LD,
         b"---\n"
-        + b"".join(b"a%d: &a%d {<<: [*a%d, *a%d]}\n" % (n, n, n - 1, n - 1) for n in range(1, 40)).replace(
-            b"[*a0, *a0]", b"{}"
-        ),
+        + b"".join(
+            b"a%d: &a%d {<<: [*a%d, *a%d]}\n" % (n, n, n - 1, n - 1) for n in range(1, 40)
+        ).replace(b"[*a0, *a0]", b"{}"),
     ),
     "an anchor for each node": (YAML_LD, b"---\nurn:p: [" + b"&a x, " * 20_000 + b"*a]\n"),
     "a Python object": (YAML_LD, b"--- !!python/object/apply:os.system ['true']\n"),
@@ -282,8 +307,15 @@ BOMBS: Final[dict[str, tuple[Format, bytes]]] = {
         NDJSON_LD,
         b'{"@context":{"a":{"@id":"urn:a","@context":{"a":{"@id":"urn:a"}}}},"a":{"a":{}}}\n' * 10,
     ),
-    "a term that is defined by itself": (NDJSON_LD, b'{"@context":{"a":"b:x","b":"a:x"},"a":"x"}\n'),
+    "a term that is defined by itself": (
+        NDJSON_LD,
+        b'{"@context":{"a":"b:x","b":"a:x"},"a":"x"}\n',
+    ),
 }
 
-HARMLESS: Final = {"an anchor for each node", "a context that includes itself", "a sexagesimal number"}
+HARMLESS: Final = {
+    "an anchor for each node",
+    "a context that includes itself",
+    "a sexagesimal number",
+}
 """What of these a careful reader may take as it is."""

@@ -36,9 +36,16 @@ def by_pyoxigraph(documents: list[Any]) -> list[str]:
 
 def by_jsonld_js(documents: list[Any]) -> list[str]:
     if not (NODE / "node_modules" / "jsonld").exists():
-        absent("npm's jsonld is absent: set CONSTRUCT_MESSAGES_NODE to the folder that holds its node_modules")
+        absent(
+            "npm's jsonld is absent: set CONSTRUCT_MESSAGES_NODE to the folder that holds its node_modules"
+        )
     run = subprocess.run(
-        ["node", "-e", TO_RDF], input=json.dumps(documents), cwd=NODE, capture_output=True, text=True, check=True
+        ["node", "-e", TO_RDF],
+        input=json.dumps(documents),
+        cwd=NODE,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     found: list[str] = json.loads(run.stdout)
     return found

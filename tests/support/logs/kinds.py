@@ -31,7 +31,11 @@ class Kind(NamedTuple):
         return self.syntax.label == RDFM.label
 
 
-KINDS: Final = [Kind(format, syntax) for format in FORMATS for syntax in ([format.own] if format.own else VARIANTS)]
+KINDS: Final = [
+    Kind(format, syntax)
+    for format in FORMATS
+    for syntax in ([format.own] if format.own else VARIANTS)
+]
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,9 @@ class Reading:
         return f"{len(self.messages)} messages, {type(self.error).__name__}: {self.error}"
 
 
-def write(messages: Iterable[Message], kind: Kind, prefixes: Mapping[str, str] | None = None) -> bytes:
+def write(
+    messages: Iterable[Message], kind: Kind, prefixes: Mapping[str, str] | None = None
+) -> bytes:
     """A whole log. That it has triple terms is known beforehand, as Jelly demands.
 
     Raises:
@@ -53,7 +59,9 @@ def write(messages: Iterable[Message], kind: Kind, prefixes: Mapping[str, str] |
     """
     messages = list(messages)
     triple_terms = any(is_triple(quad.object) for message in messages for quad in message)
-    encoder = encoder_for(kind.format, kind.syntax, EncoderOptions(prefixes, triple_terms=triple_terms))
+    encoder = encoder_for(
+        kind.format, kind.syntax, EncoderOptions(prefixes, triple_terms=triple_terms)
+    )
     return b"".join((encoder.start(), *map(encoder.encode, messages), encoder.finish()))
 
 
@@ -75,7 +83,9 @@ def read(chunks: Iterable[bytes], kind: Kind, *, announced: bool = True, **optio
     return Reading(messages, None)
 
 
-def reading(chunks: Iterable[bytes], kind: Kind, *, announced: bool = True, **options: Any) -> Iterator[Message]:
+def reading(
+    chunks: Iterable[bytes], kind: Kind, *, announced: bool = True, **options: Any
+) -> Iterator[Message]:
     """The messages of a log, as they become complete.
 
     Raises:
@@ -104,7 +114,9 @@ def single_bytes(data: bytes) -> list[bytes]:
 
 def isomorphic(some: Sequence[Message], others: Sequence[Message]) -> bool:
     """Whether two sequences have the same messages in the same order, up to the labels of their blank nodes."""
-    return len(some) == len(others) and all(a.isomorphic(b) for a, b in zip(some, others, strict=True))
+    return len(some) == len(others) and all(
+        a.isomorphic(b) for a, b in zip(some, others, strict=True)
+    )
 
 
 def blanks(message: Message) -> set[Term]:

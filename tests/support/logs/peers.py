@@ -88,7 +88,9 @@ class Peer(NamedTuple):
 
 
 def parsed(text: str | bytes, format: Format = N_QUADS) -> Message:
-    as_format = ox.RdfFormat.RDF_XML if format is RDF_XML else ox.RdfFormat.from_extension(format.extension)
+    as_format = (
+        ox.RdfFormat.RDF_XML if format is RDF_XML else ox.RdfFormat.from_extension(format.extension)
+    )
     return to_message(ox.parse(text, format=as_format))
 
 
@@ -99,7 +101,11 @@ def quads_of(message: Message) -> str:
 @cache
 def node_process() -> subprocess.Popen[str]:
     modules = Path(os.environ.get("CONSTRUCT_MESSAGES_NODE", "nowhere")) / "node_modules"
-    if shutil.which("node") is None or not (modules / "n3").exists() or not (modules / "jsonld").exists():
+    if (
+        shutil.which("node") is None
+        or not (modules / "n3").exists()
+        or not (modules / "jsonld").exists()
+    ):
         absent(
             "npm's n3 and jsonld are absent: set CONSTRUCT_MESSAGES_NODE to the folder that holds their node_modules"
         )
@@ -139,7 +145,11 @@ def pyling_reads(log: bytes, _: Format) -> list[Message]:
             case pyling.Blank(label):
                 return blank(label.removeprefix("_:"))
             case pyling.Literal():
-                return literal(found.lexical, datatype=None if found.lang else found.datatype, language=found.lang)
+                return literal(
+                    found.lexical,
+                    datatype=None if found.lang else found.datatype,
+                    language=found.lang,
+                )
             case pyling.GraphTerm((one,)):
                 return triple(term(one.s), term(one.p), term(one.o))
         raise AssertionError(f"pyling's {found!r}")
@@ -147,7 +157,9 @@ def pyling_reads(log: bytes, _: Format) -> list[Message]:
     messages = []
     for document in pyling.iter_rdf_message_documents(log.decode()):
         payloads = [each.o.triples for each in document.triples if each.p.value.endswith("nameOf")]
-        messages.append(Message(Quad(term(t.s), term(t.p), term(t.o)) for triples in payloads for t in triples))
+        messages.append(
+            Message(Quad(term(t.s), term(t.p), term(t.o)) for triples in payloads for t in triples)
+        )
     return messages
 
 
@@ -159,7 +171,8 @@ def pyoxigraph_writes(messages: list[Message], format: Format) -> bytes:
     as_format = ox.RdfFormat.from_extension(format.extension)
     # prefixes are declared once more for each
     return b"".join(
-        b"# @message\n" + (ox.serialize(message.to_pyoxigraph(), format=as_format, prefixes=PREFIXES) or b"")
+        b"# @message\n"
+        + (ox.serialize(message.to_pyoxigraph(), format=as_format, prefixes=PREFIXES) or b"")
         for message in messages
     )
 
@@ -198,7 +211,9 @@ def on_one_line(document: bytes) -> bytes:
     """An XML document as a line: line ends in literals as references, those around elements as spaces."""
     text = re.sub(
         r">([^<]*)<",
-        lambda match: f">{match[1] if match[1].strip() == '' else match[1].replace(chr(10), '&#10;')}<",
+        lambda match: (
+            f">{match[1] if match[1].strip() == '' else match[1].replace(chr(10), '&#10;')}<"
+        ),
         document.decode(),
     )
     return text.replace("\n", " ").encode() + b"\n"
@@ -206,13 +221,15 @@ def on_one_line(document: bytes) -> bytes:
 
 def rdflib_writes_xml(messages: list[Message], _: Format) -> bytes:
     return b"".join(
-        on_one_line(message.to_rdflib().default_graph.serialize(format="xml", encoding="utf-8")) for message in messages
+        on_one_line(message.to_rdflib().default_graph.serialize(format="xml", encoding="utf-8"))
+        for message in messages
     )
 
 
 def pyoxigraph_writes_xml(messages: list[Message], _: Format) -> bytes:
     return b"".join(
-        on_one_line(ox.serialize(message.to_pyoxigraph(), format=ox.RdfFormat.RDF_XML) or b"") for message in messages
+        on_one_line(ox.serialize(message.to_pyoxigraph(), format=ox.RdfFormat.RDF_XML) or b"")
+        for message in messages
     )
 
 
@@ -254,7 +271,9 @@ def pyyaml_reads(log: bytes, _: Format) -> list[Message]:
 
 
 def pyyaml_writes(messages: list[Message], _: Format) -> bytes:
-    return yaml.safe_dump_all(pyld_documents(messages), encoding="utf-8", explicit_start=True, allow_unicode=True)
+    return yaml.safe_dump_all(
+        pyld_documents(messages), encoding="utf-8", explicit_start=True, allow_unicode=True
+    )
 
 
 def ruamel_reads(log: bytes, _: Format) -> list[Message]:
@@ -273,7 +292,9 @@ def rdfjs_jelly_reads(log: bytes, _: Format) -> list[Message]:
     modules = Path(os.environ.get("CONSTRUCT_MESSAGES_NODE", "nowhere")) / "node_modules"
     if not (modules / "rdfjs-jelly").exists():
         # not `absent`: no machine can be expected to have what no registry has
-        pytest.skip("rdfjs-jelly is on GitHub only: put it into the node_modules of CONSTRUCT_MESSAGES_NODE")
+        pytest.skip(
+            "rdfjs-jelly is on GitHub only: put it into the node_modules of CONSTRUCT_MESSAGES_NODE"
+        )
     return list(map(parsed, node("jelly-read", "", base64.b64encode(log).decode())))
 
 
@@ -306,7 +327,9 @@ def pyjelly_writes(messages: list[Message], _: Format) -> bytes:
             return generic_sink.BlankNode(ours[2:])
         if is_literal(ours):
             value, datatype, language, _ = literal_parts(ours)
-            return generic_sink.Literal(value, language, datatype or (None if language else f"{XSD}string"))
+            return generic_sink.Literal(
+                value, language, datatype or (None if language else f"{XSD}string")
+            )
         return generic_sink.IRI(ours[1:-1])
 
     def sink(message: Message) -> generic_sink.GenericStatementSink:
@@ -317,7 +340,9 @@ def pyjelly_writes(messages: list[Message], _: Format) -> bytes:
         return filled
 
     out = io.BytesIO()
-    options = SerializerOptions(logical_type=jelly.LOGICAL_STREAM_TYPE_DATASETS, params=StreamParameters(rdf_star=True))
+    options = SerializerOptions(
+        logical_type=jelly.LOGICAL_STREAM_TYPE_DATASETS, params=StreamParameters(rdf_star=True)
+    )
     grouped_stream_to_file(map(sink, messages), out, options=options)
     return out.getvalue()
 
@@ -345,8 +370,18 @@ PEERS: Final = [
     Peer("npm jsonld", own(NDJSON_LD), jsonld_reads, jsonld_writes),
     Peer("PyYAML and PyLD", own(YAML_LD), pyyaml_reads, pyyaml_writes),
     Peer("ruamel.yaml and PyLD", own(YAML_LD), ruamel_reads, ruamel_writes),
-    Peer("rdflib, XML", own(RDF_XML), xml_lines(lambda line: rdflib_parses(line, RDF_XML)), rdflib_writes_xml),
-    Peer("pyoxigraph, XML", own(RDF_XML), xml_lines(lambda line: parsed(line, RDF_XML)), pyoxigraph_writes_xml),
+    Peer(
+        "rdflib, XML",
+        own(RDF_XML),
+        xml_lines(lambda line: rdflib_parses(line, RDF_XML)),
+        rdflib_writes_xml,
+    ),
+    Peer(
+        "pyoxigraph, XML",
+        own(RDF_XML),
+        xml_lines(lambda line: parsed(line, RDF_XML)),
+        pyoxigraph_writes_xml,
+    ),
     Peer("pyjelly", own(JELLY), pyjelly_reads, pyjelly_writes),
     Peer("npm rdfjs-jelly", own(JELLY), rdfjs_jelly_reads),
     Peer("rules of rdfjs-jelly", own(JELLY), lambda log, _: rdfjs_jelly.read(log)),
@@ -356,16 +391,46 @@ PEERS: Final = [
 ANY: Final = ".*"
 YAML: Final = "(PyYAML|ruamel.yaml) and PyLD"
 THEIRS: Final[dict[tuple[str, str, str, str], str]] = {
-    ("pyling-n3", "reads", "nt", "triple terms"): "a label within a triple term is another node than outside of it",
-    ("pyling-n3", "reads", ANY, "directions"): "base directions are dropped in N-Triples, and no syntax in Turtle",
+    (
+        "pyling-n3",
+        "reads",
+        "nt",
+        "triple terms",
+    ): "a label within a triple term is another node than outside of it",
+    (
+        "pyling-n3",
+        "reads",
+        ANY,
+        "directions",
+    ): "base directions are dropped in N-Triples, and no syntax in Turtle",
     ("pyling-n3", "reads", ANY, "no message"): "a log of no messages is read as one empty message",
-    ("pyling-n3|rdflib", "reads", "ttl|trig", "units"): "rdflib writes decimals anew: 0.000001 as 1E-6",
+    (
+        "pyling-n3|rdflib",
+        "reads",
+        "ttl|trig",
+        "units",
+    ): "rdflib writes decimals anew: 0.000001 as 1E-6",
     ("rdflib", ANY, ANY, "triple terms|directions"): "rdflib 7 knows RDF 1.1 only",
     ("rdflib", "writes", "ttl|trig", "units"): "rdflib writes decimals and doubles anew: 0 as 0.0",
-    ("rdflib", "writes", "trig", "graphs"): "rdflib writes [] for a blank node that names a graph, too",
-    ("PyLD|npm jsonld", "reads", ANY, "units"): "doubles are written anew: 0 as 0.0E0, with their @type, too",
+    (
+        "rdflib",
+        "writes",
+        "trig",
+        "graphs",
+    ): "rdflib writes [] for a blank node that names a graph, too",
+    (
+        "PyLD|npm jsonld",
+        "reads",
+        ANY,
+        "units",
+    ): "doubles are written anew: 0 as 0.0E0, with their @type, too",
     (YAML, "reads", ANY, "units"): "PyLD writes doubles anew: 0 as 0.0E0, with their @type, too",
-    (f"PyLD|npm jsonld|{YAML}", "reads", ANY, "directions"): "base directions are dropped unless rdfDirection is given",
+    (
+        f"PyLD|npm jsonld|{YAML}",
+        "reads",
+        ANY,
+        "directions",
+    ): "base directions are dropped unless rdfDirection is given",
     (f"PyLD|npm jsonld|{YAML}", "writes", ANY, "directions"): "N-Quads are read as of RDF 1.1",
     (
         f"PyLD|{YAML}",
@@ -373,7 +438,12 @@ THEIRS: Final[dict[tuple[str, str, str, str], str]] = {
         ANY,
         "units",
     ): "PyLD reads the escapes of N-Quads in turn: \\\\t as a backslash and a tab",
-    ("npm jsonld", "writes", ANY, "graphs"): "a blank node that names a graph loses its _: and so is relative",
+    (
+        "npm jsonld",
+        "writes",
+        ANY,
+        "graphs",
+    ): "a blank node that names a graph loses its _: and so is relative",
     ("pyjelly", "reads", ANY, "no message"): "a file without frames is refused",
     ("pyjelly", "writes", ANY, "plain|graphs"): "empty messages are left out",
     (".* rdfjs-jelly", "reads", ANY, "triple terms"): "RDF-star is not supported",

@@ -56,7 +56,8 @@ def to_peer(term: Term | None) -> Any:
 
 def read_by_peer(data: bytes) -> list[Message]:
     return [
-        Message(Quad(*map(from_peer, statement)) for statement in sink) for sink in parse_jelly_grouped(BytesIO(data))
+        Message(Quad(*map(from_peer, statement)) for statement in sink)
+        for sink in parse_jelly_grouped(BytesIO(data))
     ]
 
 

@@ -140,11 +140,18 @@ class Reader:
             (options.rdf_star, "RDF-star Jelly streams are not supported"),
             (options.generalized_statements, "Generalized RDF Jelly streams are not supported"),
             (options.max_name_table_size not in NAME_TABLE, "Invalid name lookup size"),
-            (options.max_prefix_table_size not in TABLE, "Jelly lookup size exceeds the supported maximum"),
-            (options.max_datatype_table_size not in TABLE, "Jelly lookup size exceeds the supported maximum"),
+            (
+                options.max_prefix_table_size not in TABLE,
+                "Jelly lookup size exceeds the supported maximum",
+            ),
+            (
+                options.max_datatype_table_size not in TABLE,
+                "Jelly lookup size exceeds the supported maximum",
+            ),
             (options.physical_type not in PHYSICAL, "Invalid physical stream type"),
             (
-                options.logical_type and (options.physical_type == 1) != (options.logical_type % 10 in OF_TRIPLES),
+                options.logical_type
+                and (options.physical_type == 1) != (options.logical_type % 10 in OF_TRIPLES),
                 "Physical stream type is incompatible with logical type",
             ),
         ):

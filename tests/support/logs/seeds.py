@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from pyjelly import jelly
-from pyjelly.integrations.generic.generic_sink import IRI, BlankNode, DefaultGraph, GenericStatementSink, Literal
+from pyjelly.integrations.generic.generic_sink import (
+    IRI,
+    BlankNode,
+    DefaultGraph,
+    GenericStatementSink,
+    Literal,
+)
 from pyjelly.integrations.generic.generic_sink import Quad as JellyQuad
 from pyjelly.integrations.generic.generic_sink import Triple as JellyTriple
 from pyjelly.integrations.generic.serialize import GenericSinkTermEncoder, stream_frames
@@ -39,14 +45,29 @@ _B, _C = Term("_:b0"), Term("_:c")
 
 PLAIN: Final = [
     Message(),
-    Message([Quad(_S, _P, _O), Quad(_S, _P, literal('a "b"\n\\é\U0001f600')), Quad(_S, iri(f"{RDF}type"), _C)]),
-    Message([Quad(_B, _P, literal("chat", language="fr-be")), Quad(_B, _O, literal("01", datatype=f"{XSD}integer"))]),
+    Message(
+        [
+            Quad(_S, _P, _O),
+            Quad(_S, _P, literal('a "b"\n\\é\U0001f600')),
+            Quad(_S, iri(f"{RDF}type"), _C),
+        ]
+    ),
+    Message(
+        [
+            Quad(_B, _P, literal("chat", language="fr-be")),
+            Quad(_B, _O, literal("01", datatype=f"{XSD}integer")),
+        ]
+    ),
     Message([Quad(_B, _P, _C), Quad(_C, _P, literal("\n# @message\nMESSAGE\n"))]),
     Message(),
 ]
 """What every kind of log can carry."""
-GRAPHS: Final = [Message([Quad(_S, _P, _O, _G), Quad(_S, _P, _B, _B), Quad(_S, _P, _O), Quad(_C, _P, _O, _G)])]
-TRIPLE_TERMS: Final = [Message([Quad(_S, _P, triple(_B, _P, triple(_S, _P, literal(")>>")))), Quad(_B, _P, _O)])]
+GRAPHS: Final = [
+    Message([Quad(_S, _P, _O, _G), Quad(_S, _P, _B, _B), Quad(_S, _P, _O), Quad(_C, _P, _O, _G)])
+]
+TRIPLE_TERMS: Final = [
+    Message([Quad(_S, _P, triple(_B, _P, triple(_S, _P, literal(")>>")))), Quad(_B, _P, _O)])
+]
 DIRECTIONS: Final = [Message([Quad(_S, _P, literal("x", language="ar", direction="rtl"))])]
 
 _BY_HAND: Final = Path(__file__).parent / "documents"
@@ -67,16 +88,28 @@ def seeds(format: Format) -> list[bytes]:
                 *(TRIPLE_TERMS if kind.syntax.triple_terms else []),
                 *(DIRECTIONS if kind.syntax.directions else []),
             ]
-            logs += [write(messages, kind), write(messages, kind, {"ex": "http://example.org/", "rdf": RDF})]
+            logs += [
+                write(messages, kind),
+                write(messages, kind, {"ex": "http://example.org/", "rdf": RDF}),
+            ]
     return logs + (_by_pyjelly() if format is JELLY else [])
 
 
 def _by_pyjelly() -> list[bytes]:
     """Logs of each physical type, with small tables and namespace declarations."""
     s, p, b = IRI("http://example.org/ns#s"), IRI("http://example.org/p"), BlankNode("b")
-    o = [Literal("x"), Literal("y", "en"), Literal("1", None, f"{XSD}integer"), JellyTriple(b, p, s), IRI("urn:o")]
+    o = [
+        Literal("x"),
+        Literal("y", "en"),
+        Literal("1", None, f"{XSD}integer"),
+        JellyTriple(b, p, s),
+        IRI("urn:o"),
+    ]
     triples = [JellyTriple(s, p, each) for each in o]
-    quads = [JellyQuad(s, p, each, graph) for each, graph in zip(o, [s, s, b, DefaultGraph, p], strict=True)]
+    quads = [
+        JellyQuad(s, p, each, graph)
+        for each, graph in zip(o, [s, s, b, DefaultGraph, p], strict=True)
+    ]
     logs = []
     for stream_class, statements, logical in (
         (TripleStream, triples, jelly.LOGICAL_STREAM_TYPE_GRAPHS),
@@ -91,11 +124,15 @@ def _by_pyjelly() -> list[bytes]:
                 ),
                 lookup_preset=LookupPreset(max_names=size, max_prefixes=size, max_datatypes=size),
             )
-            stream = stream_class(encoder=GenericSinkTermEncoder(lookup_preset=options.lookup_preset), options=options)
+            stream = stream_class(
+                encoder=GenericSinkTermEncoder(lookup_preset=options.lookup_preset), options=options
+            )
             out = io.BytesIO()
             for message in (statements, statements[:2]):
                 sink = GenericStatementSink()
-                sink.bind("ex", "http://example.org/")  # an IRI, as it wants, would be written with its brackets
+                sink.bind(
+                    "ex", "http://example.org/"
+                )  # an IRI, as it wants, would be written with its brackets
                 for statement in message:
                     sink.add(statement)
                 for frame in stream_frames(stream, sink):
@@ -126,7 +163,20 @@ _OF_LINES: Final = (
         b'VERSION "1.2-messages"\n',
         b'VERSION "1.1-messages"\n',
     ),
-    *(b'VERSION "1.2"\n', b"<urn:a>", b"<a>", b"_:b0", b"_:", b'"x"', b'"', b"@en", b"--ltr", b"^^", b"<<( ", b" )>>"),
+    *(
+        b'VERSION "1.2"\n',
+        b"<urn:a>",
+        b"<a>",
+        b"_:b0",
+        b"_:",
+        b'"x"',
+        b'"',
+        b"@en",
+        b"--ltr",
+        b"^^",
+        b"<<( ",
+        b" )>>",
+    ),
     *(
         b" .",
         b".",
@@ -162,8 +212,29 @@ _OF_TURTLE: Final = (
         b":",
         b"PREFIX ex: <urn:e:>\n",
     ),
-    *(b"@prefix : <urn:d:> .\n", b"BASE <urn:b:x/>\n", b"@base <y> .", b"@message .", b'@version "1.2-messages" .'),
-    *(b"message ", b"<<", b">>", b"{|", b"|}", b"~", b"GRAPH ", b"1", b"1.", b"1.0e", b"true", b"-", b"%20", b"\\,"),
+    *(
+        b"@prefix : <urn:d:> .\n",
+        b"BASE <urn:b:x/>\n",
+        b"@base <y> .",
+        b"@message .",
+        b'@version "1.2-messages" .',
+    ),
+    *(
+        b"message ",
+        b"<<",
+        b">>",
+        b"{|",
+        b"|}",
+        b"~",
+        b"GRAPH ",
+        b"1",
+        b"1.",
+        b"1.0e",
+        b"true",
+        b"-",
+        b"%20",
+        b"\\,",
+    ),
 )
 _OF_JSON: Final = (
     *(
@@ -191,8 +262,30 @@ _OF_JSON: Final = (
         b'"@json"',
         b'"@import"',
     ),
-    *(b'"@set"', b'"@index"', b'"@nest"', b'"@propagate"', b'"@protected"', b'"@version"', b'"@direction"', b"null"),
-    *(b"1", b"-0", b"1e999", b"1e400", b"NaN", b"Infinity", b"true", b"{}", b"\n{}\n", b'"_:b"', b'"urn:a"', b'"x":1,'),
+    *(
+        b'"@set"',
+        b'"@index"',
+        b'"@nest"',
+        b'"@propagate"',
+        b'"@protected"',
+        b'"@version"',
+        b'"@direction"',
+        b"null",
+    ),
+    *(
+        b"1",
+        b"-0",
+        b"1e999",
+        b"1e400",
+        b"NaN",
+        b"Infinity",
+        b"true",
+        b"{}",
+        b"\n{}\n",
+        b'"_:b"',
+        b'"urn:a"',
+        b'"x":1,',
+    ),
     *(b'"\\ud800"', b"\\", b'{"@context":{}}\n', b'{"@context":"urn:c"}\n', b"9" * 400),
 )
 
@@ -265,8 +358,21 @@ _TOKENS: Final[dict[Format, tuple[bytes, ...]]] = {
             b" rdf:parseType='Resource'",
             b" rdf:resource='x'",
         ),
-        *(b" rdf:datatype='urn:d'", b" xml:lang='en'", b" xml:base='urn:b'", b" xmlns:x='urn:x'", b" xmlns='urn:y'"),
-        *(b"<rdf:li/>", b"<rdf:Description>", b"</rdf:Description>", b"<x:y/>", b"\n", b'<rdf:RDF xmlns:rdf="">'),
+        *(
+            b" rdf:datatype='urn:d'",
+            b" xml:lang='en'",
+            b" xml:base='urn:b'",
+            b" xmlns:x='urn:x'",
+            b" xmlns='urn:y'",
+        ),
+        *(
+            b"<rdf:li/>",
+            b"<rdf:Description>",
+            b"</rdf:Description>",
+            b"<x:y/>",
+            b"\n",
+            b'<rdf:RDF xmlns:rdf="">',
+        ),
     ),
     JELLY: (
         *(

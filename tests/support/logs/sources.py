@@ -14,7 +14,8 @@ from typing import Any
 from construct_messages import Message
 
 LOG = "".join(
-    f'# @message\n<http://example.org/s> <http://example.org/p> "{number}" .\n' for number in range(1000)
+    f'# @message\n<http://example.org/s> <http://example.org/p> "{number}" .\n'
+    for number in range(1000)
 ).encode()
 NUMBERS = list(range(1000))
 

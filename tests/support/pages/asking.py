@@ -45,7 +45,9 @@ def solutions(count: int) -> bytes:
         }
         for number in range(1, count + 1)
     ]
-    return json.dumps({"head": {"vars": ["s", "p", "o"]}, "results": {"bindings": bindings}}).encode()
+    return json.dumps(
+        {"head": {"vars": ["s", "p", "o"]}, "results": {"bindings": bindings}}
+    ).encode()
 
 
 def packed(parts: Iterable[bytes]) -> bytes:

@@ -103,7 +103,9 @@ class Browser:
 def node_folder(*packages: str) -> tuple[str, Path]:
     """The program of Node.js, and the folder whose `node_modules` hold packages; skips the test where there is none."""
     node, folder = shutil.which("node"), Path(os.environ.get(NODE, "nowhere"))
-    if node is None or not all((folder / "node_modules" / package).exists() for package in packages):
+    if node is None or not all(
+        (folder / "node_modules" / package).exists() for package in packages
+    ):
         absent(f"Node.js or npm's {' and '.join(packages)} is absent: install them, and set {NODE}")
     return node, folder
 

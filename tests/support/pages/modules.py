@@ -31,7 +31,11 @@ class Modules:
             "process.stdout.write(JSON.stringify(await main(JSON.parse(given))));\n"
         )
         done = subprocess.run(
-            [self._node, entry], input=json.dumps(given).encode(), capture_output=True, check=False, timeout=120
+            [self._node, entry],
+            input=json.dumps(given).encode(),
+            capture_output=True,
+            check=False,
+            timeout=120,
         )
         assert done.returncode == 0, done.stderr.decode()
         return json.loads(done.stdout)

@@ -44,7 +44,14 @@ from construct_messages.query.algebra.nodes import (
     Var,
 )
 from construct_messages.query.algebra.plan import Dataset, Plan
-from construct_messages.query.algebra.property_paths import Alternative, Closure, Inverse, Link, Negated, PathExpression
+from construct_messages.query.algebra.property_paths import (
+    Alternative,
+    Closure,
+    Inverse,
+    Link,
+    Negated,
+    PathExpression,
+)
 from construct_messages.query.algebra.property_paths import Sequence as Steps
 from construct_messages.terms import (
     Term,
@@ -58,7 +65,9 @@ from construct_messages.terms import (
 )
 
 Solution = dict[Var, Term]
-TRUE, FALSE = (Term(f'"{value}"^^<http://www.w3.org/2001/XMLSchema#boolean>') for value in ("true", "false"))
+TRUE, FALSE = (
+    Term(f'"{value}"^^<http://www.w3.org/2001/XMLSchema#boolean>') for value in ("true", "false")
+)
 NOTHING: Mapping[Var, Term] = {}
 
 
@@ -103,14 +112,20 @@ class _Evaluation:
 
     def names(self) -> list[Term]:
         named = {quad.graph for quad in self.quads if quad.graph is not None}
-        return sorted(named if self.dataset.named is None else named.intersection(self.dataset.named))
+        return sorted(
+            named if self.dataset.named is None else named.intersection(self.dataset.named)
+        )
 
     def graph(self, name: Term | None) -> set[tuple[Term, Term, Term]]:
         if name is not None:
             wanted: set[Term | None] = {name} & {*self.names()}
         else:
             wanted = {None} if self.dataset.default is None else {*self.dataset.default}
-        return {(quad.subject, quad.predicate, quad.object) for quad in self.quads if quad.graph in wanted}
+        return {
+            (quad.subject, quad.predicate, quad.object)
+            for quad in self.quads
+            if quad.graph in wanted
+        }
 
     def node(self, node: Node) -> list[Solution]:
         match node:
@@ -127,9 +142,16 @@ class _Evaluation:
             case Path():
                 return self._path(node)
             case Graphs(graph):
-                return [bound for name in self.names() if (bound := self._bind([(graph, name)])) is not None]
+                return [
+                    bound
+                    for name in self.names()
+                    if (bound := self._bind([(graph, name)])) is not None
+                ]
             case Values(variables, rows):
-                bound = ([(v, term) for v, term in zip(variables, row, strict=True) if term] for row in rows)
+                bound = (
+                    [(v, term) for v, term in zip(variables, row, strict=True) if term]
+                    for row in rows
+                )
                 return [one for pairs in bound if (one := self._bind(pairs)) is not None]
             case Join(left, right):
                 return _merged(self.node(left), self.node(right))
@@ -138,7 +160,11 @@ class _Evaluation:
                 return [
                     both
                     for one in self.node(left)
-                    for both in [m for m in _merged([one], others) if condition is None or self.holds(condition, m)]
+                    for both in [
+                        m
+                        for m in _merged([one], others)
+                        if condition is None or self.holds(condition, m)
+                    ]
                     or [one]
                 ]
             case Union(left, right):
@@ -148,23 +174,36 @@ class _Evaluation:
                 return [
                     one
                     for one in self.node(left)
-                    if not any(_compatible(one, other) and (one.keys() & other.keys()) - within for other in others)
+                    if not any(
+                        _compatible(one, other) and (one.keys() & other.keys()) - within
+                        for other in others
+                    )
                 ]
             case Filter(pattern, condition):
                 return [one for one in self.node(pattern) if self.holds(condition, one)]
             case Extend(pattern, variable, expression):
-                return [one | self._extension(variable, expression, one) for one in self.node(pattern)]
+                return [
+                    one | self._extension(variable, expression, one) for one in self.node(pattern)
+                ]
             case Number(pattern, variable):
-                return [one | {variable: Term(f'"{number}"')} for number, one in enumerate(self.node(pattern))]
+                return [
+                    one | {variable: Term(f'"{number}"')}
+                    for number, one in enumerate(self.node(pattern))
+                ]
             case Group(pattern, keys, aggregates):
                 return self._group(pattern, keys, aggregates)
             case Project(pattern, variables):
-                outer = {variable: term for variable, term in self.outer.items() if variable in variables}
+                outer = {
+                    variable: term for variable, term in self.outer.items() if variable in variables
+                }
                 inner = _Evaluation(self.quads, self.dataset, outer)
                 return [{v: one[v] for v in variables if v in one} for one in inner.node(pattern)]
             case Distinct(pattern):
                 return [
-                    dict(one) for one in dict.fromkeys(tuple(one.items()) for one in map(_sorted, self.node(pattern)))
+                    dict(one)
+                    for one in dict.fromkeys(
+                        tuple(one.items()) for one in map(_sorted, self.node(pattern))
+                    )
                 ]
             case OrderBy(pattern, conditions):
                 return self._ordered(self.node(pattern), conditions)
@@ -213,7 +252,11 @@ class _Evaluation:
             ends = {place for place in (path.subject, path.object) if not isinstance(place, Var)}
             nodes = {end for subject, _, object in triples for end in (subject, object)} | ends
             # a variable of an EXISTS's solution stands for its term
-            nodes |= {self.outer[v] for v in (path.subject, path.object) if isinstance(v, Var) and v in self.outer}
+            nodes |= {
+                self.outer[v]
+                for v in (path.subject, path.object)
+                if isinstance(v, Var) and v in self.outer
+            }
             for start, end in _pairs(path.path, triples, nodes):
                 places = [(path.subject, start), (path.object, end), (path.graph, name or Term(""))]
                 if (bound := self._bind(places)) is not None:
@@ -234,7 +277,9 @@ class _Evaluation:
             groups.setdefault(tuple(one.get(key) for key in keys), []).append(one)
         found = []
         for key, members in groups.items():
-            solution = {variable: term for variable, term in zip(keys, key, strict=True) if term is not None}
+            solution = {
+                variable: term for variable, term in zip(keys, key, strict=True) if term is not None
+            }
             for variable, what in aggregates:
                 value = self._aggregate(what, members)
                 if value is not None:
@@ -259,15 +304,25 @@ class _Evaluation:
                 return (min if what.name == "MIN" else max)(known, key=_KEY, default=None)
             case "GROUP_CONCAT":
                 texts = [_call("STR", (value,)) for value in values if value is not None]
-                return literal(what.separator.join(literal_parts(text)[0] for text in texts if text is not None))
+                return literal(
+                    what.separator.join(
+                        literal_parts(text)[0] for text in texts if text is not None
+                    )
+                )
         # SUM and AVG: a blank node is as little a number as any string
-        data = " ".join("UNDEF" if value is None else '""' if is_blank(value) else value for value in values)
+        data = " ".join(
+            "UNDEF" if value is None else '""' if is_blank(value) else value for value in values
+        )
         return _first(f"SELECT ({what.name}(?v) AS ?r) {{ VALUES ?v {{ {data} }} }}", {})
 
-    def _ordered(self, found: list[Solution], conditions: Sequence[tuple[Expression, bool]]) -> list[Solution]:
+    def _ordered(
+        self, found: list[Solution], conditions: Sequence[tuple[Expression, bool]]
+    ) -> list[Solution]:
         for expression, descending in reversed(conditions):
             values = [self.value(expression, one) for one in found]
-            order = sorted(range(len(found)), key=lambda index: _KEY(values[index]), reverse=descending)
+            order = sorted(
+                range(len(found)), key=lambda index: _KEY(values[index]), reverse=descending
+            )
             found = [found[index] for index in order]
         return found
 
@@ -300,13 +355,17 @@ class _Evaluation:
                 truth = self._truth(condition, solution)
                 return None if truth is None else self.value(then if truth else otherwise, solution)
             case Call("&&" | "||" as operator, arguments):
-                return _logical(operator == "||", [self._truth(argument, solution) for argument in arguments])
+                return _logical(
+                    operator == "||", [self._truth(argument, solution) for argument in arguments]
+                )
             case Call("IN", (needle, *members)):
                 equal = [self._truth(Call("=", (needle, member)), solution) for member in members]
                 return _logical(True, equal)
             case Call("FRESH" | "BNODE" as name, arguments):
                 given = [self.value(argument, solution) for argument in arguments]
-                if None in given or (name == "BNODE" and literal_parts(given[0] or Term('""'))[1:] != (None,) * 3):
+                if None in given or (
+                    name == "BNODE" and literal_parts(given[0] or Term('""'))[1:] != (None,) * 3
+                ):
                     return None
                 return blank(repr((name, given)), "s")
             case Call(name, arguments):
@@ -354,8 +413,14 @@ def _cached(name: str, arguments: tuple[Term, ...]) -> Term | None:
     else:
         body = f"{name}({', '.join(names)})"
     if any(map(is_blank, arguments)):
-        return _first(f"{head}SELECT {' '.join(names)} ({body} AS ?r) {{}}", dict(zip(names, arguments, strict=True)))
-    return _first(f"{head}SELECT ({body} AS ?r) {{ VALUES ({' '.join(names)}) {{ ({' '.join(arguments)}) }} }}", {})
+        return _first(
+            f"{head}SELECT {' '.join(names)} ({body} AS ?r) {{}}",
+            dict(zip(names, arguments, strict=True)),
+        )
+    return _first(
+        f"{head}SELECT ({body} AS ?r) {{ VALUES ({' '.join(names)}) {{ ({' '.join(arguments)}) }} }}",
+        {},
+    )
 
 
 def _first(text: str, bound: Mapping[str, Term]) -> Term | None:
@@ -398,21 +463,34 @@ def _pairs(path: PathExpression, triples: set[tuple[Term, Term, Term]], nodes: s
         case Steps(paths):
             first, *others = (_pairs(step, triples, nodes) for step in paths)
             for other in others:
-                first = [(start, end) for start, middle in first for again, end in other if middle == again]
+                first = [
+                    (start, end)
+                    for start, middle in first
+                    for again, end in other
+                    if middle == again
+                ]
             return first
         case Alternative(paths):
             return [pair for way in paths for pair in _pairs(way, triples, nodes)]
         case Negated(forward, backward):
             found = [] if forward is None else [(s, o) for s, p, o in triples if p not in forward]
-            return found + ([] if backward is None else [(o, s) for s, p, o in triples if p not in backward])
+            return found + (
+                [] if backward is None else [(o, s) for s, p, o in triples if p not in backward]
+            )
         case Closure(inner, kind):
             return list(_closure(set(_pairs(inner, triples, nodes)), kind, nodes))
 
 
-def _closure(steps: set[tuple[Term, Term]], kind: str, nodes: set[Term]) -> Iterator[tuple[Term, Term]]:
+def _closure(
+    steps: set[tuple[Term, Term]], kind: str, nodes: set[Term]
+) -> Iterator[tuple[Term, Term]]:
     reached = set(steps)
     for _ in count():
-        more = {(a, d) for a, b in reached for c, d in steps if b == c} - reached if kind != "?" else set()
+        more = (
+            {(a, d) for a, b in reached for c, d in steps if b == c} - reached
+            if kind != "?"
+            else set()
+        )
         if not more:
             break
         reached |= more

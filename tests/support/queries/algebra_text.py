@@ -59,4 +59,7 @@ def cases(name: str) -> list[ParameterSet]:
     """The cases of a file: query and plan."""
     content = (Path(__file__).parent / "plans" / f"{name}.txt").read_text(encoding="utf-8")
     assert _CASE.sub("", content) == ""
-    return [pytest.param(case[2], " ".join(case[3].split()), id=case[1]) for case in _CASE.finditer(content)]
+    return [
+        pytest.param(case[2], " ".join(case[3].split()), id=case[1])
+        for case in _CASE.finditer(content)
+    ]

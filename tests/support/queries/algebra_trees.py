@@ -56,15 +56,23 @@ _bgps = st.builds(
     st.lists(st.tuples(_places, st.sampled_from((P, Q)), _places), min_size=1, max_size=2),
 )
 _leaves = _values() | _bgps
-_simple: st.SearchStrategy[Expression] = st.builds(Call, st.just("BOUND"), st.tuples(_variables)) | st.builds(
-    Call, st.sampled_from(("=", "!=")), st.tuples(_variables, _variables | st.builds(Constant, _terms))
+_simple: st.SearchStrategy[Expression] = st.builds(
+    Call, st.just("BOUND"), st.tuples(_variables)
+) | st.builds(
+    Call,
+    st.sampled_from(("=", "!=")),
+    st.tuples(_variables, _variables | st.builds(Constant, _terms)),
 )
 
 
 def _conditions(bodies: st.SearchStrategy[Node] | None) -> st.SearchStrategy[Expression]:
     leaves = _simple if bodies is None else _simple | st.builds(Exists, bodies)
     negated = st.builds(Call, st.just("!"), st.tuples(leaves))
-    return leaves | negated | st.builds(Call, st.sampled_from(("&&", "||")), st.tuples(leaves, negated))
+    return (
+        leaves
+        | negated
+        | st.builds(Call, st.sampled_from(("&&", "||")), st.tuples(leaves, negated))
+    )
 
 
 def _extended(pattern: Node, name: Var, expression: Expression) -> Node:
@@ -75,7 +83,9 @@ def _projected(pattern: Node, kept: frozenset[Var]) -> Node:
     return Distinct(Project(pattern, tuple(sorted(kept & pattern.possible))))
 
 
-def trees(bodies: st.SearchStrategy[Node] | None = None, *, minus: bool = True) -> st.SearchStrategy[Node]:
+def trees(
+    bodies: st.SearchStrategy[Node] | None = None, *, minus: bool = True
+) -> st.SearchStrategy[Node]:
     """Patterns of every operator that joins or narrows, with EXISTS of some bodies if any are given."""
     conditions = _conditions(bodies)
 
@@ -97,11 +107,19 @@ def written(node: Node) -> str:
     """A group graph pattern that means what the node does."""
     match node:
         case Bgp(patterns):
-            triples = " . ".join(" ".join(map(_place, pattern.positions[:3])) for pattern in patterns)
+            triples = " . ".join(
+                " ".join(map(_place, pattern.positions[:3])) for pattern in patterns
+            )
             graph = patterns[0].graph
-            return f"{{ {triples} }}" if graph is None else f"{{ GRAPH {_place(graph)} {{ {triples} }} }}"
+            return (
+                f"{{ {triples} }}"
+                if graph is None
+                else f"{{ GRAPH {_place(graph)} {{ {triples} }} }}"
+            )
         case Values(variables, solutions):
-            rows = " ".join(f"({' '.join(term or 'UNDEF' for term in solution)})" for solution in solutions)
+            rows = " ".join(
+                f"({' '.join(term or 'UNDEF' for term in solution)})" for solution in solutions
+            )
             return f"{{ VALUES ({' '.join(map(_place, variables))}) {{ {rows} }} }}"
         case Join(left, right):
             return f"{{ {written(left)} {written(right)} }}"

@@ -27,9 +27,13 @@ def quads(*short: str) -> list[str]:
     def term(position: int, part: str) -> str:
         if part[0] in '<"_':
             return part
-        return f"<{terms.RDF}type>" if (position, part) == (1, "a") else f"<http://example.org/{part}>"
+        return (
+            f"<{terms.RDF}type>" if (position, part) == (1, "a") else f"<http://example.org/{part}>"
+        )
 
-    return [" ".join([*(term(*item) for item in enumerate(quad.split(" "))), "."]) for quad in short]
+    return [
+        " ".join([*(term(*item) for item in enumerate(quad.split(" "))), "."]) for quad in short
+    ]
 
 
 EACH = "{ ?c ex:location ?l } ORDER BY ?c ?l"
@@ -40,7 +44,12 @@ CASES: list[tuple[str, str, dict[str, object], list[list[str]]]] = [
         "one message per solution",
         f"CONSTRUCT {{ ?c ex:in ?l }} {EACH}",
         {},
-        [quads("acme in be"), quads("acme in nl"), quads("bolt in be"), quads('corp in "somewhere"')],
+        [
+            quads("acme in be"),
+            quads("acme in nl"),
+            quads("bolt in be"),
+            quads('corp in "somewhere"'),
+        ],
     ),
     (
         "dropped triples leave the rest, and empty messages stay",
@@ -129,13 +138,22 @@ CASES: list[tuple[str, str, dict[str, object], list[list[str]]]] = [
         "distinct compares template blank nodes by slot",
         f"CONSTRUCT {{ _:x ex:at ?l ; ex:same _:x }} {EACH} LIMIT 3",
         {"distinct": True},
-        [quads("_:x_t0b0 at be", "_:x_t0b0 same _:x_t0b0"), quads("_:x_t1b0 at nl", "_:x_t1b0 same _:x_t1b0")],
+        [
+            quads("_:x_t0b0 at be", "_:x_t0b0 same _:x_t0b0"),
+            quads("_:x_t1b0 at nl", "_:x_t1b0 same _:x_t1b0"),
+        ],
     ),
     (
         "numbers and booleans are expanded",
         "CONSTRUCT { ex:be ex:v ?p, ?o, ?s } WHERE { ex:be ex:population ?p ; ex:open ?o ; ex:share ?s }",
         {},
-        [quads(f'be v "11500000"^^<{XSD}integer>', f'be v "true"^^<{XSD}boolean>', f'be v "0.5"^^<{XSD}decimal>')],
+        [
+            quads(
+                f'be v "11500000"^^<{XSD}integer>',
+                f'be v "true"^^<{XSD}boolean>',
+                f'be v "0.5"^^<{XSD}decimal>',
+            )
+        ],
     ),
     ("no solutions", "CONSTRUCT { ?x ex:b ex:c } WHERE { ?x a ex:Nothing }", {}, []),
     (

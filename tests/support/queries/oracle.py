@@ -46,12 +46,16 @@ def disagreement(text: str, query: ConstructQuery) -> str:
         for turn in range(-1, KINDS):
             values = [value(0 if turn < 0 else turn + index, index) for index in range(len(names))]
             bindings = " ".join(
-                f"BIND({made} AS ?{name})" for name, (made, _) in zip(names, values, strict=True) if made
+                f"BIND({made} AS ?{name})"
+                for name, (made, _) in zip(names, values, strict=True)
+                if made
             )
             asked = f"{query.rewritten.prologue}CONSTRUCT {{ {inside} }} WHERE {{ {bindings} }}"
             found = ox.Store().query(asked)
             assert isinstance(found, ox.QueryTriples)
-            theirs = Message(Quad(*(from_pyoxigraph(part) for part in statement)) for statement in found)
+            theirs = Message(
+                Quad(*(from_pyoxigraph(part) for part in statement)) for statement in found
+            )
             ours = Message(template.instantiate([term for _, term in values], 0))
             if not ours.isomorphic(theirs):
                 return f"{[str(term) for _, term in values]}: {ours.quads ^ theirs.quads}"
@@ -66,7 +70,9 @@ def graphs(text: str, query: ConstructQuery) -> Iterator[tuple[str, Template]]:
         by_graph.setdefault(pattern.graph, []).append(pattern._replace(graph=None))
     assert len(texts) == len(by_graph)
     # the default graph first, the others in the order of the text
-    for inside, graph in zip(texts.values(), sorted(by_graph, key=lambda graph: graph is not None), strict=True):
+    for inside, graph in zip(
+        texts.values(), sorted(by_graph, key=lambda graph: graph is not None), strict=True
+    ):
         yield inside, Template(query.rewritten.variables, tuple(by_graph[graph]))
 
 

@@ -41,7 +41,9 @@ class Outcome(NamedTuple):
     @property
     def is_wrong(self) -> bool:
         """This project spoilt what Oxigraph takes, or made another template of it."""
-        return self.template.startswith("differs") or (not self.oxigraph_original and bool(self.oxigraph_select))
+        return self.template.startswith("differs") or (
+            not self.oxigraph_original and bool(self.oxigraph_select)
+        )
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -84,7 +86,9 @@ def wild() -> Iterator[Outcome]:
         file = folder / (row["filled"] or row["file"])
         origin, name = row["file"].split("/", 1)
         base = BASE if row["needs_base"] else None
-        yield outcome(origin.replace("+", "/"), name, row["class"], file.read_bytes().decode("utf-8"), base)
+        yield outcome(
+            origin.replace("+", "/"), name, row["class"], file.read_bytes().decode("utf-8"), base
+        )
 
 
 def w3c() -> Iterator[tuple[dict[str, str], Outcome]]:
@@ -140,7 +144,13 @@ def page() -> str:
     ]
     for case in found:
         if not case.passes:
-            by = "rewriting" if case.refused else "Oxigraph (SELECT)" if case.oxigraph_select else "oracle"
+            by = (
+                "rewriting"
+                if case.refused
+                else "Oxigraph (SELECT)"
+                if case.oxigraph_select
+                else "oracle"
+            )
             reason = case.refused or case.oxigraph_select or case.template
             lines.append(f"| {case.origin} | {case.name} | {case.kind} | {by} | {cell(reason)} |")
     kinds = Counter((row["type"], verdict(case)) for row, case in suite)

@@ -23,7 +23,10 @@ from construct_messages.message import Message, Quad
 from construct_messages.terms import Term, from_pyoxigraph, iri, literal, literal_parts
 
 SUITES: Final = ("sparql10", "sparql11")
-LEFT_OUT: Final = {"entailment": "asks for an entailment regime", "service": "asks for other endpoints"}
+LEFT_OUT: Final = {
+    "entailment": "asks for an entailment regime",
+    "service": "asks for other endpoints",
+}
 
 BASE: Final = "http://example.org/w3c/"
 _MF: Final = "http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#"
@@ -32,7 +35,11 @@ _RS: Final = "http://www.w3.org/2001/sw/DataAccess/tests/result-set#"
 _RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _KINDS: Final = {_MF + "QueryEvaluationTest", _MF + "CSVResultFormatTest"}
-_FORMATS: Final = {".ttl": ox.RdfFormat.TURTLE, ".rdf": ox.RdfFormat.RDF_XML, ".nt": ox.RdfFormat.N_TRIPLES}
+_FORMATS: Final = {
+    ".ttl": ox.RdfFormat.TURTLE,
+    ".rdf": ox.RdfFormat.RDF_XML,
+    ".nt": ox.RdfFormat.N_TRIPLES,
+}
 _RESULTS: Final = {
     ".srx": ox.QueryResultsFormat.XML,
     ".srj": ox.QueryResultsFormat.JSON,
@@ -130,15 +137,25 @@ def _of_manifest(suite: str, manifest: Path) -> Iterator[Case]:
     store = ox.Store()
     store.bulk_load(path=str(manifest), format=ox.RdfFormat.TURTLE, base_iri=_iri_of(manifest))
 
-    def values(subject: ox.NamedNode | ox.BlankNode, name: str) -> list[ox.NamedNode | ox.BlankNode | ox.Literal]:
+    def values(
+        subject: ox.NamedNode | ox.BlankNode, name: str
+    ) -> list[ox.NamedNode | ox.BlankNode | ox.Literal]:
         return [quad.object for quad in store.quads_for_pattern(subject, ox.NamedNode(name), None)]  # type: ignore[misc]  # no triple terms here
 
     def path(node: object) -> Path:
         assert isinstance(node, ox.NamedNode)
         return manifest.parent / node.value.removeprefix(_iri_of(manifest.parent) + "/")
 
-    rest = next((quad.object for quad in store.quads_for_pattern(None, ox.NamedNode(_MF + "entries"), None)), None)
-    while isinstance(rest, ox.BlankNode):  # a test that is described but not in the list has been withdrawn
+    rest = next(
+        (
+            quad.object
+            for quad in store.quads_for_pattern(None, ox.NamedNode(_MF + "entries"), None)
+        ),
+        None,
+    )
+    while isinstance(
+        rest, ox.BlankNode
+    ):  # a test that is described but not in the list has been withdrawn
         (test,) = values(rest, _RDF + "first")
         (rest,) = values(rest, _RDF + "rest")
         assert isinstance(test, ox.NamedNode)
@@ -163,9 +180,19 @@ def _iri_of(path: Path) -> str:
 
 
 def _read(path: Path, graph: Term | None) -> list[Quad]:
-    parsed = ox.parse(path=str(path), format=_FORMATS[path.suffix], base_iri=_iri_of(path), rename_blank_nodes=True)
+    parsed = ox.parse(
+        path=str(path),
+        format=_FORMATS[path.suffix],
+        base_iri=_iri_of(path),
+        rename_blank_nodes=True,
+    )
     return [
-        Quad(from_pyoxigraph(quad.subject), from_pyoxigraph(quad.predicate), from_pyoxigraph(quad.object), graph)
+        Quad(
+            from_pyoxigraph(quad.subject),
+            from_pyoxigraph(quad.predicate),
+            from_pyoxigraph(quad.object),
+            graph,
+        )
         for quad in parsed
     ]
 
@@ -179,7 +206,9 @@ def expected(case: Case) -> Answer:
     if suffix == ".csv":
         with case.result.open(encoding="utf-8", newline="") as lines:
             names, *records = csv.reader(lines)
-        return Answer(tuple(names), tuple(tuple(map(Term, record)) for record in records), typed=False)
+        return Answer(
+            tuple(names), tuple(tuple(map(Term, record)) for record in records), typed=False
+        )
     if suffix in _RESULTS:
         with case.result.open("rb") as file:
             results = ox.parse_query_results(file, format=_RESULTS[suffix])
@@ -202,7 +231,11 @@ def _result_set(quads: list[Quad]) -> Answer:
     """A result in the vocabulary of result sets."""
 
     def values(subject: Term, name: str) -> list[Term]:
-        return [quad.object for quad in quads if quad.subject == subject and quad.predicate == f"<{_RS}{name}>"]
+        return [
+            quad.object
+            for quad in quads
+            if quad.subject == subject and quad.predicate == f"<{_RS}{name}>"
+        ]
 
     (top,) = {quad.subject for quad in quads if quad.object == f"<{_RS}ResultSet>"}
     if truth := values(top, "boolean"):
@@ -248,7 +281,12 @@ def ask_oxigraph(case: Case) -> Answer:
     if isinstance(results, ox.QueryTriples):
         return Answer(
             triples=frozenset(
-                Quad(from_pyoxigraph(t.subject), from_pyoxigraph(t.predicate), from_pyoxigraph(t.object), None)
+                Quad(
+                    from_pyoxigraph(t.subject),
+                    from_pyoxigraph(t.predicate),
+                    from_pyoxigraph(t.object),
+                    None,
+                )
                 for t in results
             )
         )
@@ -268,7 +306,8 @@ def agree(answer: Answer, wanted: Answer, *, lax: bool = False) -> bool:
         if answer.triples is None or wanted.triples is None:
             return False
         ours, theirs = (
-            [quad._replace(object=canonical(quad.object)) for quad in a] for a in (answer.triples, wanted.triples)
+            [quad._replace(object=canonical(quad.object)) for quad in a]
+            for a in (answer.triples, wanted.triples)
         )
         return Message(ours).isomorphic(Message(theirs))
     assert answer.solutions is not None
@@ -280,7 +319,9 @@ def agree(answer: Answer, wanted: Answer, *, lax: bool = False) -> bool:
     theirs = _arranged(wanted, form if wanted.typed else Term)
     if lax:
         counts, most = Counter(ours), Counter(theirs)
-        return counts.keys() == most.keys() and all(counts[solution] <= most[solution] for solution in counts)
+        return counts.keys() == most.keys() and all(
+            counts[solution] <= most[solution] for solution in counts
+        )
     if len(ours) != len(theirs):
         return False
     ordered = wanted.ordered and answer.ordered
@@ -330,7 +371,9 @@ def canonical(term: Term) -> Term:
         plain = format(Decimal(text), "f")
         plain = plain.rstrip("0").rstrip(".") if "." in plain else plain
         return literal("0" if plain == "-0" else plain, datatype=datatype)
-    if name in ("double", "float") and re.fullmatch(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
+    if name in ("double", "float") and re.fullmatch(
+        r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?", text
+    ):
         return literal(repr(float(text)), datatype=datatype)
     if name == "boolean" and text in ("0", "1"):
         return literal("true" if text == "1" else "false", datatype=datatype)

@@ -18,11 +18,15 @@ _JSON: Final = b'{"head":{"vars":["s","y"]},"results":{"bindings":['
 _XML: Final = b'<sparql xmlns="http://www.w3.org/2005/sparql-results#"><head><variable name="s"/></head><results>'
 
 
-def _json(unit: bytes, *, before: bytes = _JSON, behind: bytes = b"{}]}}") -> Callable[[int], Results]:
+def _json(
+    unit: bytes, *, before: bytes = _JSON, behind: bytes = b"{}]}}"
+) -> Callable[[int], Results]:
     return lambda size: Results("json", before + unit * (size // len(unit)) + behind)
 
 
-def _xml(unit: bytes, *, before: bytes = _XML, behind: bytes = b"</results></sparql>") -> Callable[[int], Results]:
+def _xml(
+    unit: bytes, *, before: bytes = _XML, behind: bytes = b"</results></sparql>"
+) -> Callable[[int], Results]:
     return lambda size: Results("xml", before + unit * (size // len(unit)) + behind)
 
 
@@ -37,7 +41,9 @@ def _names(size: int) -> list[bytes]:
 def _wide(size: int) -> Results:
     """Few solutions for many variables, not one of which was asked for."""
     names = _names(min(size, 1 << 13))
-    head = b'{"head":{"vars":["s",%b]},"results":{"bindings":[' % b",".join(b'"%b"' % name for name in names)
+    head = b'{"head":{"vars":["s",%b]},"results":{"bindings":[' % b",".join(
+        b'"%b"' % name for name in names
+    )
     solution = b"{%b}," % b",".join(b'"%b":{"type":"uri","value":"a:"}' % name for name in names)
     return Results("json", head + solution * (size // len(solution) + 1) + b"{}]}}")
 
@@ -47,8 +53,12 @@ def _literal(text: bytes) -> dict[str, bytes]:
 
 
 KINDS: Final[Mapping[str, Callable[[int], Results]]] = {
-    "JSON: solutions": _json(b'{"s":{"type":"uri","value":"http://example.org/"},"y":{"type":"bnode","value":"b"}},'),
-    "JSON: solutions, indented": _json(b'  {\n    "s" : {\n "type":\t"literal", "value" : "a"\n }\n  }  ,\n'),
+    "JSON: solutions": _json(
+        b'{"s":{"type":"uri","value":"http://example.org/"},"y":{"type":"bnode","value":"b"}},'
+    ),
+    "JSON: solutions, indented": _json(
+        b'  {\n    "s" : {\n "type":\t"literal", "value" : "a"\n }\n  }  ,\n'
+    ),
     "JSON: empty solutions": _json(b"{},"),
     "JSON: solutions without an end": _json(b'{"s":{"type":"literal","value":"},{"}},', behind=b""),
     "JSON: a long text": _json(b"a", **_literal(b"")),
@@ -58,7 +68,9 @@ KINDS: Final[Mapping[str, Callable[[int], Results]]] = {
     "JSON: a text of brackets": _json(b"]}}", **_literal(b"")),
     "JSON: a text without an end": _json(b"},{}]", before=_literal(b"")["before"], behind=b""),
     "JSON: an array in a solution": _json(b"{},{},", before=_JSON + b'{"y":[', behind=b"0]}]}}"),
-    "JSON: an array like solutions": _json(b'{"s":{}},', before=_JSON + b'{"y":[', behind=b"0]}]}}"),
+    "JSON: an array like solutions": _json(
+        b'{"s":{}},', before=_JSON + b'{"y":[', behind=b"0]}]}}"
+    ),
     "JSON: arrays without an end": _json(b"[", before=_JSON + b'{"y":', behind=b""),
     "JSON: objects without an end": _json(b'{"y":', before=_JSON, behind=b""),
     "JSON: triple terms": _json(
@@ -69,12 +81,18 @@ KINDS: Final[Mapping[str, Callable[[int], Results]]] = {
     "JSON: white space before": _json(b" ", before=b"", behind=b"{"),
     "JSON: white space between": _json(b" ", before=_JSON + b"{}", behind=b",{}]}}"),
     "JSON: white space within": _json(b"\n", before=_JSON + b"{", behind=b"}]}}"),
-    "JSON: solutions in the head": _json(b'{"bindings":[]},', before=b'{"head":{"link":[', behind=b"0]}"),
-    "JSON: results in the head": _json(b'{"results":{"bindings":[]}},', before=b'{"head":{"link":[', behind=b"0]}"),
+    "JSON: solutions in the head": _json(
+        b'{"bindings":[]},', before=b'{"head":{"link":[', behind=b"0]}"
+    ),
+    "JSON: results in the head": _json(
+        b'{"results":{"bindings":[]}},', before=b'{"head":{"link":[', behind=b"0]}"
+    ),
     "JSON: text in the head": _json(rb"\"bindings\":[", before=b'{"head":"', behind=b'"'),
     "JSON: text without an end in the head": _json(b'"bindings":[', before=b'{"', behind=b""),
     "JSON: colons in the head": _json(b":", before=b'{"a"', behind=b""),
-    "JSON: members": lambda size: Results("json", b"{" + b"".join(b'"%b":{"bindings":[]},' % n for n in _names(size))),
+    "JSON: members": lambda size: Results(
+        "json", b"{" + b"".join(b'"%b":{"bindings":[]},' % n for n in _names(size))
+    ),
     "JSON: members of the head": lambda size: Results(
         "json", b'{"head":{' + b"".join(b'"%b":[{}],' % name for name in _names(size)) + b'"x":1},'
     ),
@@ -84,13 +102,19 @@ KINDS: Final[Mapping[str, Callable[[int], Results]]] = {
     "JSON: arrays behind": _json(b"[{}],", before=_JSON + b'{}]},"link":[', behind=b"0]}"),
     "JSON: text behind": _json(b'\\"]', before=_JSON + b'{}]},"link":"', behind=b'"}'),
     "JSON: white space behind": _json(b"\n", before=_JSON + b"{}]}}", behind=b""),
-    "XML: solutions": _xml(b'<result><binding name="s"><uri>http://example.org/</uri></binding></result>\n'),
+    "XML: solutions": _xml(
+        b'<result><binding name="s"><uri>http://example.org/</uri></binding></result>\n'
+    ),
     "XML: empty solutions": _xml(b"<result/>"),
     "XML: a long text": _xml(b"a", before=_XML + b'<result><binding name="s"><literal>'),
     "XML: a text of entities": _xml(b"&lt;", before=_XML + b'<result><binding name="s"><literal>'),
-    "XML: a text in sections": _xml(b"<![CDATA[a]]>", before=_XML + b'<result><binding name="s"><literal>'),
+    "XML: a text in sections": _xml(
+        b"<![CDATA[a]]>", before=_XML + b'<result><binding name="s"><literal>'
+    ),
     "XML: a section": _xml(b"]", before=_XML + b'<result><binding name="s"><literal><![CDATA['),
-    "XML: a long attribute": _xml(b"a", before=_XML + b'<result><binding name="s"><literal datatype="a:'),
+    "XML: a long attribute": _xml(
+        b"a", before=_XML + b'<result><binding name="s"><literal datatype="a:'
+    ),
     "XML: many attributes": lambda size: Results(
         "xml", _XML + b"<result " + b" ".join(b'%b=""' % name for name in _names(size)) + b"/>"
     ),
@@ -100,15 +124,21 @@ KINDS: Final[Mapping[str, Callable[[int], Results]]] = {
     "XML: an instruction": _xml(b"?a", before=_XML + b"<?a "),
     "XML: white space": _xml(b"\n"),
     "XML: variables": lambda size: Results(
-        "xml", _XML.partition(b"</head>")[0] + b"".join(b'<variable name="%b"/>' % name for name in _names(size))
+        "xml",
+        _XML.partition(b"</head>")[0]
+        + b"".join(b'<variable name="%b"/>' % name for name in _names(size)),
     ),
     "XML: links": _xml(b"<link/>", before=_XML.partition(b"</head>")[0]),
     "XML: triple terms without an end": _xml(
         b"<triple><object>", before=_XML + b'<result><binding name="s">', behind=b""
     ),
-    "XML: subjects without an end": _xml(b"<triple><subject>", before=_XML + b'<result><binding name="s">', behind=b""),
+    "XML: subjects without an end": _xml(
+        b"<triple><subject>", before=_XML + b'<result><binding name="s">', behind=b""
+    ),
     "XML: parts of a triple term": _xml(
-        b"<subject><uri>a:</uri></subject>", before=_XML + b'<result><binding name="s"><triple>', behind=b""
+        b"<subject><uri>a:</uri></subject>",
+        before=_XML + b'<result><binding name="s"><triple>',
+        behind=b"",
     ),
     "TSV: solutions": _tsv(b"<http://example.org/>\n"),
     "TSV: solutions of all kinds": _tsv(b"1\n\"a\"@en\n_:b\n<urn:a>\n'b'\n\ntrue\n"),
@@ -117,7 +147,9 @@ KINDS: Final[Mapping[str, Callable[[int], Results]]] = {
     "TSV: a text of escapes": _tsv(rb"\u0041\"", before=b'?s\n"', behind=b'"\n'),
     "TSV: a line without an end": _tsv(b"<urn:a>\t", before=b"?s\n"),
     "TSV: a header without an end": _tsv(b"?a\t"),
-    "TSV: a header": lambda size: Results("tsv", b"?s\t" + b"\t".join(b"?%b" % name for name in _names(size)) + b"\n"),
+    "TSV: a header": lambda size: Results(
+        "tsv", b"?s\t" + b"\t".join(b"?%b" % name for name in _names(size)) + b"\n"
+    ),
     "TSV: triple terms": _tsv(b'<<( <urn:a> <urn:b> <<( _:a <urn:b> "<<( "@en )>> )>>\n'),
     "TSV: triple terms without an end": _tsv(b"<<( <urn:a> <urn:b> ", behind=b"\n"),
     "TSV: a text of triple terms": _tsv(b"<<( ", before=b'?s\n"', behind=b'"\n'),

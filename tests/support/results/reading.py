@@ -30,7 +30,9 @@ def in_pieces(document: bytes, size: int | None) -> Iterator[bytes]:
 
 def decode(decoder: Decoder, pieces: Iterable[bytes]) -> Table:
     """All solutions, those that only the end completes too."""
-    solutions: Table = [solution for piece in pieces for batch in decoder.feed(piece) for solution in batch]
+    solutions: Table = [
+        solution for piece in pieces for batch in decoder.feed(piece) for solution in batch
+    ]
     return solutions + [solution for batch in decoder.close() for solution in batch]
 
 
@@ -39,7 +41,10 @@ def by_oxigraph(format: str, document: bytes, variables: tuple[str, ...]) -> Tab
     solutions = ox.parse_query_results(document, format=OXIGRAPH[format])
     assert isinstance(solutions, ox.QuerySolutions)
     return [
-        tuple("" if (term := solution[name]) is None else from_pyoxigraph(term, "d") for name in variables)
+        tuple(
+            "" if (term := solution[name]) is None else from_pyoxigraph(term, "d")
+            for name in variables
+        )
         for solution in solutions
     ]
 

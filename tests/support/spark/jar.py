@@ -48,11 +48,24 @@ def compiled(folder: Path) -> dict[str, bytes]:
     import pyspark
 
     jars = Path(pyspark.__file__).parent / "jars" / "*"
-    options = ["--release", _RELEASE, "-proc:none", "-g:none", "-Werror", "-classpath", str(jars), "-d", str(folder)]
+    options = [
+        "--release",
+        _RELEASE,
+        "-proc:none",
+        "-g:none",
+        "-Werror",
+        "-classpath",
+        str(jars),
+        "-d",
+        str(folder),
+    ]
     done = subprocess.run(["javac", *options, *map(str, sources())], capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(done.stderr)
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*.class"))}
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*.class"))
+    }
 
 
 def told(jar: Path = JAR) -> tuple[str, str]:
@@ -74,7 +87,11 @@ def write(jar: Path = JAR) -> None:
         found = compiled(Path(folder))
     manifest = f"Manifest-Version: 1.0\r\nBuild-Jdk-Spec: {compiler()}\r\n\r\n"
     with zipfile.ZipFile(jar, "w", zipfile.ZIP_STORED) as archive:
-        for name, content in {_MANIFEST: manifest.encode(), _DIGEST: digest().encode(), **found}.items():
+        for name, content in {
+            _MANIFEST: manifest.encode(),
+            _DIGEST: digest().encode(),
+            **found,
+        }.items():
             archive.writestr(zipfile.ZipInfo(name, _LONG_AGO), content)
 
 

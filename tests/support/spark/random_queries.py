@@ -25,9 +25,30 @@ SUBJECTS: Final = (":a", ":b", ":c", ":d", ":e", "_:x", "_:y")
 PREDICATES: Final = (":p", ":q", ":r", ":s")
 GRAPHS: Final = ("", "", "", ":g1", ":g2")
 LITERALS: Final = (
-    *('""', '"one"', '"two"', '"Two"', '"1"', '"é😀"', r'"a \"quote\" \\ and\nline"', '"# @message"'),
+    *(
+        '""',
+        '"one"',
+        '"two"',
+        '"Two"',
+        '"1"',
+        '"é😀"',
+        r'"a \"quote\" \\ and\nline"',
+        '"# @message"',
+    ),
     *('"one"@en', '"one"@fr', '"colour"@en-gb', '"one"@nl', "true", "false"),
-    *("0", "1", "2", "-7", "42", "9007199254740993", "9007199254740992", "1.5", "-0.25", "1.0", "0.1"),
+    *(
+        "0",
+        "1",
+        "2",
+        "-7",
+        "42",
+        "9007199254740993",
+        "9007199254740992",
+        "1.5",
+        "-0.25",
+        "1.0",
+        "0.1",
+    ),
     *(
         "1e0",
         "1.5e0",
@@ -38,11 +59,31 @@ LITERALS: Final = (
         '"1"^^xsd:float',
         '"0.1"^^xsd:float',
     ),
-    *('"1"^^xsd:double', '"7"^^xsd:int', '"255"^^xsd:unsignedByte', '"many"^^xsd:integer', '"1.0"^^xsd:integer'),
-    *('"2020-02-29T12:00:00Z"^^xsd:dateTime', '"2020-02-29T12:00:00"^^xsd:dateTime', '"2020-02-30"^^xsd:date'),
-    *('"2020-02-29T13:00:00+01:00"^^xsd:dateTime', '"2020-02-29"^^xsd:date', '"2020-03-01Z"^^xsd:date'),
+    *(
+        '"1"^^xsd:double',
+        '"7"^^xsd:int',
+        '"255"^^xsd:unsignedByte',
+        '"many"^^xsd:integer',
+        '"1.0"^^xsd:integer',
+    ),
+    *(
+        '"2020-02-29T12:00:00Z"^^xsd:dateTime',
+        '"2020-02-29T12:00:00"^^xsd:dateTime',
+        '"2020-02-30"^^xsd:date',
+    ),
+    *(
+        '"2020-02-29T13:00:00+01:00"^^xsd:dateTime',
+        '"2020-02-29"^^xsd:date',
+        '"2020-03-01Z"^^xsd:date',
+    ),
     *('"x"^^:datatype', '"y"^^:datatype', '"P1D"^^xsd:dayTimeDuration'),
-    *('"-0.0"^^xsd:decimal', '"-0"^^xsd:float', '"NaN"^^xsd:float', '"1.50"^^xsd:float', '"01"^^xsd:integer'),
+    *(
+        '"-0.0"^^xsd:decimal',
+        '"-0"^^xsd:float',
+        '"NaN"^^xsd:float',
+        '"1.50"^^xsd:float',
+        '"01"^^xsd:integer',
+    ),
     *(
         '"16777217"^^xsd:integer',
         '"16777216"^^xsd:float',
@@ -91,12 +132,18 @@ def template_over(random: Random, query: Query) -> str:
     """A template for the solutions of a query, with quads that its literals and unbound variables are no part of."""
 
     def term(variables: float, *constants: str) -> str:
-        return f"?{random.choice(query.variables)}" if random.random() < variables else random.choice(constants)
+        return (
+            f"?{random.choice(query.variables)}"
+            if random.random() < variables
+            else random.choice(constants)
+        )
 
     quads = []
     for _ in range(random.randint(1, 4)):
         quad = f"{term(0.6, ':a', '_:b', '[]')} {term(0.2, *PREDICATES)} {term(0.7, '_:b', *CONSTANTS)} ."
-        quads.append(f"GRAPH {term(0.5, ':g1', '_:b')} {{ {quad} }}" if random.random() < 0.2 else quad)
+        quads.append(
+            f"GRAPH {term(0.5, ':g1', '_:b')} {{ {quad} }}" if random.random() < 0.2 else quad
+        )
     return f"{{ {' '.join(quads)} }}"
 
 
@@ -140,7 +187,9 @@ class Grammar:
 
     # --- groups ---------------------------------------------------------------------------------------------------
 
-    def _enter(self, operator: str, make: Callable[[], tuple[str, set[str]]]) -> tuple[str, set[str]]:
+    def _enter(
+        self, operator: str, make: Callable[[], tuple[str, set[str]]]
+    ) -> tuple[str, set[str]]:
         self.operators.add(operator)
         if self._within:
             self.pairs.add((self._within[-1], operator))
@@ -198,7 +247,9 @@ class Grammar:
             case "bgp":
                 return self._enter("BGP", lambda: self._bgp(about))
             case "filter":
-                return self._enter("FILTER", lambda: (f"FILTER({self._condition(about, 2)})", set()))
+                return self._enter(
+                    "FILTER", lambda: (f"FILTER({self._condition(about, 2)})", set())
+                )
             case "bind":
                 return self._enter("BIND", lambda: self._bind(about))
             case "values":
@@ -244,7 +295,12 @@ class Grammar:
         predicate, other = random.sample(PREDICATES, 2)
         pattern = f"?{subject} {predicate} ?{object} ."
         left, right = f"?{self._variable(about)}", f"?{random.choice((subject, object, object))}"
-        tests = (f"{left} = {right}", f"{right} = {left}", f"sameTerm({left}, {right})", f"STR({left}) = STR({right})")
+        tests = (
+            f"{left} = {right}",
+            f"{right} = {left}",
+            f"sameTerm({left}, {right})",
+            f"STR({left}) = STR({right})",
+        )
         condition = random.choice(tests)
         ways = {
             "group": f"{pattern} FILTER({condition})",
@@ -285,7 +341,10 @@ class Grammar:
                 return f"?{name}"
             return str(term)
 
-        return f"{position(quad.subject, 0.9)} {position(quad.predicate, 0.1)} {position(quad.object, 0.85)} .", names
+        return (
+            f"{position(quad.subject, 0.9)} {position(quad.predicate, 0.1)} {position(quad.object, 0.85)} .",
+            names,
+        )
 
     def _bgp(self, about: frozenset[str]) -> tuple[str, set[str]]:
         texts = []
@@ -299,14 +358,30 @@ class Grammar:
     def _path(self, about: frozenset[str]) -> tuple[str, set[str]]:
         random = self._random
         p, q = random.sample(PREDICATES, 2)
-        paths = [f"{p}/{q}", f"^{p}", f"{p}+", f"({p}|{q})+", f"({p}|^{q})+", f"!({p}|{q})", f"!{p}", f"!^{p}"]
+        paths = [
+            f"{p}/{q}",
+            f"^{p}",
+            f"{p}+",
+            f"({p}|{q})+",
+            f"({p}|^{q})+",
+            f"!({p}|{q})",
+            f"!{p}",
+            f"!^{p}",
+        ]
         if not self._in_any_graph:
             paths += [f"{p}?", f"{p}*", f"{p}/{q}?"]
         path = random.choice(paths)
         end = self._variable(about)
-        if any(sign in path for sign in "?+*"):  # one end bound: both open is asked for by an option
+        if any(
+            sign in path for sign in "?+*"
+        ):  # one end bound: both open is asked for by an option
             start = random.choice(
-                [str(quad.subject) for quad in self._quads if isinstance(quad.subject, ox.NamedNode)] or [":a"]
+                [
+                    str(quad.subject)
+                    for quad in self._quads
+                    if isinstance(quad.subject, ox.NamedNode)
+                ]
+                or [":a"]
             )
             return f"{start} {path} ?{end} .", {end}
         start = self._variable(about)
@@ -323,7 +398,9 @@ class Grammar:
             term = random.choice((quad.subject, quad.object))
             return ":a" if isinstance(term, ox.BlankNode) else str(term)
 
-        solutions = " ".join(f"({' '.join(value() for _ in names)})" for _ in range(random.randint(1, 4)))
+        solutions = " ".join(
+            f"({' '.join(value() for _ in names)})" for _ in range(random.randint(1, 4))
+        )
         return f"VALUES ({' '.join('?' + name for name in names)}) {{ {solutions} }}", set(names)
 
     def _bind(self, about: frozenset[str]) -> tuple[str, set[str]]:
@@ -341,14 +418,26 @@ class Grammar:
     def _condition(self, about: frozenset[str], depth: int) -> str:
         random = self._random
         kind = random.choice(
-            ("compare", "compare", "compare", "test", "test", "value", *(("and", "or", "not", "in") if depth else ()))
+            (
+                "compare",
+                "compare",
+                "compare",
+                "test",
+                "test",
+                "value",
+                *(("and", "or", "not", "in") if depth else ()),
+            )
         )
         match kind:
             case "compare":
                 left, right = self._value(about, depth - 1), self._value(about, depth - 1)
                 sign = random.choice(("=", "=", "!=", "<", ">", "<=", ">="))
                 compared = self._call(sign, f"({left} {sign} {right})")
-                return compared if sign in ("=", "!=") else f"(!sameTerm({left}, {right}) && {compared})"
+                return (
+                    compared
+                    if sign in ("=", "!=")
+                    else f"(!sameTerm({left}, {right}) && {compared})"
+                )
             case "test":
                 name = random.choice(
                     (
@@ -364,7 +453,10 @@ class Grammar:
                     )
                 )
                 variable = f"?{self._variable(about)}"
-                pattern, flags = random.choice(("^o", "e$", "[a-z]+", "t.o")), random.choice(("", "i"))
+                pattern, flags = (
+                    random.choice(("^o", "e$", "[a-z]+", "t.o")),
+                    random.choice(("", "i")),
+                )
                 arguments = {
                     "REGEX": f'STR({variable}), "{pattern}", "{flags}"',
                     "CONTAINS": f'STR({variable}), "o"',
@@ -373,14 +465,22 @@ class Grammar:
                 }
                 return self._call(name.upper(), f"{name}({arguments.get(name, variable)})")
             case "and":
-                return self._call("&&", f"({self._condition(about, depth - 1)} && {self._condition(about, depth - 1)})")
+                return self._call(
+                    "&&",
+                    f"({self._condition(about, depth - 1)} && {self._condition(about, depth - 1)})",
+                )
             case "or":
-                return self._call("||", f"({self._condition(about, depth - 1)} || {self._condition(about, depth - 1)})")
+                return self._call(
+                    "||",
+                    f"({self._condition(about, depth - 1)} || {self._condition(about, depth - 1)})",
+                )
             case "not":
                 return self._call("!", f"(!{self._condition(about, depth - 1)})")
             case "in":
                 members = ", ".join(self._value(about, 0) for _ in range(random.randint(1, 3)))
-                return self._call("IN", f"({self._value(about, 0)} {random.choice(('', 'NOT '))}IN ({members}))")
+                return self._call(
+                    "IN", f"({self._value(about, 0)} {random.choice(('', 'NOT '))}IN ({members}))"
+                )
         return self._value(about, depth)
 
     def _value(self, about: frozenset[str], depth: int) -> str:
@@ -389,7 +489,9 @@ class Grammar:
             if random.random() < 0.65:
                 return f"?{self._variable(about)}"
             return random.choice(CONSTANTS)
-        kind = random.choice(("arithmetic", "arithmetic", "function", "function", "if", "coalesce", "cast"))
+        kind = random.choice(
+            ("arithmetic", "arithmetic", "function", "function", "if", "coalesce", "cast")
+        )
         inner = self._value(about, depth - 1)
         match kind:
             case "arithmetic":
@@ -397,11 +499,15 @@ class Grammar:
                 return self._call(sign, f"({inner} {sign} {self._value(about, depth - 1)})")
             case "if":
                 condition = self._condition(about, depth - 1)
-                return self._call("IF", f"IF({condition}, {inner}, {self._value(about, depth - 1)})")
+                return self._call(
+                    "IF", f"IF({condition}, {inner}, {self._value(about, depth - 1)})"
+                )
             case "coalesce":
                 return self._call("COALESCE", f"COALESCE({inner}, {self._value(about, depth - 1)})")
             case "cast":
-                name = random.choice(("integer", "decimal", "double", "float", "string", "boolean", "dateTime"))
+                name = random.choice(
+                    ("integer", "decimal", "double", "float", "string", "boolean", "dateTime")
+                )
                 return self._call(f"xsd:{name}", f"xsd:{name}({inner})")
         name = random.choice(
             (
@@ -432,7 +538,11 @@ class Grammar:
         variables = variables or {"u"}
         if random.random() < 0.2:
             return self._enter("GROUP", lambda: self._grouped(body, variables))
-        names = sorted(variables) if top or random.random() < 0.5 else sorted(random.sample(sorted(variables), 1))
+        names = (
+            sorted(variables)
+            if top or random.random() < 0.5
+            else sorted(random.sample(sorted(variables), 1))
+        )
         projection = " ".join(f"?{name}" for name in names)
         distinct = random.choice(("", "", "DISTINCT ")) if top or random.random() < 0.5 else ""
         if distinct:
@@ -449,7 +559,12 @@ class Grammar:
         argument = random.choice(sorted(variables))
         name = self._new()
         aggregate = random.choice(
-            ("COUNT(*)", f"COUNT(?{argument})", f"COUNT(DISTINCT ?{argument})", f"SUM(STRLEN(STR(?{argument})))")
+            (
+                "COUNT(*)",
+                f"COUNT(?{argument})",
+                f"COUNT(DISTINCT ?{argument})",
+                f"SUM(STRLEN(STR(?{argument})))",
+            )
         )
         self._call(aggregate.partition("(")[0], "")
         text = f"SELECT ?{key} ({aggregate} AS ?{name}) WHERE {{ {body} }} GROUP BY ?{key}"

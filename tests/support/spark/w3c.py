@@ -60,7 +60,9 @@ class Runner:
 
         table = QuadTable.of(self._table(tuple(case.quads())))
         text, started = case.text, time.perf_counter()
-        construct = ConstructQuery.parse(text, base=case.base) if query_form(text) == "CONSTRUCT" else None
+        construct = (
+            ConstructQuery.parse(text, base=case.base) if query_form(text) == "CONSTRUCT" else None
+        )
         planned = translate_query(construct.select if construct else text, base=case.base, now=NOW)
         planned = optimize(planned, table.statistics)
         with translated():
@@ -99,7 +101,9 @@ class Planned:
         from construct_messages.spark.session import translated
 
         with translated():
-            found = [tuple(Term(value or "") for value in record) for record in self.frame.collect()]
+            found = [
+                tuple(Term(value or "") for value in record) for record in self.frame.collect()
+            ]
         if self.construct is not None:
             return Answer(triples=_triples(self.construct, self.plan.variables, found))
         if self.plan.form == "ASK":
@@ -136,7 +140,10 @@ def page(tests: Sequence[Case]) -> str:
         "",
         "| folder | passed | refused |",
         "|---|---:|---:|",
-        *(f"| {name} | {count - refused[name]} | {refused[name] or ''} |" for name, count in sorted(folders.items())),
+        *(
+            f"| {name} | {count - refused[name]} | {refused[name] or ''} |"
+            for name, count in sorted(folders.items())
+        ),
         "",
     ]
     if REFUSED:

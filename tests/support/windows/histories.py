@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from construct_messages.continuous import Bounds, Firing, WindowedQuery, WindowOptions
 from construct_messages.message import Message, Quad
 from construct_messages.query.continuous.parse import parse_continuous
-from construct_messages.query.continuous.values import CountWindow, Operator, Report, TimeWindow, Window
+from construct_messages.query.continuous.values import (
+    CountWindow,
+    Operator,
+    Report,
+    TimeWindow,
+    Window,
+)
 from construct_messages.streams.element import Element
 from construct_messages.terms import XSD, Term, iri, literal
 from tests.support.windows.oracle import Case, Event
@@ -59,7 +65,9 @@ TIMES = st.integers(0, 15)
 def windows(draw: st.DrawFn, window: Window) -> Window:
     """A window of the same name on the same stream."""
     if draw(st.integers(0, 3)) == 0:
-        return CountWindow(window.name, window.stream, draw(st.integers(1, 4)), draw(st.integers(1, 3)))
+        return CountWindow(
+            window.name, window.stream, draw(st.integers(1, 4)), draw(st.integers(1, 3))
+        )
     width = draw(st.sampled_from([*range(9), None]))
     return TimeWindow(window.name, window.stream, width, draw(st.integers(0, 4)))
 
@@ -113,22 +121,36 @@ def histories(draw: st.DrawFn) -> tuple[Case, list[Event]]:
 def options_of(case: Case) -> WindowOptions:
     """How the engine is told to read the windows of a case."""
     return WindowOptions(
-        lateness=case.lateness, bounds=case.bounds, origin=case.origin, report=case.report, every=case.every
+        lateness=case.lateness,
+        bounds=case.bounds,
+        origin=case.origin,
+        report=case.report,
+        every=case.every,
     )
 
 
-def happen(engine: WindowedQuery, case: Case, event: Event, most: int | None = None) -> list[Firing]:
+def happen(
+    engine: WindowedQuery, case: Case, event: Event, most: int | None = None
+) -> list[Firing]:
     """What an event causes; at most so many evaluations."""
     if event.time is not None:
         return engine.advance(event.time, most=most)
     assert event.stream is not None
     stream = case.streams[event.stream]
-    return engine.end(stream, most) if event.element is None else engine.take(stream, event.element, most)
+    return (
+        engine.end(stream, most)
+        if event.element is None
+        else engine.take(stream, event.element, most)
+    )
 
 
 def unordered(firings: list[Firing]) -> list[Firing]:
     """Firings whose solutions have an order, which is the engine's own otherwise."""
     return [
-        replace(firing, solutions=sorted(firing.solutions), messages=sorted(firing.messages, key=lambda m: m.lines))
+        replace(
+            firing,
+            solutions=sorted(firing.solutions),
+            messages=sorted(firing.messages, key=lambda m: m.lines),
+        )
         for firing in firings
     ]

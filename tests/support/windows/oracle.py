@@ -86,7 +86,9 @@ def evaluations(case: Case, events: Sequence[Event]) -> list[Evaluated]:
 
 def as_evaluated(firing: Firing) -> Evaluated:
     """A firing of the engine, as the oracle gives it."""
-    return Evaluated(firing.time, Counter(tuple(map(_relabelled, solution)) for solution in firing.solutions))
+    return Evaluated(
+        firing.time, Counter(tuple(map(_relabelled, solution)) for solution in firing.solutions)
+    )
 
 
 def messages_of(case: Case, solutions: Sequence[tuple[Term, ...]]) -> list[Message]:
@@ -110,9 +112,14 @@ def _watermark(case: Case, events: Sequence[Event]) -> int:
     newest = [-NEVER] * len(case.streams)
     for event in events:
         if event.stream is not None and event.element is not None:
-            newest[event.stream] = max(newest[event.stream], event.element.microseconds - case.lateness)
+            newest[event.stream] = max(
+                newest[event.stream], event.element.microseconds - case.lateness
+            )
     ended = {event.stream for event in events if event.element is None and event.time is None}
-    return max(floor, min((time for stream, time in enumerate(newest) if stream not in ended), default=NEVER))
+    return max(
+        floor,
+        min((time for stream, time in enumerate(newest) if stream not in ended), default=NEVER),
+    )
 
 
 def _released(case: Case, events: Sequence[Event]) -> list[tuple[int, Element]]:
@@ -146,15 +153,25 @@ def _moments(case: Case, events: Sequence[Event]) -> Iterator[tuple[int, Content
     report, closed_open = case.report, case.bounds is Bounds.CLOSED_OPEN
     at_closes = report in (Report.WINDOW_CLOSE, Report.NON_EMPTY_CONTENT)
     last: Contents = [[] for _ in case.query.windows]
-    found: list[tuple[int, bool, Contents]] = []  # time, whether it is one of time passing, contents
-    horizon = watermark if watermark < NEVER else max(element.microseconds for _, element in released) + 100
+    found: list[
+        tuple[int, bool, Contents]
+    ] = []  # time, whether it is one of time passing, contents
+    horizon = (
+        watermark
+        if watermark < NEVER
+        else max(element.microseconds for _, element in released) + 100
+    )
     for time in range(start, horizon + 1):
         before = [entry for entry in released if entry[1].microseconds < time]
         at = [entry for entry in released if entry[1].microseconds == time]
 
-        def passing(time: int, known: list[tuple[int, Element]]) -> Iterator[tuple[int, bool, Contents]]:
+        def passing(
+            time: int, known: list[tuple[int, Element]]
+        ) -> Iterator[tuple[int, bool, Contents]]:
             grids = [
-                window.step for window in case.query.windows if not isinstance(window, CountWindow) and window.step
+                window.step
+                for window in case.query.windows
+                if not isinstance(window, CountWindow) and window.step
             ]
             if report is Report.PERIODIC:
                 due = (time - case.origin) % case.every == 0
@@ -193,7 +210,11 @@ def _moments(case: Case, events: Sequence[Event]) -> Iterator[tuple[int, Content
             elif not closed_open:
                 found += passing(time, before + at)
     if watermark == NEVER:  # all streams have ended: until windows hold what none held before
-        passed = max(mark for mark in (_watermark(case, events[:n]) for n in range(len(events))) if mark < NEVER)
+        passed = max(
+            mark
+            for mark in (_watermark(case, events[:n]) for n in range(len(events)))
+            if mark < NEVER
+        )
         if at_closes:
             newest = max(element.microseconds for _, element in released)
             found = _with_partial(case, found, released, max(passed - 1, newest))
@@ -204,7 +225,10 @@ def _moments(case: Case, events: Sequence[Event]) -> Iterator[tuple[int, Content
 
 
 def _with_partial(
-    case: Case, found: list[tuple[int, bool, Contents]], released: list[tuple[int, Element]], time: int
+    case: Case,
+    found: list[tuple[int, bool, Contents]],
+    released: list[tuple[int, Element]],
+    time: int,
 ) -> list[tuple[int, bool, Contents]]:
     """With one at the end of all streams, before time passes further, where a window by count holds what none has."""
     before = [moment for moment in found if moment[0] <= time]
@@ -217,7 +241,10 @@ def _with_partial(
 
 
 def _until_empty(
-    case: Case, found: list[tuple[int, bool, Contents]], released: list[tuple[int, Element]], passed: int
+    case: Case,
+    found: list[tuple[int, bool, Contents]],
+    released: list[tuple[int, Element]],
+    passed: int,
 ) -> list[tuple[int, bool, Contents]]:
     """Without what passing time alone causes behind the last time that a window by time holds an element."""
     newest = max(element.microseconds for _, element in released)
@@ -234,9 +261,15 @@ def _until_empty(
             continue
         step = 0 if isinstance(window, CountWindow) else window.step
         step = case.every if case.report is Report.PERIODIC else step
-        if step and case.report is not Report.CONTENT_CHANGE:  # evaluated once behind the last element
+        if (
+            step and case.report is not Report.CONTENT_CHANGE
+        ):  # evaluated once behind the last element
             first = max(of_stream) + closed_open
-            end = max(end, next(t for t in range(first, first + step) if (t - case.origin) % step == 0) - closed_open)
+            end = max(
+                end,
+                next(t for t in range(first, first + step) if (t - case.origin) % step == 0)
+                - closed_open,
+            )
     allowance = 1 if closed_open and case.report is not Report.CONTENT_CHANGE else 0
     return [moment for moment in found if not moment[1] or moment[0] <= end + allowance]
 
@@ -245,7 +278,9 @@ def _ends_with(window: Window, count: int) -> bool:
     return count % window.step == 0 if isinstance(window, CountWindow) else window.step == 0
 
 
-def _contents(case: Case, known: list[tuple[int, Element]], time: int, *, before_time: bool) -> Contents:
+def _contents(
+    case: Case, known: list[tuple[int, Element]], time: int, *, before_time: bool
+) -> Contents:
     """What the windows hold at a time, or right before it."""
     return [_held(case, window, known, time, before_time) for window in case.query.windows]
 
@@ -256,7 +291,11 @@ def _held(
     of_stream = [entry for entry in known if case.streams[entry[0]] == window.stream]
     if isinstance(window, CountWindow):
         close = -(-len(of_stream) // window.step) * window.step
-        return [entry for number, entry in enumerate(of_stream, 1) if close - window.count < number <= close]
+        return [
+            entry
+            for number, entry in enumerate(of_stream, 1)
+            if close - window.count < number <= close
+        ]
     if window.range is None:
         return of_stream
     if not window.step:
@@ -286,9 +325,15 @@ def _solutions(case: Case, contents: Contents) -> Solutions:
         name = iri(window.name)
         for stream, element in held:
             node = iri(f"{window.stream}/{element.sequence}")
-            message = element.message.map_blanks(lambda label, stream=stream: Term(f"_:s{stream}{label[2:]}"))  # type: ignore[misc]
+            message = element.message.map_blanks(
+                lambda label, stream=stream: Term(f"_:s{stream}{label[2:]}")
+            )  # type: ignore[misc]
             context = [
-                Quad(node, iri(GENERATED_AT), literal(f"{element.time:%Y-%m-%dT%H:%M:%S.%fZ}", datatype=_DATE_TIME)),
+                Quad(
+                    node,
+                    iri(GENERATED_AT),
+                    literal(f"{element.time:%Y-%m-%dT%H:%M:%S.%fZ}", datatype=_DATE_TIME),
+                ),
                 Quad(node, iri(f"{CM}sequence"), number(str(element.sequence))),
                 Quad(node, iri(f"{CM}stream"), iri(window.stream)),
                 *(Quad(node, iri(f"{CM}graph"), quad.graph) for quad in message if quad.graph),
@@ -307,7 +352,9 @@ def _solutions(case: Case, contents: Contents) -> Solutions:
     result = store.query(parsed.select)
     assert isinstance(result, ox.QuerySolutions)
     variables = parsed.template.variables
-    return Counter(tuple(str(row[name]) if row[name] else "" for name in variables) for row in result)
+    return Counter(
+        tuple(str(row[name]) if row[name] else "" for name in variables) for row in result
+    )
 
 
 _DATE_TIME = "http://www.w3.org/2001/XMLSchema#dateTime"

@@ -17,7 +17,13 @@ from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.sending import ClientLeft, send
 from construct_messages.server.streams.bounds import CLOSE_SECONDS, Bounds
 from construct_messages.server.streams.output_view import OutputView
-from construct_messages.server.streams.push import SUBPROTOCOLS, Live, check_text, event_stream, push_frames
+from construct_messages.server.streams.push import (
+    SUBPROTOCOLS,
+    Live,
+    check_text,
+    event_stream,
+    push_frames,
+)
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import InThread, record_of
 from construct_messages.server.streams.selection import (
@@ -30,7 +36,9 @@ from construct_messages.streams.element import Element
 from construct_messages.streams.store import StreamStore
 from construct_messages.streams.wire import AFTER, IDENTITY
 
-_BYTES: Final = 1 << 12  # of what a follower may send over its socket, which is nothing but pings and a close
+_BYTES: Final = (
+    1 << 12
+)  # of what a follower may send over its socket, which is nothing but pings and a close
 
 
 class FollowingView:
@@ -85,8 +93,12 @@ class FollowingView:
             headers |= {AFTER: str(after), IDENTITY: str(self._store.state(name).id)}
             if request.method == "HEAD":
                 return web.Response(headers=headers)
-            body = event_stream(self._live.pages(name, after), self._output.events(format), record.deliver)
-            return await send(request, body, headers, idle_seconds=self._settings.idle_seconds, sent=record.sent)
+            body = event_stream(
+                self._live.pages(name, after), self._output.events(format), record.deliver
+            )
+            return await send(
+                request, body, headers, idle_seconds=self._settings.idle_seconds, sent=record.sent
+            )
 
     async def socket(self, request: web.Request) -> web.StreamResponse:
         """Answers with a WebSocket, whose frames are elements."""
@@ -135,7 +147,9 @@ class FollowingView:
         after = state.last
         for bound in UPPER_BOUNDS:
             if bound in parameters:
-                raise ProtocolError(f"a follower has no {bound}", hint="pull the output of the stream")
+                raise ProtocolError(
+                    f"a follower has no {bound}", hint="pull the output of the stream"
+                )
         if "after" in parameters:
             after = sequence_parameter("after", parameters["after"])
             self._store.check_position(name, after)

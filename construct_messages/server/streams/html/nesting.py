@@ -12,7 +12,16 @@ from typing import Final, NamedTuple
 
 from construct_messages.message import Message, Quad
 from construct_messages.streams.vocabulary import DCTERMS, LDES, PREFIXES, TREE
-from construct_messages.terms import RDF, XSD, Term, is_blank, is_literal, is_triple, literal_parts, triple_parts
+from construct_messages.terms import (
+    RDF,
+    XSD,
+    Term,
+    is_blank,
+    is_literal,
+    is_triple,
+    literal_parts,
+    triple_parts,
+)
 
 Href = Callable[[str], str | None]
 """What a page links to for an IRI; None: nothing."""
@@ -117,7 +126,9 @@ def card(message: Message, href: Href) -> Card:
         graphs.setdefault(quad.graph, []).append(quad)
     mentions = _mentions(quads)
     shown = [
-        GraphShown(None if name is None else show(name, href), _Nesting(of, mentions, href).subjects())
+        GraphShown(
+            None if name is None else show(name, href), _Nesting(of, mentions, href).subjects()
+        )
         for name, of in graphs.items()
     ]
     return Card(shown, len(message), len(message) - len(quads))
@@ -174,7 +185,9 @@ class _Nesting:
         del self._left[term]
         properties = [
             (show(predicate, self._href), [self._object(object, depth + 1) for object in objects])
-            for predicate, objects in sorted(self._properties[term].items(), key=lambda item: item[0] != _TYPE)
+            for predicate, objects in sorted(
+                self._properties[term].items(), key=lambda item: item[0] != _TYPE
+            )
         ]
         return Node(show(term, self._href), properties, nested=depth > 0)
 
@@ -195,7 +208,9 @@ class _Nesting:
             said = self._properties.get(term)
             if term not in self._left or term in cells or not self._is_nested(term) or said is None:
                 return None
-            if said.keys() != {_FIRST, _REST} or any(len(objects) != 1 for objects in said.values()):
+            if said.keys() != {_FIRST, _REST} or any(
+                len(objects) != 1 for objects in said.values()
+            ):
                 return None
             cells[term] = None
             term = said[Term(_REST)][0]
@@ -224,7 +239,9 @@ def show(term: Term, href: Href, depth: int = 0) -> Shown:
     if is_triple(term):
         if depth == _DEEPEST:
             return Shown("blank", "<<( … )>>", omitted=len(term))
-        return Shown("triple", "", parts=[show(part, href, depth + 1) for part in triple_parts(term)])
+        return Shown(
+            "triple", "", parts=[show(part, href, depth + 1) for part in triple_parts(term)]
+        )
     value = term[1:-1]
     if len(value) > _MOST_CHARACTERS:
         kept = value[:_MOST_CHARACTERS]

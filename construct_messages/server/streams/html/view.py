@@ -43,7 +43,13 @@ _PUBLISHED: Final = {
 """What may be typed to be published: names by media type."""
 
 _DESCRIPTIONS: Final = {"jsonld": "JSON-LD", "ttl": "Turtle", "nt": "N-Triples", "rdf": "RDF/XML"}
-_ELEMENTS: Final = {"nq": "N-Quads", "trig": "TriG", "ttl": "Turtle", "jsonld": "JSON-LD", "yamlld": "YAML-LD"}
+_ELEMENTS: Final = {
+    "nq": "N-Quads",
+    "trig": "TriG",
+    "ttl": "Turtle",
+    "jsonld": "JSON-LD",
+    "yamlld": "YAML-LD",
+}
 _PAGES: Final = {"trig": "TriG", "nq": "N-Quads", "jsonld": "JSON-LD"}
 _LOGS: Final = {
     "nq": "N-Quads",
@@ -83,7 +89,9 @@ class HtmlView:
         in_thread: calls a function where it does not hold up the event loop.
     """
 
-    def __init__(self, *, enabled: bool, base: Callable[[web.Request], str], in_thread: InThread) -> None:
+    def __init__(
+        self, *, enabled: bool, base: Callable[[web.Request], str], in_thread: InThread
+    ) -> None:
         self._enabled, self._base, self._in_thread = enabled, base, in_thread
 
     def wanted(self, request: web.Request) -> bool:
@@ -91,7 +99,11 @@ class HtmlView:
         return self._enabled and wants_html(request)
 
     async def streams(
-        self, request: web.Request, states: Sequence[State], document: Callable[[State], Document], **values: object
+        self,
+        request: web.Request,
+        states: Sequence[State],
+        document: Callable[[State], Document],
+        **values: object,
     ) -> web.Response:
         """The list of streams, and of the queries that give out some of them.
 
@@ -105,7 +117,9 @@ class HtmlView:
         names = sorted(states, key=lambda state: state.name)
         listed = [state for state in names if state.name > after]
         documents = [document(state) for state in listed[:_STREAMS_SHOWN]]
-        following = f"?after={listed[_STREAMS_SHOWN - 1].name}" if len(listed) > _STREAMS_SHOWN else None
+        following = (
+            f"?after={listed[_STREAMS_SHOWN - 1].name}" if len(listed) > _STREAMS_SHOWN else None
+        )
         return await self._send(
             request,
             "streams",
@@ -118,7 +132,12 @@ class HtmlView:
         )
 
     async def stream(
-        self, request: web.Request, document: Document, iris: StreamIris, elements: Sequence[Element], **values: object
+        self,
+        request: web.Request,
+        document: Document,
+        iris: StreamIris,
+        elements: Sequence[Element],
+        **values: object,
     ) -> web.Response:
         """A stream: its description, and its newest elements.
 
@@ -142,7 +161,9 @@ class HtmlView:
 
     async def listing(self, request: web.Request, document: Document, name: str) -> web.Response:
         """One page of the list of a stream's elements."""
-        return await self._send(request, "listing", document=document, name=name, formats=_DESCRIPTIONS, logs=_LOGS)
+        return await self._send(
+            request, "listing", document=document, name=name, formats=_DESCRIPTIONS, logs=_LOGS
+        )
 
     async def elements(
         self,
@@ -172,7 +193,9 @@ class HtmlView:
             logs=_LOGS,
         )
 
-    async def element(self, request: web.Request, iris: StreamIris, element: Element, state: State) -> web.Response:
+    async def element(
+        self, request: web.Request, iris: StreamIris, element: Element, state: State
+    ) -> web.Response:
         """One element.
 
         Args:
@@ -192,9 +215,13 @@ class HtmlView:
             formats=_ELEMENTS,
         )
 
-    async def ldes_root(self, request: web.Request, iris: StreamIris, name: str, root: Message) -> web.Response:
+    async def ldes_root(
+        self, request: web.Request, iris: StreamIris, name: str, root: Message
+    ) -> web.Response:
         """The root of a Linked Data Event Stream: what it says, and its pages, the newest first."""
-        nodes = dict.fromkeys(quad.object[1:-1] for quad in root if quad.predicate == f"<{TREE}node>")
+        nodes = dict.fromkeys(
+            quad.object[1:-1] for quad in root if quad.predicate == f"<{TREE}node>"
+        )
         pages = list(reversed(nodes))
         return await self._send(
             request,
@@ -233,7 +260,9 @@ class HtmlView:
 
         def cards() -> list[tuple[int, Card]]:
             said = members(elements)
-            return [(each.sequence, card(one, href)) for each, one in zip(elements, said, strict=True)]
+            return [
+                (each.sequence, card(one, href)) for each, one in zip(elements, said, strict=True)
+            ]
 
         before = Page(page.first - size, page.first - 1)
         return await self._send(
@@ -245,13 +274,17 @@ class HtmlView:
             members=await self._in_thread(cards),
             more=_following({}, elements, last),
             previous=before.name if page.first > state.first else None,
-            following=Page(page.last + 1, page.last + size).name if state.last > page.last else None,
+            following=Page(page.last + 1, page.last + size).name
+            if state.last > page.last
+            else None,
             formats=_PAGES,
         )
 
     # --- within ---
 
-    def _elements(self, request: web.Request, iris: StreamIris, elements: Iterable[Element]) -> list[ElementShown]:
+    def _elements(
+        self, request: web.Request, iris: StreamIris, elements: Iterable[Element]
+    ) -> list[ElementShown]:
         href = self._href(request)
         return [
             ElementShown(

@@ -33,10 +33,16 @@ _TYPE: Final = iri(f"{RDF}type")
 _LABEL: Final = iri(f"{RDFS}label")
 _EVENT_STREAM: Final = iri(f"{LDES}EventStream")
 _VIEW, _MEMBER, _NODE = iri(f"{TREE}view"), iri(f"{TREE}member"), iri(f"{TREE}Node")
-_ISSUED, _SEQUENCE, _GENERATED = iri(f"{DCTERMS}issued"), iri(f"{CM}sequence"), iri(f"{PROV}generatedAtTime")
+_ISSUED, _SEQUENCE, _GENERATED = (
+    iri(f"{DCTERMS}issued"),
+    iri(f"{CM}sequence"),
+    iri(f"{PROV}generatedAtTime"),
+)
 _RELATION, _RELATION_NODE = iri(f"{TREE}relation"), iri(f"{TREE}node")
 _PATH, _VALUE = iri(f"{TREE}path"), iri(f"{TREE}value")
-_AT_LEAST, _AT_MOST = (iri(f"{TREE}{name}OrEqualToRelation") for name in ("GreaterThan", "LessThan"))
+_AT_LEAST, _AT_MOST = (
+    iri(f"{TREE}{name}OrEqualToRelation") for name in ("GreaterThan", "LessThan")
+)
 _TRUE: Final = literal("true", datatype=f"{XSD}boolean")
 
 
@@ -66,7 +72,11 @@ class Page(NamedTuple):
         if not (_is_sequence(first) and _is_sequence(last)):
             return None
         page = cls(int(first), int(last))
-        return page if page.first <= page.last and page == cls.of(page.last, page.last - page.first + 1) else None
+        return (
+            page
+            if page.first <= page.last and page == cls.of(page.last, page.last - page.first + 1)
+            else None
+        )
 
     @property
     def name(self) -> str:
@@ -105,7 +115,9 @@ class Bounds(NamedTuple):
     latest: int | None
 
 
-def root(iris: StreamIris, bounds: Sequence[Bounds], state: State, *, version_of_path: str | None = None) -> Message:
+def root(
+    iris: StreamIris, bounds: Sequence[Bounds], state: State, *, version_of_path: str | None = None
+) -> Message:
     """The root: what the stream is, what is kept of it, and between which times the elements of each page were stored.
 
     Times on both sides of a border may be the same, so that bounds are inclusive.
@@ -157,7 +169,11 @@ def _retention(iris: StreamIris, bounds: Sequence[Bounds], state: State) -> Iter
     yield Quad(policy, _TYPE, iri(f"{LDES}RetentionPolicy"))
     if retention.seconds is not None:
         seconds = f"{retention.seconds:f}".rstrip("0").rstrip(".")
-        yield Quad(policy, iri(f"{LDES}fullLogDuration"), literal(f"PT{seconds}S", datatype=f"{XSD}duration"))
+        yield Quad(
+            policy,
+            iri(f"{LDES}fullLogDuration"),
+            literal(f"PT{seconds}S", datatype=f"{XSD}duration"),
+        )
     if bounds:
         yield Quad(policy, iri(f"{LDES}startingFrom"), _date_time(bounds[0].earliest))
 
@@ -180,7 +196,11 @@ def page_head(iris: StreamIris, page: Page, *, full: bool) -> Message:
 
 
 def members(
-    iris: StreamIris, elements: Sequence[Element], version_of_path: str | None = None, *, graphs: bool = True
+    iris: StreamIris,
+    elements: Sequence[Element],
+    version_of_path: str | None = None,
+    *,
+    graphs: bool = True,
 ) -> Iterator[Message]:
     """Elements as members, each with blank nodes of its own, which have the same labels each time.
 
@@ -205,20 +225,29 @@ def members(
             Quad(member, _SEQUENCE, Term(f'"{element.sequence}"^^<{XSD}integer>')),
         ]
         if element.generated is not None:
-            said.append(Quad(member, _GENERATED, literal(element.generated, datatype=f"{XSD}dateTime")))
+            said.append(
+                Quad(member, _GENERATED, literal(element.generated, datatype=f"{XSD}dateTime"))
+            )
         if version_of_path is not None and (entity := _only_object(message, iri(version_of_path))):
             said.append(Quad(member, iri(version_of_path), entity))
         default = member if graphs else None
-        said += [Quad(subject, predicate, object, graph or default) for subject, predicate, object, graph in message]
+        said += [
+            Quad(subject, predicate, object, graph or default)
+            for subject, predicate, object, graph in message
+        ]
         yield Message(said)
 
 
 def _only_object(message: Message, predicate: Term) -> Term | None:
     """The IRI that is the one object of a property in the default graph."""
-    objects = {quad.object for quad in message if quad.predicate == predicate and quad.graph is None}
+    objects = {
+        quad.object for quad in message if quad.predicate == predicate and quad.graph is None
+    }
     return objects.pop() if len(objects) == 1 and next(iter(objects)).startswith("<") else None
 
 
 def _date_time(microseconds: int) -> Term:
     time = (_EPOCH + timedelta(microseconds=microseconds)).isoformat().removesuffix("+00:00")
-    return Term(f'"{time}Z"^^<{XSD}dateTime>')  # canonical, in a tenth of the time that `literal` takes
+    return Term(
+        f'"{time}Z"^^<{XSD}dateTime>'
+    )  # canonical, in a tenth of the time that `literal` takes

@@ -36,7 +36,13 @@ from construct_messages.server.streams.ldes.pages import (
     pages_of,
     root,
 )
-from construct_messages.server.streams.requests import FOR_GOOD, InThread, accept_of, counted, record_of
+from construct_messages.server.streams.requests import (
+    FOR_GOOD,
+    InThread,
+    accept_of,
+    counted,
+    record_of,
+)
 from construct_messages.server.streams.selection import Selection, selected, sequence_parameter
 from construct_messages.streams.element import Element, State
 from construct_messages.streams.store import StreamStore
@@ -74,7 +80,12 @@ class LdesView:
         iris_of: Callable[[web.Request, str], StreamIris],
         html: HtmlView,
     ) -> None:
-        self._settings, self._store, self._in_thread, self._iris_of = settings, store, in_thread, iris_of
+        self._settings, self._store, self._in_thread, self._iris_of = (
+            settings,
+            store,
+            in_thread,
+            iris_of,
+        )
         self._html = html
         self._times = _Times(store)
 
@@ -85,7 +96,9 @@ class LdesView:
         if self._html.wanted(request):
             return await self._html.ldes_root(request, iris, name, said)
         no_members = selected(self._store, name, Selection(0, 0))
-        return await self._answer(request, said, no_members, iris, etag=digest, cache_control="no-cache")
+        return await self._answer(
+            request, said, no_members, iris, etag=digest, cache_control="no-cache"
+        )
 
     def _root(self, name: str, iris: StreamIris) -> tuple[Message, str]:
         """Returns the root and its digest."""
@@ -100,18 +113,28 @@ class LdesView:
         while True:
             state = self._store.state(name)
             if page is None or page.first > state.last:
-                raise NotFound(f"{name} has no such page", hint=f"follow the relations of {iris.ldes}")
+                raise NotFound(
+                    f"{name} has no such page", hint=f"follow the relations of {iris.ldes}"
+                )
             if page.last < state.first:
                 hint = f"follow the relations of {iris.ldes}"
-                raise Gone(f"the elements of page {page.name} are kept no longer", first=state.first, hint=hint)
+                raise Gone(
+                    f"the elements of page {page.name} are kept no longer",
+                    first=state.first,
+                    hint=hint,
+                )
             try:
                 return await self._kept(request, iris, page, state)
             except Gone:
                 continue  # retention took more of it meanwhile
 
-    async def _kept(self, request: web.Request, iris: StreamIris, page: Page, state: State) -> web.StreamResponse:
+    async def _kept(
+        self, request: web.Request, iris: StreamIris, page: Page, state: State
+    ) -> web.StreamResponse:
         first, last = max(page.first, state.first), min(page.last, state.last)
-        times = await self._in_thread(self._store.times, state.name, [last] if first <= last else [])
+        times = await self._in_thread(
+            self._store.times, state.name, [last] if first <= last else []
+        )
         full = page.last <= state.last
         head = page_head(iris, page, full=full)
         if self._html.wanted(request):
@@ -141,7 +164,9 @@ class LdesView:
     @property
     def _version(self) -> str:
         """Returns a value that differs between pages under different settings."""
-        return blake2b(repr(self._settings.ldes_version_of_path).encode(), digest_size=3).hexdigest()
+        return blake2b(
+            repr(self._settings.ldes_version_of_path).encode(), digest_size=3
+        ).hexdigest()
 
     # --- within ---
 
@@ -170,7 +195,9 @@ class LdesView:
         record = record_of(request)
         record.format = media_type
         # without names of graphs, nothing but the profile shows what a member contains
-        in_profile = media_type in _LOGS and (PROFILE in (accept or "") or not _LOGS[media_type].graphs)
+        in_profile = media_type in _LOGS and (
+            PROFILE in (accept or "") or not _LOGS[media_type].graphs
+        )
         headers = {
             "Content-Type": f'{media_type}; profile="{PROFILE}"' if in_profile else media_type,
             "ETag": f'"{"-".join(filter(None, (etag, media_type.partition("/")[2], coding)))}"',
@@ -184,7 +211,12 @@ class LdesView:
         body = self._encoded(media_type, head, pages, iris)
         try:
             return await send(
-                request, body, headers, idle_seconds=self._settings.idle_seconds, coding=coding, sent=record.sent
+                request,
+                body,
+                headers,
+                idle_seconds=self._settings.idle_seconds,
+                coding=coding,
+                sent=record.sent,
             )
         except UnsupportedByFormat as error:
             raise not_carried(error) from error
@@ -195,7 +227,9 @@ class LdesView:
         """The hypermedia and then the members, with the comment `# @message` before each, where there are comments."""
         format = _LOGS.get(media_type)
         options = EncoderOptions(LDES_PREFIXES, triple_terms=True)
-        encoder: _Encoder = JsonLdDocument() if format is None else encoder_for(format, RDFM, options)
+        encoder: _Encoder = (
+            JsonLdDocument() if format is None else encoder_for(format, RDFM, options)
+        )
 
         def encode(messages: Iterable[Message]) -> bytes:
             return b"".join(map(encoder.encode, messages))
@@ -258,7 +292,8 @@ class _Times:
             except Gone:
                 continue  # retention took elements meanwhile
             return state, [
-                Bounds(page, times[first], None if last is None else times[last]) for page, first, last in borders
+                Bounds(page, times[first], None if last is None else times[last])
+                for page, first, last in borders
             ]
 
     def _read(self, name: str, wanted: set[int]) -> dict[int, int]:

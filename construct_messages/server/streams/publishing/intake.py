@@ -17,10 +17,14 @@ from construct_messages.server.streams.push import close
 Publish: TypeAlias = Callable[[bytes], Awaitable[Awaitable[str]]]
 """Takes what is in a frame, and gives what will give its answer; the next frame is read in between."""
 
-_UNDER_WAY: Final = 100  # frames: they are committed together, so that a publisher need not wait for each
+_UNDER_WAY: Final = (
+    100  # frames: they are committed together, so that a publisher need not wait for each
+)
 
 
-async def take_frames(socket: web.WebSocketResponse, publish: Publish, stopping: asyncio.Event) -> None:
+async def take_frames(
+    socket: web.WebSocketResponse, publish: Publish, stopping: asyncio.Event
+) -> None:
     """Publishes each frame, and answers in the order of the frames, until the client leaves or the server stops.
 
     A frame that is refused closes the socket, and no frame behind it is taken.
@@ -73,7 +77,9 @@ async def _stop_reading(stopping: asyncio.Event, reading: asyncio.Task[None]) ->
 
 
 async def _answer(
-    socket: web.WebSocketResponse, answers: asyncio.Queue[Awaitable[str] | None], places: asyncio.Semaphore
+    socket: web.WebSocketResponse,
+    answers: asyncio.Queue[Awaitable[str] | None],
+    places: asyncio.Semaphore,
 ) -> None:
     while (answer := await answers.get()) is not None:
         try:

@@ -31,7 +31,9 @@ from construct_messages.server.streams.requests import InThread, idempotency_key
 from construct_messages.server.streams.resources import published_document
 from construct_messages.streams.store import StreamStore
 
-_LARGE: Final = 1 << 16  # bytes, from which on reading a body takes longer than other requests should wait
+_LARGE: Final = (
+    1 << 16
+)  # bytes, from which on reading a body takes longer than other requests should wait
 
 
 class PublishingView:
@@ -56,7 +58,12 @@ class PublishingView:
         iris_of: Callable[[web.Request, str], StreamIris],
         admit: Callable[[web.Request, str], None],
     ) -> None:
-        self._settings, self._store, self._bounds, self._in_thread = settings, store, bounds, in_thread
+        self._settings, self._store, self._bounds, self._in_thread = (
+            settings,
+            store,
+            bounds,
+            in_thread,
+        )
         self._iris_of, self._admit = iris_of, admit
         self._stopping = asyncio.Event()
 
@@ -70,14 +77,19 @@ class PublishingView:
         settings, key, own = self._settings, idempotency_key(request), _own_token()
         async with self._bounds.publishing(request) as body:
             messages = await self._read(
-                request.headers.get("Content-Type"), body, iris.element(own), settings.batch_messages
+                request.headers.get("Content-Type"),
+                body,
+                iris.element(own),
+                settings.batch_messages,
             )
             if not messages:
                 raise ProtocolError("the log has no message", status=422, hint="send at least one")
             sequences = await self._store.aappend_all(name, messages, key=key, own=own)
         record.published = len(sequences)
         location = iris.element(sequences[0]) if len(sequences) == 1 else iris.elements(sequences)
-        return web.json_response(published_document(iris, sequences), status=201, headers={"Location": location})
+        return web.json_response(
+            published_document(iris, sequences), status=201, headers={"Location": location}
+        )
 
     async def socket(self, request: web.Request) -> web.StreamResponse:
         """Appends what comes over a WebSocket: each frame is a message."""
@@ -92,7 +104,9 @@ class PublishingView:
 
         async def publish(frame: bytes) -> Awaitable[str]:
             own = _own_token()
-            messages = await self._read(SUBPROTOCOLS[protocol].document_type, frame, iris.element(own), 2)
+            messages = await self._read(
+                SUBPROTOCOLS[protocol].document_type, frame, iris.element(own), 2
+            )
             if len(messages) != 1:
                 raise ProtocolError("a frame has one message", status=422, hint="send logs by POST")
             holding = ExitStack()
@@ -127,9 +141,16 @@ class PublishingView:
         self._admit(request, name)
         return name, self._iris_of(request, name), record
 
-    async def _read(self, content_type: str | None, body: bytes, base: str, most: int) -> list[Message]:
+    async def _read(
+        self, content_type: str | None, body: bytes, base: str, most: int
+    ) -> list[Message]:
         read = partial(
-            read_messages, content_type, body, base=base, message_bytes=self._settings.message_bytes, most=most
+            read_messages,
+            content_type,
+            body,
+            base=base,
+            message_bytes=self._settings.message_bytes,
+            most=most,
         )
         return await self._in_thread(read) if len(body) > _LARGE else read()
 

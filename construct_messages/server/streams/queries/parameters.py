@@ -75,7 +75,9 @@ def read_registration(
     given: dict[str, str] = {}
     for name, value in parameters:
         if name not in PARAMETERS:
-            raise ProtocolError(f"there is no parameter {name[:40]!r}", hint=f"there are {', '.join(PARAMETERS)}")
+            raise ProtocolError(
+                f"there is no parameter {name[:40]!r}", hint=f"there are {', '.join(PARAMETERS)}"
+            )
         if name in given:
             raise ProtocolError(f"the parameter {name} stands there twice")
         given[name] = value
@@ -85,25 +87,38 @@ def read_registration(
     source = None
     if not query.windows and not inputs:
         source = _source(given, every, endpoints)
-        ConstructQuery.parse(query.query, base=streams)  # for its errors: rows of SELECT are not watched
+        ConstructQuery.parse(
+            query.query, base=streams
+        )  # for its errors: rows of SELECT are not watched
         if "skip_after" in given:
-            raise ProtocolError("skip_after is for streams, and the query reads none", hint="leave it out")
+            raise ProtocolError(
+                "skip_after is for streams, and the query reads none", hint="leave it out"
+            )
     elif "source" in given:
         raise ProtocolError("the query reads streams, and no source", hint="leave source out")
     if not query.windows and any(name in given for name in _OF_WINDOWS):
         raise ProtocolError(f"{', '.join(_OF_WINDOWS)} are for windows, and the query has none")
     # only a watch may reach something, and only what its endpoint may
     check_services(query.query, "deny" if source is None else endpoints[source].services)
-    operator = _one_of(Operator, "operator", given["operator"].upper()) if "operator" in given else None
-    if inputs and not query.windows and Operator(operator or query.operator) is not Operator.ISTREAM:
+    operator = (
+        _one_of(Operator, "operator", given["operator"].upper()) if "operator" in given else None
+    )
+    if (
+        inputs
+        and not query.windows
+        and Operator(operator or query.operator) is not Operator.ISTREAM
+    ):
         raise ProtocolError(
-            "a query that sees each message alone has no operator but ISTREAM", hint="give it windows, or leave it out"
+            "a query that sees each message alone has no operator but ISTREAM",
+            hint="give it windows, or leave it out",
         )
     registration = Registration(
         text=text,
         streams=streams,
         inputs=inputs,
-        after={name: _after(store, name, given.get("from", "now")) for name in set(inputs.values())},
+        after={
+            name: _after(store, name, given.get("from", "now")) for name in set(inputs.values())
+        },
         source=source,
         static=_static(given["static"], endpoints) if "static" in given else None,
         every=every,
@@ -156,7 +171,9 @@ def _source(given: dict[str, str], every: int | None, endpoints: Collection[str]
     source = given.get("source") or (next(iter(endpoints)) if len(endpoints) == 1 else None)
     if source not in endpoints or source is None:
         offered = ", ".join(endpoints) or "there is none"
-        raise ProtocolError(f"source={source or ''} is no endpoint of this server", status=422, hint=offered)
+        raise ProtocolError(
+            f"source={source or ''} is no endpoint of this server", status=422, hint=offered
+        )
     return source
 
 
@@ -165,7 +182,9 @@ def _static(endpoint: str, endpoints: Mapping[str, WatchedEndpoint]) -> str:
     local = [path for path, watched in endpoints.items() if watched.directory is not None]
     if endpoint not in local:
         offered = ", ".join(local) or "there is none"
-        raise ProtocolError(f"static={endpoint} is no endpoint over files of this server", status=422, hint=offered)
+        raise ProtocolError(
+            f"static={endpoint} is no endpoint over files of this server", status=422, hint=offered
+        )
     return endpoint
 
 
@@ -193,12 +212,16 @@ def _duration(name: str, value: str, *, zero: bool = False) -> int:
     try:
         return duration(value, zero=zero)
     except QueryError as error:
-        raise ProtocolError(f"{name}={value[:40]} is no duration", hint=f"write it as in {name}=PT15S") from error
+        raise ProtocolError(
+            f"{name}={value[:40]} is no duration", hint=f"write it as in {name}=PT15S"
+        ) from error
 
 
 def _tries(value: str) -> int:
     """The number of failures with an element after which it is left out."""
-    if not (value.isascii() and value.isdigit() and len(value) < 4 and 1 <= int(value) <= _MOST_TRIES):
+    if not (
+        value.isascii() and value.isdigit() and len(value) < 4 and 1 <= int(value) <= _MOST_TRIES
+    ):
         hint = f"write a number from 1 to {_MOST_TRIES}, as in skip_after=3"
         raise ProtocolError(f"skip_after={value[:40]} is no number of failures", hint=hint)
     return int(value)
@@ -209,7 +232,9 @@ def _one_of(kind: type[E], name: str, value: str) -> str:
         return str(kind(value).value)
     except ValueError:
         offered = ", ".join(str(one.value) for one in kind)
-        raise ProtocolError(f"{name}={value[:40]} is unknown", hint=f"choose one of {offered}") from None
+        raise ProtocolError(
+            f"{name}={value[:40]} is unknown", hint=f"choose one of {offered}"
+        ) from None
 
 
 def _output(iri: str, streams: str) -> str:

@@ -23,7 +23,11 @@ from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.endpoint import Measure
 from construct_messages.server.http.forms import read_query_string
 from construct_messages.server.streams.addresses import StreamIris
-from construct_messages.server.streams.queries.parameters import Read, WatchedEndpoint, read_registration
+from construct_messages.server.streams.queries.parameters import (
+    Read,
+    WatchedEndpoint,
+    read_registration,
+)
 from construct_messages.server.streams.requests import access_of, admit, record_of
 from construct_messages.streams.element import Description
 from construct_messages.streams.store import StreamStore, is_name
@@ -59,20 +63,31 @@ class QueriesView:
     ) -> None:
         self._settings, self._store, self._register = settings, store, register
         self._watched, self._in_thread, self._iris_of = watched, in_thread, iris_of
-        limits = QueryLimits(settings.query_seconds, settings.query_bytes, settings.query_output_bytes)
+        limits = QueryLimits(
+            settings.query_seconds, settings.query_bytes, settings.query_output_bytes
+        )
         self.registry = registry = Registry(store, limits, watched)
         queries = registry.queries
         self.gauges = {
-            "queries_running": Measure("Registered queries that run.", partial(registry.count, "running")),
-            "queries_paused": Measure("Registered queries that are paused.", partial(registry.count, "paused")),
-            "queries_failed": Measure("Registered queries paused by an error.", partial(registry.count, "failed")),
-            "queries_lag": Measure("Elements that running queries have not read yet.", registry.lag),
+            "queries_running": Measure(
+                "Registered queries that run.", partial(registry.count, "running")
+            ),
+            "queries_paused": Measure(
+                "Registered queries that are paused.", partial(registry.count, "paused")
+            ),
+            "queries_failed": Measure(
+                "Registered queries paused by an error.", partial(registry.count, "failed")
+            ),
+            "queries_lag": Measure(
+                "Elements that running queries have not read yet.", registry.lag
+            ),
             "queries_restarts": Measure(
                 "How often processes of queries were started again after a failure.",
                 lambda: sum(query.restarts for query in queries()),
             ),
             "queries_memory_bytes": Measure(
-                "Memory of the processes of all queries.", lambda: sum(query.memory_bytes for query in queries())
+                "Memory of the processes of all queries.",
+                lambda: sum(query.memory_bytes for query in queries()),
             ),
             "queries_largest_bytes": Measure(
                 "Memory of the largest of these processes.",
@@ -83,7 +98,8 @@ class QueriesView:
                 lambda: sum(query.evaluations for query in queries()),
             ),
             "queries_evaluation_seconds": Measure(
-                "What these evaluations took together.", lambda: sum(query.seconds for query in queries())
+                "What these evaluations took together.",
+                lambda: sum(query.seconds for query in queries()),
             ),
             "queries_slowest_seconds": Measure(
                 "What the slowest of these evaluations took.",
@@ -144,14 +160,20 @@ class QueriesView:
         )
         # nothing is awaited from here until the registry has counted it
         if len(self.registry) >= settings.queries:
-            raise LimitExceeded(f"there are {len(self.registry)} queries, and no more are allowed", status=507)
+            raise LimitExceeded(
+                f"there are {len(self.registry)} queries, and no more are allowed", status=507
+            )
         if len(self._store.streams()) >= settings.streams:
-            raise LimitExceeded(f"there are {settings.streams} streams, and no more are allowed", status=507)
+            raise LimitExceeded(
+                f"there are {settings.streams} streams, and no more are allowed", status=507
+            )
         given = description or Description()
         names = (output, request.headers.get("Slug"), given.label)
         name = next((name for name in names if name and is_name(name)), os.urandom(8).hex())
         record.stream = name
-        await self.registry.register(name, registration, replace(given, label=given.label or name, publish="deny"))
+        await self.registry.register(
+            name, registration, replace(given, label=given.label or name, publish="deny")
+        )
         return web.Response(status=201, headers={"Location": self._iris_of(request, name).stream})
 
     def said(self, request: web.Request, name: str) -> dict[str, object]:
@@ -170,7 +192,9 @@ class QueriesView:
             "lag": query.lag,
         }
         if registration.source is not None:
-            said["inputs"] = [f"{self._iris_of(request, '').stream.removesuffix('/streams/')}{registration.source}"]
+            said["inputs"] = [
+                f"{self._iris_of(request, '').stream.removesuffix('/streams/')}{registration.source}"
+            ]
         if query.dropped:
             said["dropped"] = sum(query.dropped.values())
             said |= {f"dropped{reason.title()}": count for reason, count in query.dropped.items()}
@@ -200,7 +224,9 @@ class QueriesView:
         except (ValueError, TypeError, KeyError):
             status = None
         if status not in ("paused", "running"):
-            raise ProtocolError("only the status can be changed", status=422, hint='send {"status": "paused"}')
+            raise ProtocolError(
+                "only the status can be changed", status=422, hint='send {"status": "paused"}'
+            )
         record_of(request).action = "pause" if status == "paused" else "resume"
         await (self.registry.pause(name) if status == "paused" else self.registry.resume(name))
         return web.Response(status=204)

@@ -56,10 +56,14 @@ async def test_damage_under_a_server(served: StreamsServer) -> None:
     store._writer._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     assert (await served.ask("GET", "/health/ready")).status == 200
     spoil(path)
-    answers = [await served.ask("GET", f"/streams/a/output/{number}") for number in range(1, 250, 10)]
+    answers = [
+        await served.ask("GET", f"/streams/a/output/{number}") for number in range(1, 250, 10)
+    ]
     failed = [answer for answer in answers if answer.status != 200]
     assert failed
-    assert {(answer.status, "is damaged" in answer.json["detail"]) for answer in failed} == {(500, True)}
+    assert {(answer.status, "is damaged" in answer.json["detail"]) for answer in failed} == {
+        (500, True)
+    }
     for method, path_, body in (
         ("POST", "/streams/a/input", b"<urn:s> <urn:p> 1 ."),
         ("PUT", "/streams/b", b""),

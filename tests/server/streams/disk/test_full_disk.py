@@ -28,7 +28,9 @@ class Disk:
     """
 
     def __init__(self, holder: int, folder: Path) -> None:
-        namespaces = ["--mount"] if os.getuid() == 0 else ["--mount", "--user", "--preserve-credentials"]
+        namespaces = (
+            ["--mount"] if os.getuid() == 0 else ["--mount", "--user", "--preserve-credentials"]
+        )
         self.through = ["nsenter", f"--target={holder}", *namespaces]
         self.seen = Path(f"/proc/{holder}/root{folder}")
 
@@ -48,7 +50,11 @@ def larger_disk(tmp_path: Path) -> Iterator[Disk]:
 
 @contextmanager
 def _mounted(folder: Path, mebibytes: int) -> Iterator[Disk]:
-    unshare = ["unshare", "--mount"] if os.getuid() == 0 else ["unshare", "--mount", "--user", "--map-root-user"]
+    unshare = (
+        ["unshare", "--mount"]
+        if os.getuid() == 0
+        else ["unshare", "--mount", "--user", "--map-root-user"]
+    )
     script = f'mount -t tmpfs -o size={mebibytes}m tmpfs "$0" && echo mounted && exec cat'
     try:
         holder = subprocess.Popen(
@@ -80,7 +86,9 @@ async def test_a_full_disk_loses_nothing(disk: Disk, tmp_path: Path, size: int) 
     filler.write_bytes(b"x" * (1 << 20))
 
     def start() -> Running:
-        return Running(Path("/tmp"), "--streams", str(tmp_path / "streams.db"), through=disk.through)
+        return Running(
+            Path("/tmp"), "--streams", str(tmp_path / "streams.db"), through=disk.through
+        )
 
     acknowledged: list[int] = []
     number = 0
@@ -131,10 +139,18 @@ async def test_a_full_disk_loses_nothing(disk: Disk, tmp_path: Path, size: int) 
 
 
 @pytest.mark.parametrize("relief", ["a smaller retention", "deleting a stream"])
-async def test_a_full_disk_is_relieved_through_the_server(larger_disk: Disk, tmp_path: Path, relief: str) -> None:
+async def test_a_full_disk_is_relieved_through_the_server(
+    larger_disk: Disk, tmp_path: Path, relief: str
+) -> None:
     """The reserve is let go for it; what is kept is as it was, and there is room to publish."""
     settings = {"CONSTRUCT_MESSAGES_SERVER_STREAMS__RESERVE_BYTES": str(8 << 20)}
-    server = Running(Path("/tmp"), "--streams", str(tmp_path / "streams.db"), through=larger_disk.through, **settings)
+    server = Running(
+        Path("/tmp"),
+        "--streams",
+        str(tmp_path / "streams.db"),
+        through=larger_disk.through,
+        **settings,
+    )
     log = {"Accept": LOG}
     try:
         async with aiohttp.ClientSession() as session:

@@ -45,14 +45,21 @@ def opened(url: str, request: str) -> socket.socket:
     address = urlsplit(url)
     connection = socket.socket()
     connection.settimeout(SECONDS)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # before it connects, or else it grows
+    connection.setsockopt(
+        socket.SOL_SOCKET, socket.SO_RCVBUF, 4096
+    )  # before it connects, or else it grows
     connection.connect((str(address.hostname), int(address.port or 0)))
     connection.sendall(f"{request}\r\nHost: x\r\n\r\n".encode())
     return connection
 
 
 UPGRADE = "\r\n".join(
-    ("Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", f"Sec-WebSocket-Key: {'A' * 22}==")
+    (
+        "Connection: Upgrade",
+        "Upgrade: websocket",
+        "Sec-WebSocket-Version: 13",
+        f"Sec-WebSocket-Key: {'A' * 22}==",
+    )
 )
 
 
@@ -68,7 +75,9 @@ UPGRADE = "\r\n".join(
     ],
     ids=["events", "events-1.0", "socket", "input", "kept-alive"],
 )
-async def test_idle_connections_are_ended_with_the_reason(tmp_path: Path, request_: str, end: bytes) -> None:
+async def test_idle_connections_are_ended_with_the_reason(
+    tmp_path: Path, request_: str, end: bytes
+) -> None:
     """Also of clients that do not answer the end of a WebSocket."""
     async with started(tmp_path) as (server, _):
         connection = opened(server.url, request_)
@@ -89,7 +98,9 @@ async def test_followers_that_do_not_read_are_cut_off(tmp_path: Path) -> None:
     async with started(tmp_path) as (server, session):
         sent = numbered(1, 8_000_000).lines
         headers = {"Content-Type": "application/n-quads"}
-        async with session.post(f"{server.url}/streams/a/input", data=io.BytesIO(sent), headers=headers) as response:
+        async with session.post(
+            f"{server.url}/streams/a/input", data=io.BytesIO(sent), headers=headers
+        ) as response:
             assert response.status == 201
         with (
             opened(server.url, "GET /streams/a/events?after=0 HTTP/1.1") as pushed,
@@ -110,7 +121,9 @@ QUERY = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }"
 async def test_registered_queries_are_not_waited_for(tmp_path: Path) -> None:
     async with started(tmp_path) as (server, session):
         headers = {"Content-Type": "application/sparql-query"}
-        async with session.post(f"{server.url}/streams/a/query", data=QUERY, headers=headers) as response:
+        async with session.post(
+            f"{server.url}/streams/a/query", data=QUERY, headers=headers
+        ) as response:
             assert response.status == 201, await response.text()
         async with session.get(f"{response.headers['Location']}/events") as following:
             server.process.send_signal(signal.SIGTERM)

@@ -155,7 +155,9 @@ async def test_each_element_once_over_restarts(browser: Browser, tmp_path: Path)
                 await browser.run(ATTACH + "await cards(given.count);", count=last)
                 between.target = None
             await browser.run("await page.waitForSelector('#follow .state[data-state=waiting]')")
-    assert await browser.run(ATTACH + "return titles()") == [f"element {number}" for number in range(1, 13)]
+    assert await browser.run(ATTACH + "return titles()") == [
+        f"element {number}" for number in range(1, 13)
+    ]
     assert "connected again" in await browser.run("return page.textContent('#follow .counts')")
     assert await browser.run("return page.locator('#follow .gaps p').count()") == 0
 
@@ -180,7 +182,9 @@ async def test_what_retention_took_meanwhile_is_named(browser: Browser, tmp_path
             assert said == "Elements 4 to 15 are missing: retention removed them before they came."
             await server.ask("DELETE", "/streams/a")
             ended = "await page.waitForSelector('#follow .state[data-state=ended]');"
-            assert "no such stream" in await browser.run(ended + "return page.textContent('#follow .state')")
+            assert "no such stream" in await browser.run(
+                ended + "return page.textContent('#follow .state')"
+            )
 
 
 async def test_publishing(browser: Browser, served: StreamsServer) -> None:
@@ -203,15 +207,21 @@ async def test_publishing(browser: Browser, served: StreamsServer) -> None:
     log = "# @message\n<urn:s> <urn:p> 1 .\n# @message\n<urn:s> <urn:p> 2 .\n"
     two = await browser.run(publish, type="text/turtle; version=1.2; messages=rdfm", body=log)
     assert two == ["Stored as 2 elements, 2 to 3.", f"{served.url}/streams/a/output/2"]
-    said, rest = await browser.run(publish, type="text/turtle", body="<urn:s> <urn:p> 1 .\n<urn:s> é .")
+    said, rest = await browser.run(
+        publish, type="text/turtle", body="<urn:s> <urn:p> 1 .\n<urn:s> é ."
+    )
     assert "line 2" in said
     assert rest.startswith("<urn:s> é .") or rest.startswith("é")
     assert (await served.ask("GET", "/streams/a")).json["lastSequence"] == 3
 
 
-async def test_a_token_is_sent_and_not_kept(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_token_is_sent_and_not_kept(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PUBLISH", "secret")
-    async with serving_streams(tmp_path / "streams.db", publish="PUBLISH", register="deny") as server:
+    async with serving_streams(
+        tmp_path / "streams.db", publish="PUBLISH", register="deny"
+    ) as server:
         await browser.open(f"{server.url}/streams")
         create = """
             await page.waitForSelector("html[data-ready]");
@@ -228,11 +238,15 @@ async def test_a_token_is_sent_and_not_kept(browser: Browser, tmp_path: Path, mo
         assert await browser.run(create, token="secret") == "Created b."
         kept = "return page.evaluate(() => JSON.stringify([localStorage, sessionStorage, document.cookie]))"
         assert await browser.run(kept) == '[{},{},""]'
-        await browser.run("await page.click('form[data-form=create] .result a'); await page.waitForURL('**/streams/b')")
+        await browser.run(
+            "await page.click('form[data-form=create] .result a'); await page.waitForURL('**/streams/b')"
+        )
         assert "at most 7 elements" in await browser.run("return page.textContent('main')")
 
 
-async def test_a_query_is_registered_paused_resumed_and_deleted(browser: Browser, served: StreamsServer) -> None:
+async def test_a_query_is_registered_paused_resumed_and_deleted(
+    browser: Browser, served: StreamsServer
+) -> None:
     await browser.open(f"{served.url}/streams/a")
     register = """
         await page.waitForSelector("html[data-ready]");
@@ -247,7 +261,9 @@ async def test_a_query_is_registered_paused_resumed_and_deleted(browser: Browser
     """
     assert "line 1, column" in await browser.run(register, query="CONSTRUCT { ?s } WHERE")
     assert "elements of twice" in await browser.run(register, query=QUERY)
-    await browser.run("await page.click('form[data-form=register] .result a'); await page.waitForURL('**/twice')")
+    await browser.run(
+        "await page.click('form[data-form=register] .result a'); await page.waitForURL('**/twice')"
+    )
     change = """
         await page.waitForSelector("html[data-ready]");
         await page.click(`form[data-form=manage] button:has-text('${given.button}')`);
@@ -275,7 +291,13 @@ async def test_hostile_messages(browser: Browser, tmp_path: Path) -> None:
     script = '</script><script>document.title = "run"</script><img src=x onerror="document.title=\'run\'">'
     text = [script, "‮txet desrever", "\u2066\u2067", "{{ 7 * 7 }}"]
     said = [Quad(iri("urn:s"), iri("urn:p"), literal(each)) for each in text]
-    said.append(Quad(iri("urn:s"), iri("javascript:document.title='run'"), iri("javascript:document.title='run'")))
+    said.append(
+        Quad(
+            iri("urn:s"),
+            iri("javascript:document.title='run'"),
+            iri("javascript:document.title='run'"),
+        )
+    )
     many = [Quad(iri(f"urn:{number}"), iri("urn:p"), literal("o")) for number in range(5000)]
     long = [Quad(iri("urn:s"), iri("urn:p"), literal("x" * 10_000_000))]
     with open_store(tmp_path / "streams.db") as store:
@@ -315,13 +337,17 @@ async def test_behind_a_prefix(browser: Browser, tmp_path: Path, public: bool) -
     async with relay() as between:
         with prefixed(between.url, "/data/linked/", tmp_path) as url:
             settings = {"public_url": url.rstrip("/")} if public else {}
-            async with serving_streams(tmp_path / "streams.db", server=settings, **ALLOWED) as server:
+            async with serving_streams(
+                tmp_path / "streams.db", server=settings, **ALLOWED
+            ) as server:
                 between.target = server.url
                 await server.ask("PUT", "/streams/a")
                 await server.publish(map(numbered, range(1, 4)))
                 await browser.open(url)  # which has no endpoint to show
                 await browser.run("await page.waitForURL('**/streams');")
-                await browser.run("await page.click('main a:text-is(\"a\")'); await page.waitForURL('**/streams/a')")
+                await browser.run(
+                    "await page.click('main a:text-is(\"a\")'); await page.waitForURL('**/streams/a')"
+                )
                 await browser.run(FOLLOW + ATTACH + "await cards(3);", begin="10")
                 seen = await browser.run(
                     ATTACH

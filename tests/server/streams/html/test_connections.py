@@ -51,7 +51,9 @@ async def nothing_wrong(browser: Browser) -> AsyncIterator[None]:
     assert await browser.errors() == []
 
 
-async def test_seven_tabs_follow_and_an_eighth_is_loaded(browser: Browser, served: StreamsServer) -> None:
+async def test_seven_tabs_follow_and_an_eighth_is_loaded(
+    browser: Browser, served: StreamsServer
+) -> None:
     await browser.open(f"{served.url}/streams/a")
     await browser.run(
         LIVE
@@ -94,23 +96,31 @@ async def test_a_hidden_tab_behind_a_proxy_without_websockets(
         between.target = served.url
         with prefixed(between.url, "/data/", tmp_path) as url:
             await browser.open(f"{url}streams/a")
-            await browser.run(LIVE + "await follow(page); await cards(page, 3); await see(page, false);")
+            await browser.run(
+                LIVE + "await follow(page); await cards(page, 3); await see(page, false);"
+            )
             await eventually(lambda: served.followers() == 0)
             said = await browser.run("return page.textContent('#follow .state')")
             assert said == "not connected while this tab is hidden"
             await served.publish(map(numbered, range(4, 9)))
             seen = await browser.run(
-                LIVE + "await see(page, true); await cards(page, 8); return [await titles(page), await page.url()];"
+                LIVE
+                + "await see(page, true); await cards(page, 8); return [await titles(page), await page.url()];"
             )
             assert seen[0] == [f"element {number}" for number in range(1, 9)]
             await served.publish([numbered(9)])
             await browser.run(LIVE + "await cards(page, 9);")
             asked = [each.removeprefix(url) for each in await browser.asked() if "/events" in each]
-            assert asked == ["streams/a/events?format=nq&after=0", "streams/a/events?format=nq&after=3"]
+            assert asked == [
+                "streams/a/events?format=nq&after=0",
+                "streams/a/events?format=nq&after=3",
+            ]
             between.target = None
 
 
-async def test_a_hidden_tab_with_a_websocket_goes_on(browser: Browser, served: StreamsServer) -> None:
+async def test_a_hidden_tab_with_a_websocket_goes_on(
+    browser: Browser, served: StreamsServer
+) -> None:
     await browser.open(f"{served.url}/streams/a")
     await browser.run(LIVE + "await follow(page); await see(page, false);")
     await served.publish([numbered(4)])
@@ -119,7 +129,9 @@ async def test_a_hidden_tab_with_a_websocket_goes_on(browser: Browser, served: S
     assert [each for each in await browser.asked() if "/events" in each] == []
 
 
-async def test_the_page_says_how_many_elements_there_are_now(browser: Browser, tmp_path: Path) -> None:
+async def test_the_page_says_how_many_elements_there_are_now(
+    browser: Browser, tmp_path: Path
+) -> None:
     """What it said when it was written is put right while elements come, and after publishing."""
     async with serving_streams(tmp_path / "streams.db", **ALLOWED) as served:
         await served.ask("PUT", "/streams/a", b'{"retainedElements": 30}', "application/json")
@@ -150,9 +162,14 @@ async def test_the_page_says_how_many_elements_there_are_now(browser: Browser, t
         assert newer is False
 
 
-async def test_what_is_paused_can_be_seen_after_the_end(browser: Browser, served: StreamsServer) -> None:
+async def test_what_is_paused_can_be_seen_after_the_end(
+    browser: Browser, served: StreamsServer
+) -> None:
     await browser.open(f"{served.url}/streams/a")
-    await browser.run(LIVE + "await follow(page); await cards(page, 3); await page.click('#follow >> text=Pause');")
+    await browser.run(
+        LIVE
+        + "await follow(page); await cards(page, 3); await page.click('#follow >> text=Pause');"
+    )
     await served.publish([numbered(4)])
     seen = await browser.run(
         LIVE
@@ -172,9 +189,16 @@ async def test_what_is_typed_into_forms_is_there_after_reload_and_back(
 ) -> None:
     """But for the token, which is kept nowhere."""
     monkeypatch.setenv("PUBLISH", "secret")
-    async with serving_streams(tmp_path / "streams.db", publish="PUBLISH", register="allow") as served:
+    async with serving_streams(
+        tmp_path / "streams.db", publish="PUBLISH", register="allow"
+    ) as served:
         await browser.open(f"{served.url}/streams")
-        typed = {"create name": "b", "create label": "a label", "register query": "CONSTRUCT", "create token": ""}
+        typed = {
+            "create name": "b",
+            "create label": "a label",
+            "register query": "CONSTRUCT",
+            "create token": "",
+        }
         held = """
             const held = () => page.evaluate((names) => Object.fromEntries(names.map((name) => {
               const [form, field] = name.split(" ");
@@ -206,7 +230,9 @@ async def test_what_is_typed_into_forms_is_there_after_reload_and_back(
     assert "secret" not in seen[2]
 
 
-async def test_a_stream_that_is_there_is_not_created_again(browser: Browser, served: StreamsServer) -> None:
+async def test_a_stream_that_is_there_is_not_created_again(
+    browser: Browser, served: StreamsServer
+) -> None:
     await browser.open(f"{served.url}/streams")
     create = """
         await page.waitForSelector("html[data-ready]");
@@ -216,5 +242,8 @@ async def test_a_stream_that_is_there_is_not_created_again(browser: Browser, ser
         await page.waitForSelector("form[data-form=create] .result p");
         return [await page.textContent("form[data-form=create] .result p"), await page.isVisible("#outdated")];
     """
-    assert await browser.run(create, name="a") == ["There is a stream a already. Try: another name.", False]
+    assert await browser.run(create, name="a") == [
+        "There is a stream a already. Try: another name.",
+        False,
+    ]
     assert await browser.run(create, name="b") == ["Created b.", True]

@@ -20,7 +20,8 @@ from tests.support.pages.browser import Browser, node_folder
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.engine, pytest.mark.slow]
 
 QUERY = (
-    "CONSTRUCT { ?s <https://example.org/fahrenheit> ?f } WHERE { ?s <https://example.org/celsius> ?c BIND(?c AS ?f) }"
+    "CONSTRUCT { ?s <https://example.org/fahrenheit> ?f } WHERE "
+    "{ ?s <https://example.org/celsius> ?c BIND(?c AS ?f) }"
 )
 NESTED = """
 PREFIX ex: <https://example.org/>
@@ -58,14 +59,20 @@ async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stre
     """A server with measurements of rooms, and a query over them."""
     path = tmp_path_factory.mktemp("streams") / "streams.db"
     with open_store(path) as store:
-        store.create("rooms", Description(label="Temperatures of rooms", retention=Retention(count=100_000)))
+        store.create(
+            "rooms", Description(label="Temperatures of rooms", retention=Retention(count=100_000))
+        )
         store.append("rooms", read(NESTED, TURTLE))
         for number in range(2, 8):
             celsius = literal(f"{20 + number / 2}", datatype=f"{XSD}decimal")
             room = iri(f"https://example.org/room{number}")
-            store.append("rooms", Message([Quad(room, iri("https://example.org/celsius"), celsius)]))
+            store.append(
+                "rooms", Message([Quad(room, iri("https://example.org/celsius"), celsius)])
+            )
     async with serving_streams(path, publish="allow", register="allow", ldes_page=3) as server:
-        made = await server.ask("POST", "/streams/rooms/query", QUERY.encode(), "application/sparql-query", Slug="warm")
+        made = await server.ask(
+            "POST", "/streams/rooms/query", QUERY.encode(), "application/sparql-query", Slug="warm"
+        )
         assert made.status == 201
         yield server
 
@@ -77,7 +84,9 @@ def axe() -> str:
 
 
 @pytest.mark.parametrize("look", ["light", "phone"])
-async def test_screenshots(browser: Browser, served: StreamsServer, screenshots: Path, look: str) -> None:
+async def test_screenshots(
+    browser: Browser, served: StreamsServer, screenshots: Path, look: str
+) -> None:
     """What the documentation shows."""
     await browser.open(f"{served.url}/streams/rooms", **LOOKS[look])
     file = screenshots / f"stream-{look}.png"
@@ -98,7 +107,9 @@ LOOKED_AT = {"light": [*VIEWS], "dark": ["stream", "query"], "phone": ["streams"
 
 
 @pytest.mark.parametrize("look", LOOKS)
-async def test_axe_finds_nothing(browser: Browser, served: StreamsServer, axe: str, look: str) -> None:
+async def test_axe_finds_nothing(
+    browser: Browser, served: StreamsServer, axe: str, look: str
+) -> None:
     for view in LOOKED_AT[look]:
         await browser.open(served.url + VIEWS[view], **LOOKS[look])
         found = await browser.run((FOLLOWED if view == "stream" else "") + AXE, axe=axe)

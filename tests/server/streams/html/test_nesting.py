@@ -22,7 +22,9 @@ OBJECTS = st.one_of(
     st.sampled_from([iri(f"{RDF}nil"), literal("a"), parse_term("<<( _:b0 <urn:p> _:b1 )>>")]),
 )
 GRAPHS = st.sampled_from([None, None, None, iri("urn:g"), NODES[0]])
-MESSAGES = st.lists(st.builds(Quad, SUBJECTS, PREDICATES, OBJECTS, GRAPHS), max_size=14).map(Message)
+MESSAGES = st.lists(st.builds(Quad, SUBJECTS, PREDICATES, OBJECTS, GRAPHS), max_size=14).map(
+    Message
+)
 
 
 def no_links(_: str) -> str | None:
@@ -38,7 +40,9 @@ class Reading:
             quad
             for graph in card(message, no_links).graphs
             for subject in graph.subjects
-            for quad in self._said(self._term(subject.term), subject, graph.name and self._term(graph.name))
+            for quad in self._said(
+                self._term(subject.term), subject, graph.name and self._term(graph.name)
+            )
         ]
 
     def _said(self, subject: str, node: Node, graph: str | None) -> Iterator[str]:
@@ -51,9 +55,14 @@ class Reading:
     def _object(self, node: Node, graph: str | None) -> tuple[str, list[str]]:
         if node.items:
             said, names = [], [self._name() for _ in node.items]
-            for name, item, rest in zip(names, node.items, [*names[1:], f"<{RDF}nil>"], strict=True):
+            for name, item, rest in zip(
+                names, node.items, [*names[1:], f"<{RDF}nil>"], strict=True
+            ):
                 object, further = self._object(item, graph)
-                said += [" ".join(filter(None, (name, f"<{RDF}first>", object, graph, "."))), *further]
+                said += [
+                    " ".join(filter(None, (name, f"<{RDF}first>", object, graph, "."))),
+                    *further,
+                ]
                 said.append(" ".join(filter(None, (name, f"<{RDF}rest>", rest, graph, "."))))
             return names[0], said
         if node.nested:
@@ -100,6 +109,14 @@ def test_long_literals_are_cut_and_say_so(length: int) -> None:
 
 def test_long_iris_are_cut_and_no_links() -> None:
     shown = (
-        card(Message([Quad(iri("http://e/" + "x" * 5000), iri("urn:p"), literal("o"))]), str).graphs[0].subjects[0].term
+        card(Message([Quad(iri("http://e/" + "x" * 5000), iri("urn:p"), literal("o"))]), str)
+        .graphs[0]
+        .subjects[0]
+        .term
     )
-    assert (shown.href, len(shown.text), len(shown.title), shown.omitted) == (None, 2000, 2000, 3009)
+    assert (shown.href, len(shown.text), len(shown.title), shown.omitted) == (
+        None,
+        2000,
+        2000,
+        3009,
+    )

@@ -59,7 +59,12 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         store.append_all("a", map(numbered, range(1, 29)))
         text = [Quad(iri("urn:s"), iri("urn:p"), literal(each)) for each in HOSTILE]
         link = Quad(iri("urn:s"), iri("javascript:alert(1)"), iri("javascript:alert(1)"))
-        store.append("a", Message([*text, link, Quad(iri("urn:s"), iri("urn:p"), iri("https://example.org/x?a&b"))]))
+        store.append(
+            "a",
+            Message(
+                [*text, link, Quad(iri("urn:s"), iri("urn:p"), iri("https://example.org/x?a&b"))]
+            ),
+        )
         store.append("a", Message([Quad(iri("urn:s"), iri("urn:p"), literal("x" * 200_000))]))
         store.create("b")
     return path
@@ -73,18 +78,24 @@ def served_with(filled: Path, folder: Path, *, page: bool) -> AsyncIterator[Stre
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def with_page(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[StreamsServer]:
+async def with_page(
+    filled: Path, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[StreamsServer]:
     async with served_with(filled, tmp_path_factory.mktemp("with"), page=True) as server:
         yield server
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def without_page(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[StreamsServer]:
+async def without_page(
+    filled: Path, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[StreamsServer]:
     async with served_with(filled, tmp_path_factory.mktemp("without"), page=False) as server:
         yield server
 
 
-async def get(server: StreamsServer, path: str, accept: str | None, method: str = "GET", **headers: str) -> Answer:
+async def get(
+    server: StreamsServer, path: str, accept: str | None, method: str = "GET", **headers: str
+) -> Answer:
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
     if accept is not None:
         sent["Accept"] = accept
@@ -119,10 +130,15 @@ class Page(HTMLParser):
 
 
 @pytest.mark.parametrize("path", PATHS, ids=PATHS.get)
-async def test_programs_get_what_they_got(with_page: StreamsServer, without_page: StreamsServer, path: str) -> None:
+async def test_programs_get_what_they_got(
+    with_page: StreamsServer, without_page: StreamsServer, path: str
+) -> None:
     """Byte for byte, and all headers."""
     for name, accept in PROGRAMS.items():
-        answers = [await get(server, path, accept, X_Request_ID="same") for server in (with_page, without_page)]
+        answers = [
+            await get(server, path, accept, X_Request_ID="same")
+            for server in (with_page, without_page)
+        ]
         here, there = ((each.status, without_date(each), each.body) for each in answers)
         assert here == there, name
         assert not is_html(answers[0]), name
@@ -172,7 +188,9 @@ async def test_pages_link_to_what_is_there(with_page: StreamsServer, path: str) 
         assert not link.startswith("/")  # it would leave the prefix of a proxy
         target = urlsplit(urljoin(f"http://server{path}", link))
         assert target.netloc == "server"
-        answer = await get(with_page, target._replace(scheme="", netloc="").geturl() or "/", CHROMIUM)
+        answer = await get(
+            with_page, target._replace(scheme="", netloc="").geturl() or "/", CHROMIUM
+        )
         if "format=" in link:
             formats.add(answer.headers["Content-Type"])
             assert answer.status in (200, 406)  # of what it cannot carry
@@ -211,8 +229,12 @@ async def test_everything_is_reached_by_following_links(with_page: StreamsServer
         while path is not None:
             body = (await get(with_page, path, CHROMIUM)).body.decode()
             cards = body.split('<li class="card">')[1:]
-            seen += [int(card.partition("<h3><a href=")[2].split(">")[1].split("<")[0]) for card in cards]
-            found = body.partition(f'rel="{word}" href="')[2].partition('"')[0].replace("&amp;", "&")
+            seen += [
+                int(card.partition("<h3><a href=")[2].split(">")[1].split("<")[0]) for card in cards
+            ]
+            found = (
+                body.partition(f'rel="{word}" href="')[2].partition('"')[0].replace("&amp;", "&")
+            )
             path = urljoin(path, found) if found else None
         assert sorted(seen) == list(range(11, 31))
 
@@ -222,7 +244,9 @@ async def test_queries_are_listed_with_their_state(tmp_path: Path) -> None:
     settings = {"publish": "allow", "register": "allow"}
     async with serving_streams(tmp_path / "streams.db", **settings) as server:
         await server.ask("PUT", "/streams/a")
-        made = await server.ask("POST", "/streams/a/query", QUERY.encode(), "application/sparql-query", Slug="out")
+        made = await server.ask(
+            "POST", "/streams/a/query", QUERY.encode(), "application/sparql-query", Slug="out"
+        )
         assert made.status == 201, made.body
         await server.ask("PATCH", "/streams/out", b'{"status": "paused"}', "application/json")
         for path in ("/streams", "/streams/out"):
@@ -243,22 +267,35 @@ async def test_queries_are_listed_with_their_state(tmp_path: Path) -> None:
         ("deny", "deny", set()),
     ],
 )
-async def test_forms_are_for_what_is_allowed(tmp_path: Path, publish: str, register: str, forms: set[str]) -> None:
+async def test_forms_are_for_what_is_allowed(
+    tmp_path: Path, publish: str, register: str, forms: set[str]
+) -> None:
     with open_store(tmp_path / "streams.db") as store:
         store.create("a")
-    async with serving_streams(tmp_path / "streams.db", publish=publish, register=register) as server:
-        bodies = [(await get(server, path, CHROMIUM)).body.decode() for path in ("/streams", "/streams/a")]
+    async with serving_streams(
+        tmp_path / "streams.db", publish=publish, register=register
+    ) as server:
+        bodies = [
+            (await get(server, path, CHROMIUM)).body.decode() for path in ("/streams", "/streams/a")
+        ]
     named = {part.partition('"')[0] for body in bodies for part in body.split('data-form="')[1:]}
     assert named == forms
 
 
-async def test_a_token_is_asked_for_where_one_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_token_is_asked_for_where_one_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PUBLISH", "secret")
     with open_store(tmp_path / "streams.db") as store:
         store.create("a")
         store.create("open", Description(publish="allow"))
-    async with serving_streams(tmp_path / "streams.db", publish="PUBLISH", register="deny") as server:
-        asked, free = [(await get(server, f"/streams/{name}", CHROMIUM)).body.decode() for name in ("a", "open")]
+    async with serving_streams(
+        tmp_path / "streams.db", publish="PUBLISH", register="deny"
+    ) as server:
+        asked, free = [
+            (await get(server, f"/streams/{name}", CHROMIUM)).body.decode()
+            for name in ("a", "open")
+        ]
     assert asked.count('name="token"') == 2
     assert free.count('name="token"') == 1  # to delete it
     assert "secret" not in asked + free

@@ -45,7 +45,13 @@ async def replicated(url: str, **config: Any) -> AsyncIterator[dict[str, Any]]:
     node = Path(os.environ.get(NODE, "nowhere"))
     if not (node / "node_modules" / "ldes-client").exists():
         absent(f"npm's ldes-client is absent: set {NODE} to the folder that holds its node_modules")
-    program = ("node", "--input-type=module", "--eval", REPLICATE, json.dumps({"url": url, **config}))
+    program = (
+        "node",
+        "--input-type=module",
+        "--eval",
+        REPLICATE,
+        json.dumps({"url": url, **config}),
+    )
     process = await asyncio.create_subprocess_exec(*program, cwd=node, stdout=PIPE, limit=1 << 24)
     assert process.stdout is not None
     try:
@@ -108,7 +114,11 @@ async def test_in_the_order_of_time(served: StreamsServer) -> None:
     issued = []
     async with aclosing(replicated(f"{served.url}/streams/a/ldes", ordered="ascending")) as members:
         async for member in members:
-            (time,) = [object for _, predicate, object, _ in member["quads"] if predicate == f"{DCTERMS}issued"]
+            (time,) = [
+                object
+                for _, predicate, object, _ in member["quads"]
+                if predicate == f"{DCTERMS}issued"
+            ]
             issued.append(time[:23])  # it compares milliseconds
     assert issued == sorted(issued)
 
@@ -116,7 +126,9 @@ async def test_in_the_order_of_time(served: StreamsServer) -> None:
 @pytest.mark.parametrize("ordered", ["none", "ascending"])
 async def test_following(served: StreamsServer, ordered: str) -> None:
     url = f"{served.url}/streams/a/ldes"
-    following = asyncio.ensure_future(numbers(url, 75, ordered=ordered, polling=True, pollInterval=50))
+    following = asyncio.ensure_future(
+        numbers(url, 75, ordered=ordered, polling=True, pollInterval=50)
+    )
     await asyncio.sleep(0)
     for number in range(46, 76):
         await served.publish([numbered(number)])
@@ -133,16 +145,24 @@ async def test_resuming(served: StreamsServer, tmp_path: Path) -> None:
 
 async def test_after_retention(served: StreamsServer) -> None:
     await served.ask("PUT", "/streams/a", b'{"retainedElements": 12}', "application/json")
-    assert sorted(await numbers(f"{served.url}/streams/a/ldes", ordered="ascending")) == list(range(34, 46))
+    assert sorted(await numbers(f"{served.url}/streams/a/ldes", ordered="ascending")) == list(
+        range(34, 46)
+    )
 
 
 async def test_members_are_whole(served: StreamsServer) -> None:
     """The client finds the message in the graph of the member's name."""
     await served.ask("PUT", "/streams/b")
-    nodes = [Quad(Term("_:a"), iri("urn:p"), Term("_:b")), Quad(iri("urn:s"), iri("urn:p"), Term("_:a"))]
+    nodes = [
+        Quad(Term("_:a"), iri("urn:p"), Term("_:b")),
+        Quad(iri("urn:s"), iri("urn:p"), Term("_:a")),
+    ]
     await served.publish([Message(nodes), Message()], stream="b")
     async with aclosing(replicated(f"{served.url}/streams/b/ldes", ordered="ascending")) as members:
         found = {member["id"]: member["quads"] async for member in members}
     whole, empty = (f"{served.url}/streams/b/output/{number}" for number in (1, 2))
     assert set(found) == {whole, empty}
-    assert [len([quad for quad in found[name] if quad[3] == name]) for name in (whole, empty)] == [2, 0]
+    assert [len([quad for quad in found[name] if quad[3] == name]) for name in (whole, empty)] == [
+        2,
+        0,
+    ]

@@ -34,9 +34,14 @@ FORMATS = {
 PUBLIC = "example.org"
 """The Host of requests whose answers are compared: the server's own port is another each time."""
 
-BLANK = Message([Quad(Term("_:a"), iri("urn:p"), Term("_:b")), Quad(Term("_:b"), iri("urn:p"), Term("_:a"))])
+BLANK = Message(
+    [Quad(Term("_:a"), iri("urn:p"), Term("_:b")), Quad(Term("_:b"), iri("urn:p"), Term("_:a"))]
+)
 GRAPHS = Message(
-    [Quad(Term("_:a"), iri("urn:p"), literal("x", language="en"), graph) for graph in (None, iri("urn:g"))]
+    [
+        Quad(Term("_:a"), iri("urn:p"), literal("x", language="en"), graph)
+        for graph in (None, iri("urn:g"))
+    ]
 )
 SENT = [*map(numbered, range(1, 5)), BLANK, Message(), GRAPHS]
 
@@ -49,7 +54,9 @@ async def served(tmp_path: Path) -> AsyncIterator[StreamsServer]:
         yield server
 
 
-async def ask(served: StreamsServer, page: str = "", accept: str = N_QUADS, **headers: str) -> Answer:
+async def ask(
+    served: StreamsServer, page: str = "", accept: str = N_QUADS, **headers: str
+) -> Answer:
     """The root, or a page."""
     return await served.ask("GET", f"/streams/a/ldes{page}", Accept=accept, **headers)
 
@@ -92,7 +99,10 @@ def bounds(quads: list[ox.Quad], view: str) -> dict[str, dict[str, str]]:
 async def pages(served: StreamsServer, accept: str = N_QUADS) -> list[list[ox.Quad]]:
     """What the pages say that the root leads to."""
     root = parsed(await ask(served, accept=accept))
-    return [parsed(await ask(served, f"/{page}", accept)) for page in bounds(root, f"{served.url}/streams/a/ldes")]
+    return [
+        parsed(await ask(served, f"/{page}", accept))
+        for page in bounds(root, f"{served.url}/streams/a/ldes")
+    ]
 
 
 @pytest.mark.parametrize("accept", FORMATS)
@@ -106,7 +116,12 @@ async def test_root(served: StreamsServer, accept: str) -> None:
     root = parsed(answer)
     said = {
         predicate: objects(root, f"{view}#stream", predicate)
-        for predicate in (f"{RDF}type", f"{TREE}view", f"{LDES}timestampPath", f"{LDES}sequencePath")
+        for predicate in (
+            f"{RDF}type",
+            f"{TREE}view",
+            f"{LDES}timestampPath",
+            f"{LDES}sequencePath",
+        )
     }
     assert said == {
         f"{RDF}type": [f"{LDES}EventStream"],
@@ -118,9 +133,15 @@ async def test_root(served: StreamsServer, accept: str) -> None:
     found = bounds(root, view)
     # a log is stored at one time, so that all borders are equal, and elements at them are on one page all the same
     (time,) = {value for values in found.values() for value in values.values()}
-    assert found == {"1-3": {lower: time, upper: time}, "4-6": {lower: time, upper: time}, "7-9": {lower: time}}
+    assert found == {
+        "1-3": {lower: time, upper: time},
+        "4-6": {lower: time, upper: time},
+        "7-9": {lower: time},
+    }
     for predicate in ("retentionPolicy", "versionOfPath"):
-        assert not [quad for quad in root if quad.predicate.value == f"{LDES}{predicate}"], predicate
+        assert not [quad for quad in root if quad.predicate.value == f"{LDES}{predicate}"], (
+            predicate
+        )
 
 
 async def test_bounds_hold_the_times_of_members(served: StreamsServer) -> None:
@@ -130,7 +151,9 @@ async def test_bounds_hold_the_times_of_members(served: StreamsServer) -> None:
     times = []
     for page, values in bounds(root, f"{served.url}/streams/a/ldes").items():
         quads = parsed(await ask(served, f"/{page}"))
-        on_page = [quad.object.value for quad in quads if quad.predicate.value == f"{DCTERMS}issued"]
+        on_page = [
+            quad.object.value for quad in quads if quad.predicate.value == f"{DCTERMS}issued"
+        ]
         assert values["GreaterThanOrEqualToRelation"] == on_page[0]
         assert values.get("LessThanOrEqualToRelation", on_page[-1]) == on_page[-1]
         times += on_page
@@ -170,7 +193,9 @@ async def test_the_tree_profile(served: StreamsServer, accept: str) -> None:
             if quad.predicate.value == f"{TREE}member":
                 blocks.append([])
                 hypermedia = False
-            assert hypermedia == (quad.predicate.value in (f"{RDF}type", f"{TREE}view", f"{LDES}immutable"))
+            assert hypermedia == (
+                quad.predicate.value in (f"{RDF}type", f"{TREE}view", f"{LDES}immutable")
+            )
             if not hypermedia:
                 blocks[-1].append(quad)
         # and the page is a log
@@ -191,7 +216,10 @@ def test_members_hold_any_messages(sent: list[Message]) -> None:
     made = list(members(iris, elements))
     assert isomorphic([of_member(member) for member in made], sent)
     assert made == [next(members(iris, [element])) for element in elements]
-    labels = [{term for quad in member for term in quad if term and term.startswith("_:")} for member in made]
+    labels = [
+        {term for quad in member for term in quad if term and term.startswith("_:")}
+        for member in made
+    ]
     assert len(set().union(*labels)) == sum(map(len, labels))
 
 
@@ -200,7 +228,9 @@ async def test_what_publishers_say_of_time_and_versions(tmp_path: Path) -> None:
     said = Message(
         [
             Quad(iri("urn:v1"), iri(version_of), iri("urn:v")),
-            Quad(iri("urn:v1"), iri(at), literal("2026-01-01T00:00:00Z", datatype=f"{XSD}dateTime")),
+            Quad(
+                iri("urn:v1"), iri(at), literal("2026-01-01T00:00:00Z", datatype=f"{XSD}dateTime")
+            ),
         ]
     )
     of_two = Message([Quad(iri("urn:v1"), iri(version_of), iri(f"urn:{name}")) for name in "vw"])
@@ -208,21 +238,32 @@ async def test_what_publishers_say_of_time_and_versions(tmp_path: Path) -> None:
         await served.ask("PUT", "/streams/a")
         await served.publish([said, of_two, numbered(3)])
         root = parsed(await ask(served))
-        assert objects(root, f"{served.url}/streams/a/ldes#stream", f"{LDES}versionOfPath") == [version_of]
+        assert objects(root, f"{served.url}/streams/a/ldes#stream", f"{LDES}versionOfPath") == [
+            version_of
+        ]
         (page,) = await pages(served)
         of_members = [
-            [objects(page, f"{served.url}/streams/a/output/{number}", predicate) for predicate in (version_of, at)]
+            [
+                objects(page, f"{served.url}/streams/a/output/{number}", predicate)
+                for predicate in (version_of, at)
+            ]
             for number in (1, 2, 3)
         ]
         assert of_members == [[["urn:v"], ["2026-01-01T00:00:00Z"]], [[], []], [[], []]]
 
 
 async def test_messages_cannot_forge_hypermedia(served: StreamsServer) -> None:
-    stream, page = iri(f"{served.url}/streams/a/ldes#stream"), iri(f"{served.url}/streams/a/ldes/1-3")
+    stream, page = (
+        iri(f"{served.url}/streams/a/ldes#stream"),
+        iri(f"{served.url}/streams/a/ldes/1-3"),
+    )
     await served.publish(
         [
             Message(
-                [Quad(stream, iri(f"{TREE}member"), iri("urn:evil")), Quad(page, iri(f"{TREE}relation"), iri("urn:e"))]
+                [
+                    Quad(stream, iri(f"{TREE}member"), iri("urn:evil")),
+                    Quad(page, iri(f"{TREE}relation"), iri("urn:e")),
+                ]
             )
         ]
     )
@@ -273,7 +314,9 @@ async def test_entity_tags(served: StreamsServer) -> None:
     assert grown.status == 200
     await served.publish([numbered(9)])
     assert "immutable" in (await ask(served, "/7-9")).headers["Cache-Control"]
-    assert (await ask(served, If_None_Match=tags["", N_QUADS])).status == 200, "the last page is full now"
+    assert (await ask(served, If_None_Match=tags["", N_QUADS])).status == 200, (
+        "the last page is full now"
+    )
 
 
 async def test_a_stream_that_was_made_anew_is_another(served: StreamsServer) -> None:
@@ -290,7 +333,10 @@ async def test_a_stream_that_was_made_anew_is_another(served: StreamsServer) -> 
 
 RETENTIONS: dict[str, tuple[bytes, list[str]]] = {
     "by count": (b'{"retainedElements": 4}', []),
-    "by age and count": (b'{"retainedElements": 4, "retainedSeconds": 2592000.5}', ["PT2592000.5S"]),
+    "by age and count": (
+        b'{"retainedElements": 4, "retainedSeconds": 2592000.5}',
+        ["PT2592000.5S"],
+    ),
     "by bytes": (b'{"retainedBytes": 110}', []),
 }
 
@@ -309,7 +355,9 @@ async def test_retention(served: StreamsServer, body: bytes, durations: list[str
     cut = await ask(served, "/4-6")
     assert cut.headers["Cache-Control"] == "no-cache"
     quads = parsed(cut)
-    assert objects(quads, f"{view}#stream", f"{TREE}member") == [f"{served.url}/streams/a/output/{n}" for n in (5, 6)]
+    assert objects(quads, f"{view}#stream", f"{TREE}member") == [
+        f"{served.url}/streams/a/output/{n}" for n in (5, 6)
+    ]
     assert objects(quads, f"{view}/4-6", f"{LDES}immutable") == ["true"], "no member can come to it"
     root = parsed(await ask(served))
     found = bounds(root, view)
@@ -322,7 +370,9 @@ async def test_retention(served: StreamsServer, body: bytes, durations: list[str
     assert objects(root, policy, f"{LDES}fullLogDuration") == durations
 
 
-async def test_borders_are_read_once(served: StreamsServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_borders_are_read_once(
+    served: StreamsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[int] = []
     times = StreamStore.times
 
@@ -360,11 +410,27 @@ async def test_pages_while_retention_goes_on(served: StreamsServer) -> None:
                 assert sequences == list(range(sequences[0], sequences[-1] + 1))
             else:
                 state = (await served.ask("GET", "/streams/a")).json
-                assert (answer.status, state["firstSequence"] > int(page.partition("-")[2])) == (410, True)
+                assert (answer.status, state["firstSequence"] > int(page.partition("-")[2])) == (
+                    410,
+                    True,
+                )
     await publishing
 
 
-NO_PAGES = ["10-12", "0-2", "2-4", "3-1", "1", "-", "1-", "01-03", "x-y", "1-3-5", "1-1000000000000000000", "1-３"]
+NO_PAGES = [
+    "10-12",
+    "0-2",
+    "2-4",
+    "3-1",
+    "1",
+    "-",
+    "1-",
+    "01-03",
+    "x-y",
+    "1-3-5",
+    "1-1000000000000000000",
+    "1-３",
+]
 
 
 @pytest.mark.parametrize("page", NO_PAGES)
@@ -388,9 +454,13 @@ GRAPH = b"<urn:g> { <urn:s> <urn:p> <urn:o> . }"
 
 
 @pytest.mark.parametrize(
-    ("accept", "body"), [("text/turtle", GRAPH), (JSON_LD, TRIPLE)], ids=["no graphs", "no triple terms"]
+    ("accept", "body"),
+    [("text/turtle", GRAPH), (JSON_LD, TRIPLE)],
+    ids=["no graphs", "no triple terms"],
 )
-async def test_formats_that_cannot_carry_it(served: StreamsServer, accept: str, body: bytes) -> None:
+async def test_formats_that_cannot_carry_it(
+    served: StreamsServer, accept: str, body: bytes
+) -> None:
     await served.ask("POST", "/streams/a/input", body, TRIG)
     answer = await ask(served, "/1-3", accept)
     assert (answer.status, N_QUADS in answer.json["offered"]) == (406, True)

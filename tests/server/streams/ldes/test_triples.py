@@ -39,7 +39,9 @@ async def test_formats_without_names_of_graphs(served: StreamsServer, accept: st
     """The TREE profile alone tells what a member says: a parser that keeps the order finds each message again."""
     sent = [*map(numbered, range(1, 5)), Message(), numbered(1)]
     await served.publish(sent)
-    about = await served.ask("POST", "/streams/a/input", b"<> <urn:p> [ <urn:q> 1 ] .", "text/turtle")
+    about = await served.ask(
+        "POST", "/streams/a/input", b"<> <urn:p> [ <urn:q> 1 ] .", "text/turtle"
+    )
     root = await ask(served, accept=accept)
     assert root.status == 200
     statements = list(ox.parse(root.body, format=TRIPLES[accept]))
@@ -66,7 +68,9 @@ async def test_formats_without_names_of_graphs(served: StreamsServer, accept: st
     assert len(messages) == 2, "hypermedia, and a member"
 
 
-async def test_pages_of_our_streams_without_graphs_are_refused_by_our_reader(served: StreamsServer) -> None:
+async def test_pages_of_our_streams_without_graphs_are_refused_by_our_reader(
+    served: StreamsServer,
+) -> None:
     """Behind a proxy that answers with Turtle, whatever is asked for."""
     await served.publish([numbered(1)])
 
@@ -76,5 +80,12 @@ async def test_pages_of_our_streams_without_graphs_are_refused_by_our_reader(ser
         return web.Response(status=found.status, body=found.body, headers=headers)
 
     async with handling(answer) as url:
-        with pytest.raises(SourceError, match="is in Turtle, which cannot tell what its members say"):
-            [_ async for _ in subscribe(f"{url}/streams/a/ldes", via="ldes", follow=False, retries=0)]
+        with pytest.raises(
+            SourceError, match="is in Turtle, which cannot tell what its members say"
+        ):
+            [
+                _
+                async for _ in subscribe(
+                    f"{url}/streams/a/ldes", via="ldes", follow=False, retries=0
+                )
+            ]

@@ -31,7 +31,15 @@ DOCUMENTS = {
     ),
     "application/ld+json": (
         "json-ld",
-        json.dumps({**ACTIVITY, "@id": "", "@type": "as:Announce", "as:object": {"@id": "#f"}, "p": [1, {"@id": "x"}]}),
+        json.dumps(
+            {
+                **ACTIVITY,
+                "@id": "",
+                "@type": "as:Announce",
+                "as:object": {"@id": "#f"},
+                "p": [1, {"@id": "x"}],
+            }
+        ),
     ),
 }
 
@@ -45,13 +53,17 @@ def same(one: rdflib.Dataset, other: rdflib.Dataset) -> bool:
         return {graph.identifier: graph for graph in of.graphs() if len(graph)}
 
     these, those = graphs(one), graphs(other)
-    return these.keys() == those.keys() and all(isomorphic(these[name], those[name]) for name in these)
+    return these.keys() == those.keys() and all(
+        isomorphic(these[name], those[name]) for name in these
+    )
 
 
 @pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated", "ignore:Dataset")
 @pytest.mark.parametrize("media_type", DOCUMENTS)
 @pytest.mark.parametrize("endpoint", ["input", "inbox"])
-async def test_the_base_is_the_created_resource(served: StreamsServer, endpoint: str, media_type: str) -> None:
+async def test_the_base_is_the_created_resource(
+    served: StreamsServer, endpoint: str, media_type: str
+) -> None:
     format, text = DOCUMENTS[media_type]
     for _ in range(2):
         sent = await served.ask("POST", f"/streams/a/{endpoint}", text.encode(), media_type)
@@ -64,13 +76,19 @@ async def test_the_base_is_the_created_resource(served: StreamsServer, endpoint:
 async def test_a_query_alone_keeps_the_path(served: StreamsServer) -> None:
     """RFC 3986, section 5.2.2; rdflib takes the last segment away."""
     sent = await served.ask("POST", "/streams/a/input", b"<?q> <urn:p> 1 .", "text/turtle")
-    assert await subjects(served, sent.headers["Location"]) == {urljoin(sent.headers["Location"], "?q")}
+    assert await subjects(served, sent.headers["Location"]) == {
+        urljoin(sent.headers["Location"], "?q")
+    }
 
 
 async def test_notifications_without_a_name_are_about_themselves(served: StreamsServer) -> None:
-    body = json.dumps({"@context": "https://www.w3.org/ns/activitystreams", "id": "", "type": "Announce"}).encode()
+    body = json.dumps(
+        {"@context": "https://www.w3.org/ns/activitystreams", "id": "", "type": "Announce"}
+    ).encode()
     located = [
-        (await served.ask("POST", "/streams/a/inbox", body, "application/ld+json")).headers["Location"]
+        (await served.ask("POST", "/streams/a/inbox", body, "application/ld+json")).headers[
+            "Location"
+        ]
         for _ in range(3)
     ]
     assert [await subjects(served, each) for each in located] == [{each} for each in located]
@@ -78,7 +96,12 @@ async def test_notifications_without_a_name_are_about_themselves(served: Streams
 
 async def test_each_message_of_a_log_has_the_base_of_its_own(served: StreamsServer) -> None:
     """And a base that the log declares holds from there on."""
-    messages = (b"<> <urn:p> 1 .\n", b"<> <urn:p> 2 .\n", b"BASE <urn:b>\n<> <urn:p> 3 .\n", b"<> <urn:p> 4 .\n")
+    messages = (
+        b"<> <urn:p> 1 .\n",
+        b"<> <urn:p> 2 .\n",
+        b"BASE <urn:b>\n<> <urn:p> 3 .\n",
+        b"<> <urn:p> 4 .\n",
+    )
     log = b"# @message\n".join(messages)
     sent = await served.ask("POST", "/streams/a/input", log, "text/turtle; messages=rdfm")
     assert sent.json["elements"] == 4
@@ -89,7 +112,9 @@ async def test_each_message_of_a_log_has_the_base_of_its_own(served: StreamsServ
 @pytest.mark.parametrize("subprotocol", ["rdfm.turtle", "rdfm.ld-json"])
 async def test_frames(served: StreamsServer, subprotocol: str) -> None:
     frame = '{"@id": "", "urn:p": 1}' if "json" in subprotocol else "<> <urn:p> 1 ."
-    async with served.client.ws_connect(f"{served.url}/streams/a/input", protocols=(subprotocol,)) as socket:
+    async with served.client.ws_connect(
+        f"{served.url}/streams/a/input", protocols=(subprotocol,)
+    ) as socket:
         assert socket.protocol == subprotocol
         for _ in range(3):
             await socket.send_str(frame)
@@ -100,12 +125,16 @@ async def test_frames(served: StreamsServer, subprotocol: str) -> None:
 async def test_a_key_is_known_whatever_the_base_was(served: StreamsServer) -> None:
     """What was published is the same, and so is where it is."""
     answers = [
-        await served.ask("POST", "/streams/a/input", b"<> <urn:p> _:b .", "text/turtle", Idempotency_Key="k")
+        await served.ask(
+            "POST", "/streams/a/input", b"<> <urn:p> _:b .", "text/turtle", Idempotency_Key="k"
+        )
         for _ in range(2)
     ]
     assert [answer.status for answer in answers] == [201, 201]
     assert len({answer.headers["Location"] for answer in answers}) == 1
-    other = await served.ask("POST", "/streams/a/input", b"<x> <urn:p> _:b .", "text/turtle", Idempotency_Key="k")
+    other = await served.ask(
+        "POST", "/streams/a/input", b"<x> <urn:p> _:b .", "text/turtle", Idempotency_Key="k"
+    )
     assert other.status == 422
 
 
@@ -118,7 +147,9 @@ async def test_the_store_counts_what_it_keeps(served: StreamsServer) -> None:
     with open_store(served.streams._store.path, read_only=True) as store:
         elements = list(store.read("a"))
         assert store.state("a").bytes == sum(len(element.nquads) for element in elements)
-    assert len(elements[1].message) == elements[1].nquads.count(b"\n") + 1 == 1, "a message is a set"
+    assert len(elements[1].message) == elements[1].nquads.count(b"\n") + 1 == 1, (
+        "a message is a set"
+    )
 
 
 async def subjects(served: StreamsServer, element: str) -> set[str]:
@@ -132,7 +163,9 @@ async def pulled(served: StreamsServer, url: str) -> Iterable[str]:
     return read.body.decode().split("# @message\n")[1:]
 
 
-async def test_the_location_of_a_log_means_the_same_elements_for_good(served: StreamsServer) -> None:
+async def test_the_location_of_a_log_means_the_same_elements_for_good(
+    served: StreamsServer,
+) -> None:
     def log(*numbers: int) -> bytes:
         return b"".join(b'# @message\n<urn:s> <urn:p> "%d" .\n' % number for number in numbers)
 
@@ -159,7 +192,9 @@ async def test_the_location_of_a_log_means_the_same_elements_for_good(served: St
     assert (await served.ask("GET", location, Accept=media_type)).status == 410
 
 
-@pytest.mark.parametrize(("query", "said"), [("before=x", "whole number"), ("before=1&before=2", "given 2 times")])
+@pytest.mark.parametrize(
+    ("query", "said"), [("before=x", "whole number"), ("before=1&before=2", "given 2 times")]
+)
 async def test_bounds_that_are_none(served: StreamsServer, query: str, said: str) -> None:
     answer = await served.ask("GET", f"/streams/a/output?{query}", Accept="application/trig")
     assert (answer.status, said in answer.json["detail"]) == (400, True)

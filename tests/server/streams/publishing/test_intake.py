@@ -32,26 +32,38 @@ def text(message: Message) -> str:
     return message.lines.decode().strip()
 
 
-async def send(socket: aiohttp.ClientWebSocketResponse, data: bytes, format: Format = N_QUADS) -> None:
+async def send(
+    socket: aiohttp.ClientWebSocketResponse, data: bytes, format: Format = N_QUADS
+) -> None:
     await (socket.send_bytes(data) if format.binary else socket.send_str(data.decode()))
 
 
 async def published(served: StreamsServer) -> list[str]:
     """The messages of the stream, in N-Quads."""
-    answer = await served.ask("GET", "/streams/a/output?after=0", Accept="application/n-quads; messages=rdfm")
+    answer = await served.ask(
+        "GET", "/streams/a/output?after=0", Accept="application/n-quads; messages=rdfm"
+    )
     return [lines.strip() for lines in answer.body.decode().split("# @message\n")[1:]]
 
 
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.extension)
 async def test_a_frame_is_a_message(served: StreamsServer, format: Format) -> None:
-    sent = [numbered(1), Message(), Message([Quad(iri("urn:s"), iri("urn:p"), literal("a\nb # @message \u2028"))])]
-    async with served.client.ws_connect(served.url + PATH, protocols=(format.subprotocol,)) as socket:
+    sent = [
+        numbered(1),
+        Message(),
+        Message([Quad(iri("urn:s"), iri("urn:p"), literal("a\nb # @message \u2028"))]),
+    ]
+    async with served.client.ws_connect(
+        served.url + PATH, protocols=(format.subprotocol,)
+    ) as socket:
         assert socket.protocol == format.subprotocol
         for message in sent:
             await send(socket, frame(message, format), format)
         answers = [json.loads((await socket.receive()).data) for _ in sent]
     element = f"{served.url}/streams/a/output/"
-    assert answers == [{"first": f"{element}{n}", "last": f"{element}{n}", "elements": 1} for n in (1, 2, 3)]
+    assert answers == [
+        {"first": f"{element}{n}", "last": f"{element}{n}", "elements": 1} for n in (1, 2, 3)
+    ]
     assert await published(served) == [text(message) for message in sent]
 
 
@@ -81,7 +93,12 @@ async def test_a_label_in_two_frames_is_two_nodes(served: StreamsServer) -> None
     [
         ("<urn:s> <urn:p> .", N_QUADS, 4422, "line 1"),
         ("<urn:s> <urn:p> <urn:o> <urn:g> .", TURTLE, 4422, "line 1"),
-        ("VERSION '1.2-messages'\nMESSAGE\n<urn:s> <urn:p> 1 .\nMESSAGE", TURTLE, 4422, "one message"),
+        (
+            "VERSION '1.2-messages'\nMESSAGE\n<urn:s> <urn:p> 1 .\nMESSAGE",
+            TURTLE,
+            4422,
+            "one message",
+        ),
     ],
     ids=["half a statement", "another format", "a log"],
 )
@@ -89,7 +106,9 @@ async def test_a_refused_frame_ends_the_socket(
     served: StreamsServer, refused: str, format: Format, code: int, reason: str
 ) -> None:
     """What came before it is stored and answered; what comes behind it is not stored."""
-    async with served.client.ws_connect(served.url + PATH, protocols=(format.subprotocol,)) as socket:
+    async with served.client.ws_connect(
+        served.url + PATH, protocols=(format.subprotocol,)
+    ) as socket:
         await send(socket, frame(numbered(1), format))
         await socket.send_str(refused)
         await send(socket, frame(numbered(2), format))
@@ -160,7 +179,11 @@ async def test_the_end_of_the_server(tmp_path: Path) -> None:
         assert (await socket.receive()).type is aiohttp.WSMsgType.TEXT
         await server.streams.stop()
         closed = await socket.receive()
-        assert (closed.type, closed.data, closed.extra) == (aiohttp.WSMsgType.CLOSE, 1001, "the server stops")
+        assert (closed.type, closed.data, closed.extra) == (
+            aiohttp.WSMsgType.CLOSE,
+            1001,
+            "the server stops",
+        )
 
 
 @pytest.mark.parametrize("path", [PATH, "/streams/a/socket"])
@@ -187,7 +210,11 @@ async def test_pages_of_other_origins(
     ):
         async with client.put(f"{served.url}/streams/a") as made:
             assert made.status == 201
-        headers = {} if origin is None else {"Origin": origin.format(host=served.url.removeprefix("http://"))}
+        headers = (
+            {}
+            if origin is None
+            else {"Origin": origin.format(host=served.url.removeprefix("http://"))}
+        )
         if welcome:
             async with client.ws_connect(served.url + path, headers=headers):
                 pass
@@ -201,7 +228,9 @@ async def test_pages_of_other_origins(
 async def test_what_accept_post_names_is_taken(served: StreamsServer, type: str) -> None:
     """A document or a log of one message, of each media type."""
     named = NDJSON_LD.document_type if type == ACTIVITY_JSON else type
-    (format,) = (format for format in FORMATS if named in (*format.media_types, format.document_type))
+    (format,) = (
+        format for format in FORMATS if named in (*format.media_types, format.document_type)
+    )
     body = frame(numbered(1), format)
     if named != format.document_type:
         body = write([numbered(1)], next(kind for kind in KINDS if kind.format == format))

@@ -17,8 +17,12 @@ async def test_what_is_dated_far_ahead_is_left_out(served: StreamsServer) -> Non
     location = location_of(await served.ask("POST", "/streams?time=%3Curn:at%3E", timed, SPARQL))
     date_time = Term('"{}"^^<http://www.w3.org/2001/XMLSchema#dateTime>')
     messages = [
-        Message([*numbered(number), Quad(iri("urn:s"), iri("urn:at"), Term(date_time.format(time)))])
-        for number, time in enumerate(("2026-01-01T00:00:01Z", "2999-01-01T00:00:00Z", "2026-01-01T00:00:02Z"), 1)
+        Message(
+            [*numbered(number), Quad(iri("urn:s"), iri("urn:at"), Term(date_time.format(time)))]
+        )
+        for number, time in enumerate(
+            ("2026-01-01T00:00:01Z", "2999-01-01T00:00:00Z", "2026-01-01T00:00:02Z"), 1
+        )
     ]
     await served.publish([*messages, Message()])
     assert [line.split()[-2] for line in await until(served, location, 2)] == ['"x1"', '"x3"']
@@ -38,7 +42,9 @@ FIGURES = {
 
 
 @pytest.mark.slow
-async def test_metrics_tell_how_queries_are_doing(served: StreamsServer, caplog: pytest.LogCaptureFixture) -> None:
+async def test_metrics_tell_how_queries_are_doing(
+    served: StreamsServer, caplog: pytest.LogCaptureFixture
+) -> None:
     location = location_of(await served.ask("POST", "/streams/a/query", ECHO, SPARQL, Slug="seen"))
     await served.publish([numbered(1)])
     await until(served, location, 1)
@@ -46,7 +52,11 @@ async def test_metrics_tell_how_queries_are_doing(served: StreamsServer, caplog:
 
     async def has_failed() -> bool:
         lines = (await served.ask("GET", "/metrics")).body.decode().splitlines()
-        figures = {line.split("{")[0]: float(line.split()[-1]) for line in lines if "queries_" in line and "{" in line}
+        figures = {
+            line.split("{")[0]: float(line.split()[-1])
+            for line in lines
+            if "queries_" in line and "{" in line
+        }
         assert {name.removeprefix("construct_messages_queries_") for name in figures} == FIGURES
         assert figures["construct_messages_queries_evaluations"] == 1
         return figures["construct_messages_queries_failed"] == 1

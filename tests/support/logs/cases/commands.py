@@ -21,7 +21,9 @@ ex:b ex:p [ later:q "text"@en ] .
 # @message
 ex:c ex:p ex:d .
 """
-NAMED = "@prefix ex: <http://example.org/> .\nex:g { ex:a ex:p 1 }\n# @message\nex:h { ex:a ex:p 2 }\n"
+NAMED = (
+    "@prefix ex: <http://example.org/> .\nex:g { ex:a ex:p 1 }\n# @message\nex:h { ex:a ex:p 2 }\n"
+)
 
 
 def sizes(path: str) -> list[int]:

@@ -38,18 +38,26 @@ def message(*quads: tuple[Term | None, ...]) -> Message:
 
 
 def write(log: Sequence[Message], options: JellyOptions | None = None, **known: Any) -> bytes:
-    encoder = encoder_for(JELLY, JELLY.own, EncoderOptions(own=options or JellyOptions(rdf_star=True), **known))
+    encoder = encoder_for(
+        JELLY, JELLY.own, EncoderOptions(own=options or JellyOptions(rdf_star=True), **known)
+    )
     return b"".join([encoder.start(), *map(encoder.encode, log), encoder.finish()])
 
 
-def read(data: bytes, size: int = 1 << 30, limit: int = 1 << 28, **options: Any) -> Iterator[Message]:
-    decoder = decoder_for(JELLY, options=DecoderOptions(message_bytes=limit, **{"labels": Labels("x"), **options}))
+def read(
+    data: bytes, size: int = 1 << 30, limit: int = 1 << 28, **options: Any
+) -> Iterator[Message]:
+    decoder = decoder_for(
+        JELLY, options=DecoderOptions(message_bytes=limit, **{"labels": Labels("x"), **options})
+    )
     for start in range(0, len(data), size):
         yield from decoder.feed(data[start : start + size])
     yield from decoder.close()
 
 
-def read_on(data: bytes, size: int = 1 << 30, **options: Any) -> tuple[list[Message], LogError | LimitExceeded | None]:
+def read_on(
+    data: bytes, size: int = 1 << 30, **options: Any
+) -> tuple[list[Message], LogError | LimitExceeded | None]:
     """The messages, and the error that ended them."""
     decoded = []
     try:
@@ -89,10 +97,14 @@ ENTRIES = [
     row(prefix=jelly.RdfPrefixEntry(value="http://example.org/")),
     row(name=jelly.RdfNameEntry(value="s")),
 ]
-FIRST = row(triple=jelly.RdfTriple(s_iri=IRI, p_iri=jelly.RdfIri(name_id=1), o_iri=jelly.RdfIri(name_id=1)))
+FIRST = row(
+    triple=jelly.RdfTriple(s_iri=IRI, p_iri=jelly.RdfIri(name_id=1), o_iri=jelly.RdfIri(name_id=1))
+)
 
 
-def log_of(*frames: Sequence[jelly.RdfStreamRow], metadata: dict[str, bytes] | None = None) -> bytes:
+def log_of(
+    *frames: Sequence[jelly.RdfStreamRow], metadata: dict[str, bytes] | None = None
+) -> bytes:
     out = BytesIO()
     for rows in frames:
         serialize_length_prefixed(jelly.RdfStreamFrame(rows=rows, metadata=metadata), out)

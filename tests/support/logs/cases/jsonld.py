@@ -39,12 +39,28 @@ LOGS: dict[str, tuple[list[Message], dict[str, str], str]] = {
     "no message": ([], {}, ""),
     "no message, prefixes": ([], EX, HEAD),
     "empty ones": ([EMPTY, EMPTY], {}, "{}\n{}\n"),
-    "empty ones, prefixes": ([EMPTY, ONE, EMPTY], EX, HEAD + '{}\n{"@id":"ex:s","ex:p":{"@id":"ex:o"}}\n{}\n'),
-    "one": ([ONE], {}, '{"@id":"http://example.org/s","http://example.org/p":{"@id":"http://example.org/o"}}\n'),
-    "many values": (
-        [message((S, P, literal("a")), (S, P, O), (S, Q, literal("b", language="en")), (S, P, literal("c")))],
+    "empty ones, prefixes": (
+        [EMPTY, ONE, EMPTY],
         EX,
-        HEAD + '{"@id":"ex:s","ex:p":["a",{"@id":"ex:o"},"c"],"ex:q":{"@value":"b","@language":"en"}}\n',
+        HEAD + '{}\n{"@id":"ex:s","ex:p":{"@id":"ex:o"}}\n{}\n',
+    ),
+    "one": (
+        [ONE],
+        {},
+        '{"@id":"http://example.org/s","http://example.org/p":{"@id":"http://example.org/o"}}\n',
+    ),
+    "many values": (
+        [
+            message(
+                (S, P, literal("a")),
+                (S, P, O),
+                (S, Q, literal("b", language="en")),
+                (S, P, literal("c")),
+            )
+        ],
+        EX,
+        HEAD
+        + '{"@id":"ex:s","ex:p":["a",{"@id":"ex:o"},"c"],"ex:q":{"@value":"b","@language":"en"}}\n',
     ),
     "types": (
         [message((S, TYPE, O), (S, TYPE, B), (O, TYPE, literal("t")), (O, TYPE, Q))],
@@ -55,7 +71,8 @@ LOGS: dict[str, tuple[list[Message], dict[str, str], str]] = {
     "a named graph": (
         [message((S, P, O, G), (O, P, B, G))],
         EX,
-        HEAD + '{"@id":"ex:g","@graph":[{"@id":"ex:s","ex:p":{"@id":"ex:o"}},{"@id":"ex:o","ex:p":{"@id":"_:b"}}]}\n',
+        HEAD
+        + '{"@id":"ex:g","@graph":[{"@id":"ex:s","ex:p":{"@id":"ex:o"}},{"@id":"ex:o","ex:p":{"@id":"_:b"}}]}\n',
     ),
     "graphs": (
         [message((S, P, O, B), (S, P, O), (G, P, O), (S, P, literal("x"), G), (B, Q, B, B))],
@@ -83,7 +100,8 @@ LOGS: dict[str, tuple[list[Message], dict[str, str], str]] = {
     "an IRI that begins like a prefix": (
         [message((S, P, iri("ex:o"))), ONE],
         EX,
-        HEAD + '{"@context":null,"@id":"http://example.org/s","http://example.org/p":{"@id":"ex:o"}}\n'
+        HEAD
+        + '{"@context":null,"@id":"http://example.org/s","http://example.org/p":{"@id":"ex:o"}}\n'
         '{"@id":"ex:s","ex:p":{"@id":"ex:o"}}\n',
     ),
     "a datatype that begins like a prefix": (

@@ -40,7 +40,9 @@ def document(body: str, namespaces: str = "") -> str:
     return f'<rdf:RDF xmlns:rdf="{RDF}"{namespaces}>{body}</rdf:RDF>\n'
 
 
-def described(body: str, namespaces: str = EX, about: str = 'rdf:about="http://example.org/s"') -> str:
+def described(
+    body: str, namespaces: str = EX, about: str = 'rdf:about="http://example.org/s"'
+) -> str:
     return document(f"<rdf:Description {about}>{body}</rdf:Description>", namespaces)
 
 
@@ -48,7 +50,9 @@ def log(*messages: Message, prefixes: dict[str, str] | None = PREFIXES) -> bytes
     return write(messages, KIND, prefixes)
 
 
-SPLIT = pytest.mark.parametrize("split", [lambda log: [log], single_bytes], ids=["whole", "byte by byte"])
+SPLIT = pytest.mark.parametrize(
+    "split", [lambda log: [log], single_bytes], ids=["whole", "byte by byte"]
+)
 
 LOGS = {
     "no message": ([], ""),
@@ -69,7 +73,10 @@ LOGS = {
         ),
     ),
     "labels that are names in XML, and others": (
-        [message((Term("_:d1.2"), P, Term("_:0")), (Term("_:0"), P, Term("_:d1.2"))), message((S, P, Term("_:x-30")))],
+        [
+            message((Term("_:d1.2"), P, Term("_:0")), (Term("_:0"), P, Term("_:d1.2"))),
+            message((S, P, Term("_:x-30"))),
+        ],
         document(
             '<rdf:Description rdf:nodeID="d1.2"><ex:p rdf:nodeID="x-30"/></rdf:Description>'
             '<rdf:Description rdf:nodeID="x-30"><ex:p rdf:nodeID="d1.2"/></rdf:Description>',
@@ -78,13 +85,18 @@ LOGS = {
         + described('<ex:p rdf:nodeID="x-782d3330"/>'),
     ),
     "each declares the prefixes it uses": (
-        [message((S, iri("urn:x:p"), O), (S, iri("urn:y:p"), O), (S, iri("urn:z:p"), O)), message((S, ex("ab"), O))],
+        [
+            message((S, iri("urn:x:p"), O), (S, iri("urn:y:p"), O), (S, iri("urn:z:p"), O)),
+            message((S, ex("ab"), O)),
+        ],
         described(
             '<p rdf:resource="http://example.org/o"/><ns2:p rdf:resource="http://example.org/o"/>'
             '<ns3:p rdf:resource="http://example.org/o"/>',
             ' xmlns="urn:x:" xmlns:ns2="urn:y:" xmlns:ns3="urn:z:"',
         )
-        + described('<exa:b rdf:resource="http://example.org/o"/>', ' xmlns:exa="http://example.org/a"'),
+        + described(
+            '<exa:b rdf:resource="http://example.org/o"/>', ' xmlns:exa="http://example.org/a"'
+        ),
     ),
 }
 
@@ -155,13 +167,18 @@ predicates = st.one_of(
 
 
 def is_carried(term: Term) -> bool:
-    return not term.endswith(("--ltr", "--rtl")) and not re.search(r"\\u|\\[bf]|[\ufffe\uffff]", term)
+    return not term.endswith(("--ltr", "--rtl")) and not re.search(
+        r"\\u|\\[bf]|[\ufffe\uffff]", term
+    )
 
 
 nodes = IRIS.filter(is_resolved)
 plain_literals = st.one_of(LITERALS, TEXT.map(literal)).filter(is_carried)
 messages = st.lists(
-    st.builds(Quad, nodes | blanks, predicates, st.one_of(nodes, blanks, plain_literals), st.none()), max_size=6
+    st.builds(
+        Quad, nodes | blanks, predicates, st.one_of(nodes, blanks, plain_literals), st.none()
+    ),
+    max_size=6,
 ).map(Message)
 prefixes = st.dictionaries(
     st.sampled_from(["", "ex", "ns", "ns1", "xml", "rdf", "é"]),

@@ -24,7 +24,9 @@ chunked = pytest.mark.parametrize("chunks", CHUNKS.values(), ids=CHUNKS)
 FORMATS = {"ttl": TURTLE, "trig": TRIG}
 
 
-def decode(log: str | bytes, media_type: str, chunks: Chunks = CHUNKS["whole"], **options: object) -> Reading:
+def decode(
+    log: str | bytes, media_type: str, chunks: Chunks = CHUNKS["whole"], **options: object
+) -> Reading:
     """Reads a log as its media type, or the extension of its file, says."""
     format, syntax = find_format(media_type)
     data = log.encode() if isinstance(log, str) else log
@@ -53,28 +55,72 @@ READ = {
     "announced, one without a delimiter": ("ttl", NEW + A, [A]),
     "announced, delimiters only": ("ttl", f"{NEW}MESSAGE\nMESSAGE\n", ["", ""]),
     "announced, the last delimiter at the end of the log": ("ttl", f"{NEW}{A}MESSAGE", [A]),
-    "announced, an empty graph behind the last delimiter": ("trig", f"{NEW}{A}MESSAGE <a:g> {{}}", [A]),
-    "announced, an empty graph between delimiters": ("trig", f"{NEW}{A}MESSAGE <a:g> {{}} MESSAGE", [A, ""]),
+    "announced, an empty graph behind the last delimiter": (
+        "trig",
+        f"{NEW}{A}MESSAGE <a:g> {{}}",
+        [A],
+    ),
+    "announced, an empty graph between delimiters": (
+        "trig",
+        f"{NEW}{A}MESSAGE <a:g> {{}} MESSAGE",
+        [A, ""],
+    ),
     "announced in any case": ("ttl", f'vErSiOn "1.2-messages" {A} mEsSaGe {B}', [A, B]),
-    "announced as a directive": ("ttl", f"@version '1.2-messages'.{A}@message.{B}@message#\n\r\t .", [A, B]),
-    "announced behind comments and prefixes": ("ttl", f"# log\n@prefix : <a:> . {NEW} :a :a :a . MESSAGE {B}", [A, B]),
-    "announced between comments": ("ttl", f"VERSION # \"no\" 'no'\n#\n '1.2-messages' {A}@message #.\n. {B}", [A, B]),
+    "announced as a directive": (
+        "ttl",
+        f"@version '1.2-messages'.{A}@message.{B}@message#\n\r\t .",
+        [A, B],
+    ),
+    "announced behind comments and prefixes": (
+        "ttl",
+        f"# log\n@prefix : <a:> . {NEW} :a :a :a . MESSAGE {B}",
+        [A, B],
+    ),
+    "announced between comments": (
+        "ttl",
+        f"VERSION # \"no\" 'no'\n#\n '1.2-messages' {A}@message #.\n. {B}",
+        [A, B],
+    ),
     "announced again": ("ttl", f"{NEW}{A}MESSAGE\n{NEW}{B}", [A, B]),
     "announced again between statements": ("ttl", f"{NEW}{A}\n{NEW}{B} VERSION '1.2'", [A + B]),
-    "announced by the media type": ("text/turtle; version=1.2-messages", f"{A} MESSAGE {B}", [A, B]),
+    "announced by the media type": (
+        "text/turtle; version=1.2-messages",
+        f"{A} MESSAGE {B}",
+        [A, B],
+    ),
     "announced by both": ("text/turtle; version=1.2-messages", f"{A}{NEW} MESSAGE {B}", [A, B]),
-    "a version announces nothing": ("ttl", f'VERSION "1.2" VERSION "1.1" @version "1.2-basic" . {A}', [A]),
+    "a version announces nothing": (
+        "ttl",
+        f'VERSION "1.2" VERSION "1.1" @version "1.2-basic" . {A}',
+        [A],
+    ),
     "a version in a long string is none": ("ttl", f"{A} # VERSION '''1.2-messages'''", [A]),
     "comments of an announced log": ("ttl", f"{NEW}# @message\n{A} # @message\n{B}", [A + B]),
     "comments": ("ttl", f"{A} # @message one\n{B}\n#\t@messages two\n\n", [A, B, ""]),
     "comments, the first ahead of all": ("ttl", f"#@message\n{A}\n# @message", [A, ""]),
-    "comments, the first behind prefixes": ("ttl", f"PREFIX : <a:> # @message\n:a :a :a . # @message\n{B}", [A, B]),
-    "comments behind a space of another alphabet": ("ttl", f"#\u00a0@message\n{A}#\u2003@message\n{B}", [A, B]),
-    "comments that are none": ("ttl", f"# message\n# @mess\n# @ message\n#@@message\n{A}# a @message\n{B}", [A + B]),
+    "comments, the first behind prefixes": (
+        "ttl",
+        f"PREFIX : <a:> # @message\n:a :a :a . # @message\n{B}",
+        [A, B],
+    ),
+    "comments behind a space of another alphabet": (
+        "ttl",
+        f"#\u00a0@message\n{A}#\u2003@message\n{B}",
+        [A, B],
+    ),
+    "comments that are none": (
+        "ttl",
+        f"# message\n# @mess\n# @ message\n#@@message\n{A}# a @message\n{B}",
+        [A + B],
+    ),
     "comments by media type": (RDFM_TTL, f"# @message\n# @message\n{A}", ["", A]),
     "comments by media type, no delimiter": (RDFM_TTL, A, [A]),
     "comments by media type, nothing": (RDFM_TTL, "", []),
-    "comments in a graph's neighbourhood": ("trig", "<a:g> {} # @message\n{<a:a> <a:a> <a:a>}#@message", [A, ""]),
+    "comments in a graph's neighbourhood": (
+        "trig",
+        "<a:g> {} # @message\n{<a:a> <a:a> <a:a>}#@message",
+        [A, ""],
+    ),
     "line ends": ("ttl", f"{NEW}{A}\rMESSAGE\r\n{B}\r\r# MESSAGE\rMESSAGE\r", [A, B]),
     "no spaces": ("ttl", f"VERSION'1.2-messages'{A}MESSAGE{B}MESSAGE#", [A, B]),
     "a byte order mark": ("ttl", f"\ufeff# @message\n{A}", [A]),
@@ -96,7 +142,11 @@ READ = {
             '<a:s> <a:p> "\\"#@message" .'
         ],
     ),
-    "in IRIs": ("ttl", f"{NEW}<a:MESSAGE> <a:#@message> <a:'MESSAGE> .", ["<a:MESSAGE> <a:#@message> <a:'MESSAGE> ."]),
+    "in IRIs": (
+        "ttl",
+        f"{NEW}<a:MESSAGE> <a:#@message> <a:'MESSAGE> .",
+        ["<a:MESSAGE> <a:#@message> <a:'MESSAGE> ."],
+    ),
     "in names": (
         "ttl",
         f"{NEW}PREFIX MESSAGE: <a:> PREFIX MESSAGE.x: <b:> PREFIX x-MESSAGE: <c:>\n"
@@ -118,7 +168,11 @@ READ = {
             '<a:s> <a:p> "x"@message . <a:s> <a:p> "x"@message-gb . <a:s> <a:p> ""@message .',
         ],
     ),
-    "behind a comment that ends as a string does": ("ttl", f'{NEW}{A}# "x"\n@message . {B}', [A, B]),
+    "behind a comment that ends as a string does": (
+        "ttl",
+        f'{NEW}{A}# "x"\n@message . {B}',
+        [A, B],
+    ),
     "behind a number, a keyword, a tag": (
         "ttl",
         f'{NEW}<a:s> <a:p> true.MESSAGE <a:s> <a:p> 1.MESSAGE <a:s> <a:p> "x"@en.MESSAGE <a:s> <a:p> 1.5.MESSAGE',
@@ -170,7 +224,11 @@ READ = {
         f"BASE <http://e/a/> BASE <b/> {NEW} <c> <c> <c> .",
         ["<http://e/a/b/c> " * 3 + "."],
     ),
-    "directions": ("ttl", 'VERSION "1.2-basic-messages" <a:s> <a:p> "x"@ar--rtl .', ['<a:s> <a:p> "x"@ar--rtl .']),
+    "directions": (
+        "ttl",
+        'VERSION "1.2-basic-messages" <a:s> <a:p> "x"@ar--rtl .',
+        ['<a:s> <a:p> "x"@ar--rtl .'],
+    ),
     "literals beside graphs": (
         "trig",
         "<a:g> { <a:s> <a:p> '\" ', ' x'@en-gb, ' 1'^^<a:d>, _:b, <a:o>, <<( <a:s> <a:p> ' )>> ' )>> } "
