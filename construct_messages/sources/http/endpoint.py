@@ -22,14 +22,15 @@ from SPARQLWrapper import DIGEST, GET, JSON, POST, SELECT, SPARQLWrapper
 from construct_messages import __version__
 from construct_messages.errors import UsageError
 from construct_messages.formats.results import READ
+from construct_messages.options import RETRIES, UNION
 from construct_messages.query.select import Select
 from construct_messages.solutions import Solutions
-from construct_messages.sources import UNION, Request
+from construct_messages.sources import Request
 from construct_messages.sources.http.paging import pages
 from construct_messages.sources.http.profiles import Profile
 from construct_messages.sources.http.response import without_query
 from construct_messages.sources.http.retries import attempts
-from construct_messages.sources.http.timeouts import CONNECT_SECONDS, RETRIES, Timeouts
+from construct_messages.sources.http.timeouts import CONNECT_SECONDS, Timeouts
 from construct_messages.sources.http.urllib_client import Digest, read
 from construct_messages.sources.http.urls import check_url
 

@@ -19,6 +19,7 @@ import aiohttp
 from construct_messages.errors import IncompleteResult, SourceError, UsageError
 from construct_messages.formats.media_types import FORM
 from construct_messages.formats.results import JSON
+from construct_messages.options import RETRIES
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
 from construct_messages.sources.http.addresses import Addresses, CheckedResolver
@@ -36,7 +37,7 @@ from construct_messages.sources.http.response import (
     without_query,
 )
 from construct_messages.sources.http.retries import attempts
-from construct_messages.sources.http.timeouts import RETRIES, Timeouts
+from construct_messages.sources.http.timeouts import Timeouts
 from construct_messages.sources.operations import Answer, Operation
 
 # others than these would say something to a hop between here and the client, such as 101
