@@ -19,11 +19,11 @@ from construct_messages.formats import LogType, find_log
 from construct_messages.labels import Labels
 from construct_messages.logs import FormatOptions
 from construct_messages.message import Message
+from construct_messages.net.timeouts import RETRIES
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.single_use import SingleUse
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Condition, Request, Source
-from construct_messages.sources.http.timeouts import RETRIES
 from construct_messages.sources.open import open_source
 from construct_messages.targets import LogTarget, format_of_target, log_file
 from construct_messages.terms import Lenience, as_term, iri

@@ -32,7 +32,7 @@ from construct_messages.formats.media_types import (
     JSON,
     read_media_type,
 )
-from construct_messages.sources.http.response import without_query
+from construct_messages.net.urls import without_query
 from construct_messages.streams.contexts import KnownContexts
 from construct_messages.streams.vocabulary import LDP
 from construct_messages.terms import iri

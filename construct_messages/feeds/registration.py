@@ -12,7 +12,7 @@ from construct_messages.errors import SourceError
 from construct_messages.feeds.client import Client, check_stream_url, origin_of, target_of
 from construct_messages.formats import NDJSON_LD
 from construct_messages.formats.media_types import SPARQL_QUERY
-from construct_messages.sources.http.response import without_query
+from construct_messages.net.urls import without_query
 
 _NO_GET = 405
 

@@ -34,7 +34,7 @@ from construct_messages.feeds.transports import (
 )
 from construct_messages.formats import N_QUADS, RDFM, content_type
 from construct_messages.logs import MESSAGE_BYTES
-from construct_messages.sources.http.response import without_query
+from construct_messages.net.urls import without_query
 from construct_messages.streams.contexts import KnownContexts
 from construct_messages.streams.element import Element, microseconds_of
 
