@@ -1,6 +1,6 @@
 """Names that a server of streams and its clients must agree on, each written once.
 
-Names only: no HTTP here. docs/streams.md describes what they are for.
+Names only: no HTTP here. docs/reference/streams/http.md describes what they are for.
 """
 
 from __future__ import annotations
