@@ -53,7 +53,8 @@ FLOORS = {
     ),
     "query/continuous": floors("values", "cursor", "durations", "clauses", "patterns", "parse"),
     "streams": floors(
-        "vocabulary / wire",
+        "wire",
+        "vocabulary",
         "element / damage / saved_state / contexts",
         "database",
         "publication / reading / broadcast",

@@ -23,9 +23,6 @@ from construct_messages.sources.http.retries import Attempts, attempts
 from construct_messages.sources.http.timeouts import Timeouts
 from construct_messages.sources.http.urls import check_url
 
-CONTEXT: Final = "http://www.w3.org/ns/json-ld#context"
-"""The relation of the link to the JSON-LD context of what an answer holds."""
-
 _PASSING: Final = frozenset((408, 425, 429, 500, 502, 503, 504))
 """Status codes of what may be otherwise in a moment."""
 _BODY_BYTES: Final = 1 << 20  # of refusals and acknowledgements

@@ -28,6 +28,7 @@ from construct_messages.logs import MESSAGE_BYTES, encoder_for
 from construct_messages.message import Message
 from construct_messages.single_use import each_of
 from construct_messages.streams.contexts import CONTEXTS
+from construct_messages.streams.wire import Header
 
 BATCH: Final = 1000
 """How many messages a request has at most, by default."""
@@ -125,7 +126,7 @@ async def _input(client: Client, url: str, create: bool) -> str:
 
 async def _send(client: Client, url: str, log: bytes, key: str) -> None:
     """Sends a log until it is acknowledged."""
-    headers = {"Content-Type": content_type(N_QUADS, RDFM), "Idempotency-Key": f'"{key}"'}
+    headers = {"Content-Type": content_type(N_QUADS, RDFM), Header.KEY: f'"{key}"'}
     async for attempt in client.attempts():
         with attempt:
             await client.body(await client.open("POST", url, headers, log), url)

@@ -13,6 +13,7 @@ from construct_messages.feeds.client import Client, check_stream_url, origin_of,
 from construct_messages.formats import NDJSON_LD
 from construct_messages.formats.media_types import SPARQL_QUERY
 from construct_messages.sources.http.response import without_query
+from construct_messages.streams.wire import Property
 
 _NO_GET = 405
 
@@ -68,5 +69,5 @@ async def _endpoint(client: Client, url: str) -> str:
         said = json.loads(body)
     except ValueError as error:
         raise SourceError(f"{without_query(url)} describes no stream") from error
-    query = said.get("query") if isinstance(said, dict) else None
+    query = said.get(Property.QUERY) if isinstance(said, dict) else None
     return target_of(url, query) if isinstance(query, str) else url

@@ -37,6 +37,7 @@ from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.sources.http.response import without_query
 from construct_messages.streams.contexts import KnownContexts
 from construct_messages.streams.element import Element, microseconds_of
+from construct_messages.streams.wire import Parameter
 
 Via: TypeAlias = Literal["sse", "websocket", "pull", "ldes", "inbox"]
 
@@ -285,9 +286,9 @@ def _position(collection: Collection) -> Position:
     if collection.checkpoint is not None:
         return Position(collection.checkpoint.sequence, identity=collection.checkpoint.identity)
     if collection.last is not None:
-        return Position(None, {"last": str(collection.last)})
+        return Position(None, {Parameter.LAST: str(collection.last)})
     if collection.since is not None:
-        return Position(None, {"since": collection.since.isoformat()})
+        return Position(None, {Parameter.SINCE: collection.since.isoformat()})
     return Position(collection.after)
 
 
