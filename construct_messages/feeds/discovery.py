@@ -96,9 +96,9 @@ async def discover(
     try:
         response = await client.open("GET", url, _ACCEPT)
     except SourceError as error:
-        if error.status == 426:
+        if error.response_status == 426:
             return Endpoints(stream, socket=url)
-        if error.status == 405:
+        if error.response_status == 405:
             return Endpoints(stream, input=url)
         raise
     if (media_type := _media_type(response)) == EVENT_STREAM:

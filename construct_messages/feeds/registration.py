@@ -42,7 +42,7 @@ async def register(
 
     Raises:
         UsageError: no URL that requests can be sent to.
-        SourceError: the server refuses (`status` tells how), or cannot be reached.
+        SourceError: the server refuses (see `response_status`), or cannot be reached.
     """
     check_stream_url(url)
     async with Client(origin_of(url), token, 0, idle_seconds) as client:

@@ -97,8 +97,8 @@ def subscribe(
 
     Raises:
         UsageError: arguments that do not go together (immediately).
-        SourceError: the server refuses the request (see `status`: 404: there is no such stream or element; 410: the
-            next element was removed by retention), or cannot be reached.
+        SourceError: the server refuses the request (`response_status` 404: there is no such stream or element), or
+            cannot be reached; `status` 410: the next element was removed by retention, or elements are missing.
         LogError, LimitExceeded: the data are not a message, or too large.
     """
     wishes = sum(wish is not None for wish in (after, last, since, checkpoint))
