@@ -21,7 +21,7 @@ from construct_messages.feeds.collections.known import Known
 from construct_messages.feeds.pages import ACCEPT_PAGES, document_in, quads_in
 from construct_messages.feeds.sequences import check_next, is_sequence
 from construct_messages.formats import NDJSON_LD
-from construct_messages.sources.http.response import without_query
+from construct_messages.net.urls import without_query
 from construct_messages.streams import Element
 from construct_messages.streams.publication import received
 from construct_messages.streams.vocabulary import CM, LDP
