@@ -31,7 +31,7 @@ from construct_messages.formats.media_types import (
     JSON,
     read_media_type,
 )
-from construct_messages.sources.http.response import without_query
+from construct_messages.net.urls import without_query
 from construct_messages.streams.contexts import KnownContexts
 from construct_messages.streams.vocabulary import LDP
 from construct_messages.streams.wire import CONTEXT_RELATION, Property
@@ -96,9 +96,9 @@ async def discover(
     try:
         response = await client.open("GET", url, _ACCEPT)
     except SourceError as error:
-        if error.status == 426:
+        if error.response_status == 426:
             return Endpoints(stream, socket=url)
-        if error.status == 405:
+        if error.response_status == 405:
             return Endpoints(stream, input=url)
         raise
     if (media_type := _media_type(response)) == EVENT_STREAM:

@@ -73,7 +73,7 @@ async def publish(
         UsageError: a state file of another stream or of more messages than there are, or an object that is not a
             message.
         TermError: a term that is not RDF, or is not allowed in its position; the messages before it were sent.
-        SourceError: the server refuses the request (see `status`), or cannot be reached.
+        SourceError: the server refuses the request (see `response_status`), or cannot be reached.
     """
     if batch < 1:
         raise UsageError(f"batch={batch} is less than 1")
@@ -113,7 +113,7 @@ async def _input(client: Client, url: str, create: bool) -> str:
             try:
                 endpoints = await discover(client, url, CONTEXTS, MESSAGE_BYTES)
             except SourceError as error:
-                if not create or error.status != 404:
+                if not create or error.response_status != 404:
                     raise
                 (await client.open("PUT", url, {})).close()
                 endpoints = await discover(client, url, CONTEXTS, MESSAGE_BYTES)

@@ -12,7 +12,7 @@ from construct_messages.errors import SourceError
 from construct_messages.feeds.client import Client, check_stream_url, origin_of, target_of
 from construct_messages.formats import NDJSON_LD
 from construct_messages.formats.media_types import SPARQL_QUERY
-from construct_messages.sources.http.response import without_query
+from construct_messages.net.urls import without_query
 from construct_messages.streams.wire import Property
 
 _NO_GET = 405
@@ -42,7 +42,7 @@ async def register(
 
     Raises:
         UsageError: no URL that requests can be sent to.
-        SourceError: the server refuses (`status` tells how), or cannot be reached.
+        SourceError: the server refuses (see `response_status`), or cannot be reached.
     """
     check_stream_url(url)
     async with Client(origin_of(url), token, 0, idle_seconds) as client:

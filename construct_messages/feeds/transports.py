@@ -25,7 +25,7 @@ from construct_messages.formats.media_types import EVENT_STREAM
 from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions, decoder_for
 from construct_messages.message import Message
-from construct_messages.sources.http.response import without_query
+from construct_messages.net.urls import without_query
 from construct_messages.streams.element import Element
 from construct_messages.streams.wire import (
     CONTEXT_RELATION,

@@ -21,7 +21,7 @@ from construct_messages.feeds.collections.known import Known
 from construct_messages.feeds.documents import ACCEPT_PAGES, document_of, element_of
 from construct_messages.feeds.sequences import check_next, is_sequence
 from construct_messages.formats import NDJSON_LD
-from construct_messages.sources.http.response import without_query
+from construct_messages.net.urls import without_query
 from construct_messages.streams.element import Element
 from construct_messages.streams.vocabulary import CM, LDP
 from construct_messages.streams.wire import CONTEXT_RELATION, Property

@@ -33,7 +33,7 @@ from construct_messages.feeds.documents import ACCEPT_PAGES, document_of, elemen
 from construct_messages.feeds.sequences import check_next, is_sequence
 from construct_messages.formats.media_types import read_media_type
 from construct_messages.message import Message
-from construct_messages.sources.http.response import without_query
+from construct_messages.net.urls import without_query
 from construct_messages.streams.element import Element
 from construct_messages.streams.vocabulary import PROFILE
 from construct_messages.streams.wire import CONTEXT_RELATION

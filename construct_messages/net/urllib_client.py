@@ -1,7 +1,7 @@
-"""The blocking HTTP client: sends one request by urllib, and feeds one reader with the response.
+"""The blocking HTTP client: sends one request by urllib, and receives the bytes of the response.
 
 Follows no redirect to another origin, keeps no cookies, decompresses nothing, and bounds every wait by `Timeouts`.
-`response.py` reads the response; `aiohttp_client.py` does the same for asyncio.
+`aiohttp_client.py` does the same for asyncio.
 """
 
 from __future__ import annotations
@@ -13,21 +13,19 @@ import socket
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Generator
+from collections.abc import Callable
 from functools import partial
 from typing import IO, Any, Final, cast
 
 from construct_messages.errors import SourceError, SourceTimeout
-from construct_messages.solutions import Solutions
-from construct_messages.sources.http.failures import (
+from construct_messages.net.failures import (
     REDIRECTS,
     reason,
     too_many_redirects,
     unreachable,
 )
-from construct_messages.sources.http.paging import Page
-from construct_messages.sources.http.response import ResponseReader, ends_by_length, redirected
-from construct_messages.sources.http.timeouts import Timeouts
+from construct_messages.net.responses import ends_by_length, redirected
+from construct_messages.net.timeouts import Timeouts
 
 _CHUNK: Final = 1 << 16
 _LENGTH_DIGITS: Final = 19  # those of 2⁶³
@@ -36,36 +34,16 @@ _CLOSE_SECONDS: Final = 5.0  # until a connection closes that the endpoint said 
 _CHUNK_BEGINS: Final = re.compile(rb"[^\r]|\r\n0*[1-9A-Fa-f][0-9A-Fa-f]*[^\r\n]*\r\n.", re.DOTALL)
 
 
-def read(
-    request: urllib.request.Request,
-    page: Page,
-    timeouts: Timeouts,
-    *handlers: urllib.request.BaseHandler,
-) -> Generator[Solutions]:
-    """Sends a request that SPARQLWrapper made, and reads the answer; closing the generator closes the connection.
+def receive(
+    response: http.client.HTTPResponse, timeouts: Timeouts, cut: Callable[[object], SourceError]
+) -> bytes:
+    """The next bytes of a body, as soon as there are any; empty at its end. Small chunks that have arrived are joined.
 
     Args:
-        request: what to send.
-        page: gives the reader for what comes back.
+        response: the response.
         timeouts: how long to wait.
-        handlers: further handlers, such as one that knows digest authentication.
+        cut: makes the error for a body that cannot be read to its end.
     """
-    opener = urllib.request.build_opener(_NoRedirects, _Http(timeouts), _Https(timeouts), *handlers)
-    with _follow(opener, request, page.url, timeouts) as response:
-        reader = page.open(response.status, response.headers.get)
-        if isinstance(response, _Response) and ends_by_length(response.headers.get):
-            response.read_past_length()
-        while chunk := _receive(response, reader, timeouts):
-            for piece in reader.pieces(chunk):
-                yield from reader.feed(piece)
-        yield from reader.rest()
-        reader.close()
-
-
-def _receive(
-    response: http.client.HTTPResponse, reader: ResponseReader, timeouts: Timeouts
-) -> bytes:
-    """The next bytes, as soon as there are any: small chunks that have arrived are joined."""
     try:
         came = bytearray(response.read1(_CHUNK))
         if isinstance(response, _Response):  # and no refusal
@@ -85,15 +63,30 @@ def _receive(
     except TimeoutError as error:
         raise timeouts.exhausted() from error
     except (OSError, http.client.HTTPException) as error:
-        raise reader.cut(reason(error)) from error
+        raise cut(reason(error)) from error
 
 
-def _follow(
-    opener: urllib.request.OpenerDirector,
+def send(
     request: urllib.request.Request,
     url: str,
     timeouts: Timeouts,
+    *handlers: urllib.request.BaseHandler,
 ) -> http.client.HTTPResponse:
+    """The response to a request, whose body is still to be read; the caller closes it.
+
+    What follows a body that only its announced length ends is read as part of it.
+
+    Args:
+        request: what to send.
+        url: the endpoint, as errors name it.
+        timeouts: how long to wait.
+        handlers: further handlers, such as one that knows digest authentication.
+
+    Raises:
+        SourceError: no response, or a redirect that is not followed.
+        SourceTimeout: no response in time.
+    """
+    opener = urllib.request.build_opener(_NoRedirects, _Http(timeouts), _Https(timeouts), *handlers)
     for _ in range(REDIRECTS):
         response = _open(opener, request, url, timeouts)
         try:
@@ -102,6 +95,8 @@ def _follow(
             response.close()
             raise
         if target is None:
+            if isinstance(response, _Response) and ends_by_length(response.headers.get):
+                response.read_past_length()
             return response
         response.close()
         request = urllib.request.Request(
@@ -134,7 +129,7 @@ def _open(
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     def http_error_302(self, *_: object) -> None:
-        """`_follow` does it."""
+        """`send` does it."""
 
     http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302  # type: ignore[assignment] # takes any
 

@@ -51,3 +51,8 @@ def check_url(url: str) -> None:
             "the URL has a fragment, which is not part of a request",
             hint="leave out # and what follows",
         )
+
+
+def without_query(url: str) -> str:
+    """Returns a URL without its query, for errors: the query contains the SPARQL text, and often a key."""
+    return urlsplit(url)._replace(query="", fragment="").geturl()

@@ -1,15 +1,14 @@
-"""The HTTP client for asyncio: sends one request by aiohttp, and feeds one reader with the response.
+"""The HTTP client for asyncio: sends one request by aiohttp, and receives the bytes of the response.
 
 Follows no redirect to another origin, keeps no cookies, decompresses nothing, and bounds every wait by `Timeouts`.
-`response.py` reads the response; `urllib_client.py` does the same for callers that block.
+`urllib_client.py` does the same for callers that block.
 """
 
 from __future__ import annotations
 
 import asyncio
 import urllib.request
-from collections.abc import AsyncGenerator, Callable
-from concurrent.futures import Executor
+from collections.abc import Callable
 from typing import Final
 
 import aiohttp
@@ -19,23 +18,16 @@ from aiohttp.connector import Connection
 from aiohttp.http import HttpProcessingError
 
 from construct_messages.errors import SourceError
-from construct_messages.solutions import Solutions
-from construct_messages.sources.http.failures import (
+from construct_messages.net.failures import (
     REDIRECTS,
     reason,
     too_many_redirects,
     unreachable,
 )
-from construct_messages.sources.http.paging import Page
-from construct_messages.sources.http.response import ends_by_length, redirected
-from construct_messages.sources.http.timeouts import CONNECT_SECONDS, Timeouts
+from construct_messages.net.responses import ends_by_length, redirected
+from construct_messages.net.timeouts import CONNECT_SECONDS, Timeouts
 
 _CHUNK: Final = 1 << 16
-_AT_ONCE: Final = 1 << 14
-"""Bytes that are decoded between two turns of the event loop: see `ResponseReader.pieces`."""
-_LONG: Final = (
-    1 << 14
-)  # bytes of a solution; where each is to be percent-encoded, they take some 20 ms
 _CLOSE_SECONDS: Final = 5.0  # until a connection closes that the endpoint said it would close
 _HEAD_LINE: Final = 1 << 16  # bytes, as in http.client
 
@@ -119,39 +111,13 @@ class _ClientResponse(aiohttp.ClientResponse):
         return isinstance(protocol.exception(), HttpProcessingError)
 
 
-async def aread(
-    session: aiohttp.ClientSession,
-    request: urllib.request.Request,
-    page: Page,
-    timeouts: Timeouts,
-    executor: Executor | None = None,
-) -> AsyncGenerator[Solutions]:
-    """The same as `read`, for asyncio; long solutions are decoded in the threads of `executor`."""
-    loop = asyncio.get_running_loop()
-    response = await asend(session, request, page.url, timeouts)
-    try:
-        reader = page.open(response.status, response.headers.get)
-        while chunk := await areceive(response, timeouts, reader.cut):
-            for piece in reader.pieces(chunk, _AT_ONCE):
-                batches = reader.feed(piece)
-                if reader.held > _LONG:  # what a long solution takes, it takes at its end
-                    batches = iter(await loop.run_in_executor(executor, list, batches))
-                for batch in batches:
-                    yield batch
-                await asyncio.sleep(0)
-        if isinstance(response, _ClientResponse) and ends_by_length(response.headers.get):
-            if await response.is_followed():
-                raise reader.exceeded()
-            response.release()
-        for batch in (
-            reader.rest()
-            if reader.held <= _LONG
-            else await loop.run_in_executor(executor, reader.rest)
-        ):
-            yield batch
-        reader.close()
-    finally:
-        response.close()  # whose connection is back in the pool, if this was its end
+async def is_followed(response: aiohttp.ClientResponse) -> bool:
+    """Whether more than the body arrives, where only the announced length ends it; called at the end of the body."""
+    if not isinstance(response, _ClientResponse) or not ends_by_length(response.headers.get):
+        return False
+    followed = await response.is_followed()
+    response.release()
+    return followed
 
 
 async def areceive(

@@ -16,7 +16,7 @@ from tenacity import AsyncRetrying, AttemptManager, RetryCallState, Retrying, st
 from tenacity.wait import wait_exponential, wait_random
 
 from construct_messages.errors import SourceError
-from construct_messages.sources.http.timeouts import Timeouts
+from construct_messages.net.timeouts import Timeouts
 
 _INITIAL: Final = 0.5  # seconds
 _LONGEST: Final = 8.0
