@@ -21,8 +21,8 @@ from construct_messages.formats import N_QUADS, find_format, find_log
 from construct_messages.labels import Labels
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for, options_for_writing
 from construct_messages.message import Message
+from construct_messages.net.urls import is_url
 from construct_messages.reading import LogReader
-from construct_messages.sources.http.urls import is_url
 from construct_messages.spaces import fold, unfold
 from construct_messages.targets import format_of_target
 from construct_messages.terms import iri

@@ -31,8 +31,8 @@ from construct_messages.cli.standard import STANDARD, target
 from construct_messages.cli.stopping import until_stopped
 from construct_messages.errors import QueryError, SourceError, UsageError
 from construct_messages.formats import find_log
+from construct_messages.net.urls import is_url
 from construct_messages.query.continuous.durations import duration
-from construct_messages.sources.http.urls import is_url
 from construct_messages.targets import format_of_target
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ from urllib.request import Request
 import aiohttp
 
 from construct_messages.errors import LimitExceeded, SourceError, SourceTimeout, UsageError, shown
-from construct_messages.sources.http.aiohttp_client import areceive, asend, new_session
-from construct_messages.sources.http.failures import unreachable
-from construct_messages.sources.http.response import seconds, without_query
-from construct_messages.sources.http.retries import Attempts, attempts
-from construct_messages.sources.http.timeouts import Timeouts
-from construct_messages.sources.http.urls import check_url
+from construct_messages.net.aiohttp_client import areceive, asend, new_session
+from construct_messages.net.failures import unreachable
+from construct_messages.net.responses import seconds
+from construct_messages.net.retries import Attempts, attempts
+from construct_messages.net.timeouts import Timeouts
+from construct_messages.net.urls import check_url, without_query
 
 _GONE: Final = 410
 _PASSING: Final = frozenset((408, 425, 429, 500, 502, 503, 504))

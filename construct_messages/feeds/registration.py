@@ -12,7 +12,7 @@ from construct_messages.errors import SourceError
 from construct_messages.feeds.client import Client, check_stream_url, origin_of, target_of
 from construct_messages.formats import NDJSON_LD
 from construct_messages.formats.media_types import SPARQL_QUERY
-from construct_messages.sources.http.response import without_query
+from construct_messages.net.urls import without_query
 from construct_messages.streams.wire import Property
 
 _NO_GET = 405
@@ -36,7 +36,7 @@ async def register(
         query: RSP-QL, C-SPARQL or CQELS, or SPARQL.
         url: of the stream that the query is over; or of the list of streams, where it names them itself or watches.
         name: of the stream that it fills, where the query does not name it; None: one that the server chooses.
-        parameters: those of the registration, such as `{"from": "first"}`; see docs/continuous.md.
+        parameters: those of the registration, such as `{"from": "first"}`; see docs/reference/continuous/registered.md.
         token: sent as `Authorization: Bearer`.
         idle_seconds: how long the server may be silent.
 

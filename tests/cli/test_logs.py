@@ -444,7 +444,7 @@ def test_no_space_left(arguments: list[str], status: int) -> None:
 
 
 def test_every_command_is_documented() -> None:
-    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
     (commands,) = (
         action
         for action in build_parser()._actions
