@@ -176,7 +176,9 @@ class ParseTree:
 
     def _iri(self, leaf: rdflib.URIRef) -> Term:
         token = self._token(leaf)
-        return TYPE if token.kind == "word" else self.prologue.iri(self.text, token)
+        return (
+            TYPE if token.kind == "word" else self.prologue.iri(self.text, token.text, token.start)
+        )
 
     def _token(self, leaf: Any) -> Token:
         return self.tokens[_number(leaf) - 1]
@@ -200,7 +202,9 @@ class ParseTree:
                 return literal(value)
             if len(tag) == 1:
                 return literal(value, language=tag[0].text[1:])
-            return literal(value, datatype=self.prologue.iri(self.text, tag[1])[1:-1])
+            return literal(
+                value, datatype=self.prologue.iri(self.text, tag[1].text, tag[1].start)[1:-1]
+            )
         except TermError as problem:
             raise error(self.text, token.start, problem.message) from None
 
