@@ -29,7 +29,7 @@ FLOORS = {
         "terms",
         "isomorphism / labels",
         "message / solutions / formats / rdfxml",
-        "template / rows / single_use",
+        "template / rows / single_use / net",
         "query",
         "results",
         "sources / logs / spaces / inspection / checking",
@@ -40,6 +40,11 @@ FLOORS = {
         "server / spark / feeds",
         "cli",
         "__main__",
+    ),
+    "net": floors(
+        "urls / headers / timeouts / failures / addresses",
+        "responses / retries",
+        "aiohttp_client / urllib_client",
     ),
     "query": floors(
         "tokens",
@@ -56,7 +61,8 @@ FLOORS = {
     ),
     "query/continuous": floors("values", "cursor", "durations", "clauses", "patterns", "parse"),
     "streams": floors(
-        "vocabulary / wire",
+        "wire",
+        "vocabulary",
         "element / damage / saved_state / contexts",
         "database",
         "publication / reading / broadcast",
