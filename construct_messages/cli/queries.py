@@ -10,7 +10,7 @@ from typing import Any
 from construct_messages.cli.arguments import add_label_prefix, option, pairs
 from construct_messages.errors import UsageError
 from construct_messages.formats.results import READ
-from construct_messages.sources.http.timeouts import RETRIES
+from construct_messages.net.timeouts import RETRIES
 from construct_messages.sources.open import VARIABLE
 
 

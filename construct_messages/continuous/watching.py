@@ -34,10 +34,10 @@ from construct_messages.errors import (
 )
 from construct_messages.labels import Labels
 from construct_messages.logs.lines.texts import to_messages
+from construct_messages.net.retries import attempts
+from construct_messages.net.timeouts import RETRIES, Timeouts
 from construct_messages.query.continuous.values import Operator
 from construct_messages.sources import Condition, Validators
-from construct_messages.sources.http.retries import attempts
-from construct_messages.sources.http.timeouts import RETRIES, Timeouts
 from construct_messages.streams import Element, Publication, Seen, StreamStore, open_store
 
 if TYPE_CHECKING:

@@ -16,16 +16,14 @@ from urllib.request import Request
 import aiohttp
 
 from construct_messages.errors import LimitExceeded, SourceError, SourceTimeout, UsageError, shown
-from construct_messages.sources.http.aiohttp_client import areceive, asend, new_session
-from construct_messages.sources.http.failures import unreachable
-from construct_messages.sources.http.response import seconds, without_query
-from construct_messages.sources.http.retries import Attempts, attempts
-from construct_messages.sources.http.timeouts import Timeouts
-from construct_messages.sources.http.urls import check_url
+from construct_messages.net.aiohttp_client import areceive, asend, new_session
+from construct_messages.net.failures import unreachable
+from construct_messages.net.responses import seconds
+from construct_messages.net.retries import Attempts, attempts
+from construct_messages.net.timeouts import Timeouts
+from construct_messages.net.urls import check_url, without_query
 
-CONTEXT: Final = "http://www.w3.org/ns/json-ld#context"
-"""The relation of the link to the JSON-LD context of what an answer holds."""
-
+_GONE: Final = 410
 _PASSING: Final = frozenset((408, 425, 429, 500, 502, 503, 504))
 """Status codes of what may be otherwise in a moment."""
 _BODY_BYTES: Final = 1 << 20  # of refusals and acknowledgements
@@ -148,7 +146,7 @@ class Client:
             accepted: status codes that are no refusals here.
 
         Raises:
-            SourceError: none, or one that is a refusal; `status` is its.
+            SourceError: none, or a refusal, whose status is `response_status`.
         """
         request = Request(url, data=body, headers={**self._headers(url), **headers}, method=method)
         with _timed():
@@ -229,7 +227,7 @@ class Client:
             most: how many bytes a message may have.
 
         Raises:
-            SourceError: the server refuses; `status` is its answer's.
+            SourceError: the server refuses; `response_status` is that of its answer.
         """
         try:
             return await self._session.ws_connect(
@@ -273,7 +271,8 @@ def refusal(url: str, status: int, said: bytes, retry_after: str | None = None) 
     return SourceError(
         f"{without_query(url)} answered with status {status}"
         + (f": {shown(detail)}" if isinstance(detail, str) else ""),
-        status=status if 400 <= status < 600 else None,
+        status=status if status == _GONE else None,
+        response_status=status,
         hint=shown(hint) if isinstance(hint, str) else None,
         retry_after=seconds(retry_after),
         transient=status in _PASSING,

@@ -1,7 +1,7 @@
 """Finds what a stream offers: by its description, or because the URL is that of an endpoint itself.
 
-LDN for RDF streams (discovery); Linked Data Notifications, section 3.1; Linked Data Event Streams. The members of the
-description are those that `server/streams/resources.py` writes. What it names is used at the same origin only, as the
+LDN for RDF streams (discovery); Linked Data Notifications, section 3.1; Linked Data Event Streams. What a
+description names is used at the same origin only, as the
 token is sent there.
 """
 
@@ -16,7 +16,6 @@ import aiohttp
 
 from construct_messages.errors import LogError, SourceError
 from construct_messages.feeds.client import (
-    CONTEXT,
     Client,
     as_http,
     check_stream_url,
@@ -32,12 +31,13 @@ from construct_messages.formats.media_types import (
     JSON,
     read_media_type,
 )
-from construct_messages.sources.http.response import without_query
+from construct_messages.net.urls import without_query
 from construct_messages.streams.contexts import KnownContexts
 from construct_messages.streams.vocabulary import LDP
+from construct_messages.streams.wire import CONTEXT_RELATION, Property
 from construct_messages.terms import iri
 
-_INBOX, _CONTAINS = f"{LDP}inbox", iri(f"{LDP}contains")
+_INBOX, _CONTAINS = f"{LDP}{Property.INBOX}", iri(f"{LDP}contains")
 _DESCRIPTIONS: Final = (NDJSON_LD.document_type, JSON)
 _ACCEPT: Final = {
     "Accept": f"{NDJSON_LD.document_type}, {JSON};q=0.9, {EVENT_STREAM};q=0.5, "
@@ -96,9 +96,9 @@ async def discover(
     try:
         response = await client.open("GET", url, _ACCEPT)
     except SourceError as error:
-        if error.status == 426:
+        if error.response_status == 426:
             return Endpoints(stream, socket=url)
-        if error.status == 405:
+        if error.response_status == 405:
             return Endpoints(stream, input=url)
         raise
     if (media_type := _media_type(response)) == EVENT_STREAM:
@@ -107,17 +107,17 @@ async def discover(
     body = await client.body(response, url, most)
     if media_type in _DESCRIPTIONS:
         said = _members(body)
-        owner = _target(url, said, "stream")
+        owner = _target(url, said, Property.STREAM)
         if owner is not None and not is_stream:
             return await discover(client, owner, contexts, most, is_stream=True)
         endpoints = Endpoints(
             _member(said, "@id") or stream,
-            input=_target(url, said, "input") or _target(url, said, "inbox"),
-            output=_target(url, said, "output"),
-            events=_target(url, said, "push"),
-            socket=_target(url, said, "websocket"),
-            ldes=_target(url, said, "ldes"),
-            inbox=_target(url, said, "inbox"),
+            input=_target(url, said, Property.INPUT) or _target(url, said, Property.INBOX),
+            output=_target(url, said, Property.OUTPUT),
+            events=_target(url, said, Property.EVENTS),
+            socket=_target(url, said, Property.SOCKET),
+            ldes=_target(url, said, Property.LDES),
+            inbox=_target(url, said, Property.INBOX),
         )
         if any(endpoints[1:]):
             return endpoints
@@ -130,7 +130,7 @@ async def discover(
     if media_type in _MEDIA_TYPES:
         known = contexts.for_descriptions()
         documents = document_of(
-            response.headers, link(response, CONTEXT), str(response.url), known, most
+            response.headers, link(response, CONTEXT_RELATION), str(response.url), known, most
         )
         if (described := _described(documents, body, asked)) is not None:
             return described

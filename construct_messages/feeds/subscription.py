@@ -34,9 +34,10 @@ from construct_messages.feeds.transports import (
 )
 from construct_messages.formats import N_QUADS, RDFM, content_type
 from construct_messages.logs import MESSAGE_BYTES
-from construct_messages.sources.http.response import without_query
+from construct_messages.net.urls import without_query
 from construct_messages.streams.contexts import KnownContexts
 from construct_messages.streams.element import Element, microseconds_of
+from construct_messages.streams.wire import Parameter
 
 Via: TypeAlias = Literal["sse", "websocket", "pull", "ldes", "inbox"]
 
@@ -96,8 +97,8 @@ def subscribe(
 
     Raises:
         UsageError: arguments that do not go together (immediately).
-        SourceError: the server refuses the request (see `status`: 404: there is no such stream or element; 410: the
-            next element was removed by retention), or cannot be reached.
+        SourceError: the server refuses the request (`response_status` 404: there is no such stream or element), or
+            cannot be reached; `status` 410: the next element was removed by retention, or elements are missing.
         LogError, LimitExceeded: the data are not a message, or too large.
     """
     wishes = sum(wish is not None for wish in (after, last, since, checkpoint))
@@ -285,9 +286,9 @@ def _position(collection: Collection) -> Position:
     if collection.checkpoint is not None:
         return Position(collection.checkpoint.sequence, identity=collection.checkpoint.identity)
     if collection.last is not None:
-        return Position(None, {"last": str(collection.last)})
+        return Position(None, {Parameter.LAST: str(collection.last)})
     if collection.since is not None:
-        return Position(None, {"since": collection.since.isoformat()})
+        return Position(None, {Parameter.SINCE: collection.since.isoformat()})
     return Position(collection.after)
 
 

@@ -15,28 +15,31 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import aiohttp
 
 from construct_messages.errors import SourceError, UsageError, shown
-from construct_messages.feeds.client import CONTEXT, Client, link, refusal
+from construct_messages.feeds.client import Client, link, refusal
 from construct_messages.feeds.documents import Documents, element_of, format_of_documents
 from construct_messages.feeds.event_stream import EventParser
 from construct_messages.feeds.sequences import check_next, is_sequence
 from construct_messages.feeds.state import Checkpoint
-from construct_messages.formats import FORMATS, N_QUADS, RDFM, content_type, find_format
+from construct_messages.formats import N_QUADS, RDFM, content_type, find_format
 from construct_messages.formats.media_types import EVENT_STREAM
 from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions, decoder_for
 from construct_messages.message import Message
-from construct_messages.sources.http.response import without_query
+from construct_messages.net.urls import without_query
 from construct_messages.streams.element import Element
-from construct_messages.streams.wire import AFTER, IDENTITY, LAST
+from construct_messages.streams.wire import (
+    CONTEXT_RELATION,
+    SUBPROTOCOLS,
+    Event,
+    Header,
+    Parameter,
+    refused_status,
+)
 
 _GONE: Final = 410
 
-_EVENT: Final = "rdf-message"
-_ERROR: Final = "error"
-"""The event that says why no further one can come, also on the next connection."""
 _PAUSES: Final = (0.1, 60.0)
 """The least and the most seconds that a server may ask a client to wait."""
-_SUBPROTOCOLS: Final = {format.subprotocol: format for format in FORMATS}
 _ENDS: Final = frozenset((aiohttp.WSCloseCode.OK, aiohttp.WSCloseCode.GOING_AWAY, 1012, 1013))
 """Close codes after which a client may come back (RFC 6455, section 7.4; 1012 and 1013 as registered)."""
 _REFUSED: Final = frozenset((1002, 1003, 1007, 1008, 1009, 1010))
@@ -74,17 +77,19 @@ class Position:
         >>> Position(7).url("https://example.org/events?format=ttl&after=0")
         'https://example.org/events?format=ttl&after=7'
         """
-        asked = {"after": str(self.sequence)} if self.sequence is not None else self.parameters
+        asked = (
+            {Parameter.AFTER: str(self.sequence)} if self.sequence is not None else self.parameters
+        )
         parts = urlsplit(url)
         kept = [
             pair
             for pair in parse_qsl(parts.query, keep_blank_values=True)
-            if not asked or pair[0] not in _WISHES
+            if not asked or pair[0] not in _SELECTING
         ]
         return parts._replace(query=urlencode([*kept, *asked.items()])).geturl()
 
 
-_WISHES: Final = ("after", "before", "last", "since", "until")
+_SELECTING: Final = frozenset(Parameter)
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,7 @@ async def events(
     """
     headers = {"Accept": EVENT_STREAM, "Cache-Control": "no-store"}
     if position.event_id is not None:
-        headers["Last-Event-ID"] = position.event_id
+        headers[Header.LAST_EVENT_ID] = position.event_id
     asked = position.url(url)
     response = await client.open("GET", asked, headers)
     async with client.reading(response, url) as chunks:
@@ -127,11 +132,11 @@ async def events(
         )  # as text, a message may be longer than as N-Quads
         async for chunk in chunks:
             for event in parser.feed(chunk):
-                if event.type == _ERROR:
+                if event.type == Event.ERROR:
                     raise SourceError(
                         f"{without_query(url)} ended with an error: {shown(event.data.decode(errors='replace'))}"
                     )
-                if event.type != _EVENT:
+                if event.type != Event.MESSAGE:
                     continue
                 last = position.sequence or 0
                 is_number = is_sequence(event.id)
@@ -151,7 +156,7 @@ async def events(
 
 def sequence_after(response: aiohttp.ClientResponse) -> int | None:
     """The sequence before the first element of an answer, as the server tells it; None: it does not."""
-    said = response.headers.get(AFTER, "")
+    said = response.headers.get(Header.AFTER, "")
     return int(said) if is_sequence(said) else None
 
 
@@ -161,7 +166,7 @@ def recognise(response: aiohttp.ClientResponse, url: str, position: Position) ->
     Raises:
         SourceError: it is of another one, whose sequences say nothing of the position (410).
     """
-    said = response.headers.get(IDENTITY, "")
+    said = response.headers.get(Header.IDENTITY, "")
     if said and position.identity and said != position.identity:
         raise SourceError(
             f"{without_query(url)} is another stream than the one that was read before",
@@ -196,10 +201,10 @@ def _documents(response: aiohttp.ClientResponse, url: str, reading: Reading) -> 
         raise SourceError(
             f"{without_query(url)} answers with {shown(response.content_type)}, and not {EVENT_STREAM}"
         )
-    said = response.headers.get("RDF-Message-Content-Type")
+    said = response.headers.get(Header.CONTENT_TYPE)
     if said is None:
         raise SourceError(
-            f"{without_query(url)} does not say what its events hold: RDF-Message-Content-Type is missing",
+            f"{without_query(url)} does not say what its events hold: {Header.CONTENT_TYPE} is missing",
             hint="check that it is a stream of RDF Messages",
         )
     format = format_of_documents(said)
@@ -208,7 +213,7 @@ def _documents(response: aiohttp.ClientResponse, url: str, reading: Reading) -> 
             f"{without_query(url)} sends {format.name}, which is binary, as server-sent events",
             hint="subscribe via websocket, or ask for a text format",
         )
-    context = link(response, CONTEXT)
+    context = link(response, CONTEXT_RELATION)
     return Documents(format, without_query(url), reading.contexts, context, reading.message_bytes)
 
 
@@ -222,17 +227,15 @@ async def frames(
         LogError, LimitExceeded: a frame that is no message, or too large.
     """
     assert position.sequence is not None
-    socket = await client.connect(
-        position.url(url), tuple(_SUBPROTOCOLS), 2 * reading.message_bytes
-    )
+    socket = await client.connect(position.url(url), tuple(SUBPROTOCOLS), 2 * reading.message_bytes)
     async with socket:
         if socket.protocol is None:
             raise SourceError(
-                f"{without_query(url)} takes none of the subprotocols {', '.join(_SUBPROTOCOLS)}",
+                f"{without_query(url)} takes none of the subprotocols {', '.join(SUBPROTOCOLS)}",
                 hint="check that it is a stream of RDF Messages",
             )
         documents = Documents(
-            _SUBPROTOCOLS[socket.protocol],
+            SUBPROTOCOLS[socket.protocol],
             without_query(url),
             reading.contexts,
             None,
@@ -255,10 +258,8 @@ def _check_close(url: str, code: int | None, reason: str) -> None:
     """Tells by the code with which a socket was closed whether that is an end, a failure that may pass, or an error."""
     if code in _ENDS:
         return
-    if (
-        code is not None and 4400 <= code < 4600
-    ):  # as the server's own errors are: 4000 and the HTTP status
-        raise refusal(url, code - 4000, json.dumps({"detail": reason}).encode() if reason else b"")
+    if (status := refused_status(code)) is not None:
+        raise refusal(url, status, json.dumps({"detail": reason}).encode() if reason else b"")
     said = f": {shown(reason)}" if reason else ""
     raise SourceError(
         f"{without_query(url)} was closed with code {code}{said}", transient=code not in _REFUSED
@@ -296,7 +297,7 @@ async def log(
         )
         decoder = decoder_for(format, syntax, options)
         _begin(response, url, position)
-        last = response.headers.get(LAST, "")
+        last = response.headers.get(Header.LAST, "")
         async for chunk in chunks:
             for message in decoder.feed(chunk):
                 yield _next(position, message, reading)

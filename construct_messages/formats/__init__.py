@@ -390,12 +390,12 @@ def find_syntax(label: str) -> Syntax:
     )
 
 
-def find_log(format: str | LogType, messages: str | None = None) -> LogType:
+def find_log(format: str | LogType, syntax: str | None = None) -> LogType:
     """The type that a log is to be written in.
 
     Args:
-        format: see `find_format`, or the type itself; a media type's parameters win over `messages`.
-        messages: a label; None: what the format has, and where it has none, `rdfm`.
+        format: see `find_format`, or the type itself; a media type's parameters win over `syntax`.
+        syntax: a label; None: what the format has, and where it has none, `rdfm`.
 
     Raises:
         UsageError: as `find_format` and `find_syntax`, and a label beside a format that delimits messages by itself.
@@ -405,16 +405,16 @@ def find_log(format: str | LogType, messages: str | None = None) -> LogType:
     """
     if isinstance(format, LogType):
         return format
-    found, syntax = find_format(format)
-    if messages is None:
-        return LogType(found, syntax or RDFM)
-    asked = find_syntax(messages)
+    found, announced = find_format(format)
+    if syntax is None:
+        return LogType(found, announced or RDFM)
+    asked = find_syntax(syntax)
     if found.own is not None:
         raise UsageError(
-            f"{found.name} delimits messages by itself: messages={asked.label} has no meaning there",
+            f"{found.name} delimits messages by itself: syntax={asked.label} has no meaning there",
             hint="leave it out, or choose another format",
         )
-    return LogType(found, syntax or asked)
+    return LogType(found, announced or asked)
 
 
 def _syntax_of(format: Format, parameters: str, text: str) -> Syntax | None:

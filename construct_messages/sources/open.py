@@ -12,10 +12,10 @@ import pyoxigraph as ox
 
 from construct_messages.arguments import checked
 from construct_messages.errors import UsageError
+from construct_messages.net.timeouts import RETRIES
+from construct_messages.net.urls import is_url
 from construct_messages.sources import Source
 from construct_messages.sources.files import load_files, open_directory
-from construct_messages.sources.http.timeouts import RETRIES
-from construct_messages.sources.http.urls import is_url
 from construct_messages.sources.oxigraph import OxigraphSource
 
 if TYPE_CHECKING:

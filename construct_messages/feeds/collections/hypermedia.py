@@ -14,6 +14,7 @@ from construct_messages.errors import SourceError
 from construct_messages.feeds.collections.values import OTHER, Value, seconds_of, value_of
 from construct_messages.message import Message, Quad
 from construct_messages.streams.vocabulary import CM, LDES, TREE
+from construct_messages.streams.wire import Property
 from construct_messages.terms import RDF, Term, iri, is_blank, is_literal, literal_parts, map_blanks
 
 Path: TypeAlias = tuple[Term, ...]
@@ -32,7 +33,7 @@ _LOWER: Final = {
 _UPPER: Final = {
     iri(f"{TREE}{name}Relation") for name in ("LessThan", "LessThanOrEqualTo", "EqualTo")
 }
-_ELEMENTS: Final = (iri(f"{CM}sequence"),)
+_ELEMENTS: Final = (iri(f"{CM}{Property.SEQUENCE}"),)
 
 
 class EventStream(NamedTuple):

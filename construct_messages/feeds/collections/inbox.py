@@ -14,20 +14,21 @@ from typing import Final, NamedTuple
 from urllib.parse import urljoin
 
 from construct_messages.errors import LogError, SourceError, UsageError
-from construct_messages.feeds.client import CONTEXT, Client, link, target_of
+from construct_messages.feeds.client import Client, link, target_of
 from construct_messages.feeds.collections.collection import Collection
 from construct_messages.feeds.collections.hypermedia import Page
 from construct_messages.feeds.collections.known import Known
 from construct_messages.feeds.documents import ACCEPT_PAGES, document_of, element_of
 from construct_messages.feeds.sequences import check_next, is_sequence
 from construct_messages.formats import NDJSON_LD
-from construct_messages.sources.http.response import without_query
+from construct_messages.net.urls import without_query
 from construct_messages.streams.element import Element
 from construct_messages.streams.vocabulary import CM, LDP
+from construct_messages.streams.wire import CONTEXT_RELATION, Property
 from construct_messages.terms import iri, is_literal, literal_parts
 
 _CONTAINS: Final = iri(f"{LDP}contains")
-_FIRST, _LAST = iri(f"{CM}firstSequence"), iri(f"{CM}lastSequence")
+_FIRST, _LAST = (iri(f"{CM}{name}") for name in (Property.FIRST_SEQUENCE, Property.LAST_SEQUENCE))
 _NEXT: Final = tuple(
     map(
         iri,
@@ -35,7 +36,7 @@ _NEXT: Final = tuple(
             "https://www.w3.org/ns/activitystreams#next",
             "http://www.w3.org/ns/hydra/core#next",
             "http://www.w3.org/1999/xhtml/vocab#next",
-            f"{CM}next",
+            f"{CM}{Property.NEXT}",
         ),
     )
 )
@@ -188,7 +189,9 @@ class InboxReader:
         if response.status == _NOT_MODIFIED:
             return known
         said = response.headers
-        documents = document_of(said, link(response, CONTEXT), str(response.url), contexts, most)
+        documents = document_of(
+            said, link(response, CONTEXT_RELATION), str(response.url), contexts, most
+        )
         page = Page(documents.quads(body, in_order=False))
         names = [
             self._target(url, object[1:-1])
@@ -255,7 +258,7 @@ class InboxReader:
         )
         if response.status in _GONE:
             return None
-        context = link(response, CONTEXT)
+        context = link(response, CONTEXT_RELATION)
         documents = document_of(
             response.headers, context, str(response.url), self._collection.contexts, most
         )

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urldefrag
 
 from construct_messages.errors import LimitExceeded, LogError, SourceError, UsageError
-from construct_messages.feeds.client import CONTEXT, Client, link, target_of
+from construct_messages.feeds.client import Client, link, target_of
 from construct_messages.feeds.collections.collection import Collection
 from construct_messages.feeds.collections.hypermedia import (
     EventStream,
@@ -33,9 +33,10 @@ from construct_messages.feeds.documents import ACCEPT_PAGES, document_of, elemen
 from construct_messages.feeds.sequences import check_next, is_sequence
 from construct_messages.formats.media_types import read_media_type
 from construct_messages.message import Message
-from construct_messages.sources.http.response import without_query
+from construct_messages.net.urls import without_query
 from construct_messages.streams.element import Element
 from construct_messages.streams.vocabulary import PROFILE
+from construct_messages.streams.wire import CONTEXT_RELATION
 from construct_messages.terms import Term, is_literal, literal_parts
 
 _GONE, _NOT_MODIFIED = 410, 304
@@ -333,7 +334,7 @@ class EventStreamReader:
         _, parameters = read_media_type(said.get("Content-Type", "")) or ("", {})
         in_profile = PROFILE in parameters.get("profile", "").split()
         documents = document_of(
-            said, link(response, CONTEXT), places[-1], self._collection.contexts, most
+            said, link(response, CONTEXT_RELATION), places[-1], self._collection.contexts, most
         )
         try:
             page = Page(documents.quads(body, in_order=in_profile), in_profile=in_profile)

@@ -42,7 +42,7 @@ from construct_messages.query.algebra.nodes import (
 )
 from construct_messages.query.algebra.patterns import join, union
 from construct_messages.query.algebra.plan import Dataset, Plan
-from construct_messages.query.syntax.checks import check
+from construct_messages.query.checks import check
 from construct_messages.query.syntax.nodes import (
     AggregateNode,
     AliasNode,

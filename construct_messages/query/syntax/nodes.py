@@ -225,7 +225,7 @@ class BindPattern(NamedTuple):
 
     start: int
     end: int
-    alias: AliasNode | Unknown
+    alias: AliasNode
 
 
 class ValuesPattern(NamedTuple):

@@ -28,13 +28,13 @@ from construct_messages.errors import (
     Position,
     SourceError,
 )
+from construct_messages.net.addresses import is_public
 from construct_messages.query.select import Select
 from construct_messages.query.service import check_services, redirect_services, services
 from construct_messages.query.tokens import QueryText
 from construct_messages.server.http.sending import Aborted, send
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
-from construct_messages.sources.http.addresses import is_public
 from construct_messages.sources.http.upstream import Upstream
 from construct_messages.sources.operations import Answer, Backend, Operation
 

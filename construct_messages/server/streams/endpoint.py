@@ -52,7 +52,7 @@ from construct_messages.server.streams.resources import (
 )
 from construct_messages.streams.element import State
 from construct_messages.streams.store import StreamStore
-from construct_messages.streams.wire import AFTER, IDENTITY, LAST
+from construct_messages.streams.wire import Header
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -83,10 +83,10 @@ class StreamsEndpoint:
         "ETag",
         "Link",
         "Location",
-        "RDF-Message-Content-Type",
-        AFTER,
-        LAST,
-        IDENTITY,
+        Header.CONTENT_TYPE,
+        Header.AFTER,
+        Header.LAST,
+        Header.IDENTITY,
     )
     path = ROOT
 

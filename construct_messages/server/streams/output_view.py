@@ -54,7 +54,7 @@ from construct_messages.server.streams.selection import (
 )
 from construct_messages.streams.element import State
 from construct_messages.streams.store import StreamStore
-from construct_messages.streams.wire import AFTER, IDENTITY, LAST
+from construct_messages.streams.wire import Header
 
 _DOCUMENTS: Final = {format.document_type: format for format in (NDJSON_LD, *FORMATS)}
 """The formats of an element, best first."""
@@ -176,9 +176,9 @@ class OutputView:
             "Content-Type": record.format,
             "ETag": entity_tag(selection, times, record.format, coding),
             "Cache-Control": "no-cache",
-            IDENTITY: str(state.id),
-            AFTER: str(selection.after),
-            LAST: str(max(selection.after, selection.last)),
+            Header.IDENTITY: str(state.id),
+            Header.AFTER: str(selection.after),
+            Header.LAST: str(max(selection.after, selection.last)),
             "X-Accel-Buffering": "no",
         }
         if is_known(request, headers["ETag"]):

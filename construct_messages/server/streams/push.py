@@ -22,15 +22,12 @@ from construct_messages.errors import (
     NotFound,
     UnsupportedByFormat,
 )
-from construct_messages.formats import FORMATS, Format
+from construct_messages.formats import Format
 from construct_messages.server.streams.documents import Documents, not_carried
 from construct_messages.streams.element import Element
 from construct_messages.streams.store import StreamStore
+from construct_messages.streams.wire import Event, close_code
 
-SUBPROTOCOLS: Final = {format.subprotocol: format for format in FORMATS}
-"""The subprotocols of WebSocket, and the formats of their frames."""
-
-EVENT: Final = b"rdf-message"
 _RETRY_MILLISECONDS: Final = 2000
 _FINAL: Final = 0x80  # the bit of the last frame of a message
 _CLOSE_REASON: Final = 120  # bytes; a close frame has 125
@@ -58,7 +55,7 @@ def event(sequence: int, document: bytes) -> bytes:
     ['event: rdf-message', 'id: 3', 'data: <urn:s> <urn:p> <urn:o> .', 'data: <urn:s> <urn:p> <urn:o2> .', '']
     """
     lines = b"\ndata: ".join(document.removesuffix(b"\n").splitlines() or [b""])
-    return b"event: %s\nid: %d\ndata: %s\n\n" % (EVENT, sequence, lines)
+    return b"event: %s\nid: %d\ndata: %s\n\n" % (Event.MESSAGE.encode(), sequence, lines)
 
 
 def frame(document: bytes, *, text: bool) -> bytes:
@@ -269,7 +266,8 @@ async def event_stream(
 
 def _error_event(error: ConstructMessagesError) -> bytes:
     said = f"{error.message}: {error.hint}" if error.hint else error.message
-    return b"event: error\ndata: %s\n\n" % b"\ndata: ".join(said.encode().splitlines())
+    lines = b"\ndata: ".join(said.encode().splitlines())
+    return b"event: %s\ndata: %s\n\n" % (Event.ERROR.encode(), lines)
 
 
 async def push_frames(
@@ -339,6 +337,6 @@ async def _until_closed(socket: web.WebSocketResponse) -> None:
 
 
 async def close(socket: web.WebSocketResponse, error: ConstructMessagesError) -> None:
-    """Closes a socket with what went wrong: 4000 and the HTTP status, with the message as far as it fits."""
+    """Closes a socket with the code of an error's status, and its message as far as it fits."""
     reason = error.message.encode()[:_CLOSE_REASON].decode(errors="ignore").encode()
-    await socket.close(code=4000 + error.status, message=reason)
+    await socket.close(code=close_code(error.status), message=reason)

@@ -1,15 +1,13 @@
 """SPARQL endpoints as sources (SPARQL 1.1 Protocol, section 2.1): by URL, or by a caller's `SPARQLWrapper`.
 
-`SPARQLWrapper` makes the HTTP request for both clients, so that its options mean the same in each. `urllib_client.py`
-and `aiohttp_client.py` send it.
+`SPARQLWrapper` makes the HTTP request for both clients, so that its options mean the same in each. `reading.py` sends
+it.
 """
 
 from __future__ import annotations
 
-import base64
 import copy
 import os
-import re
 import urllib.request
 from collections.abc import AsyncGenerator, Generator, Mapping
 from concurrent.futures import Executor
@@ -22,16 +20,17 @@ from SPARQLWrapper import DIGEST, GET, JSON, POST, SELECT, SPARQLWrapper
 from construct_messages import __version__
 from construct_messages.errors import UsageError
 from construct_messages.formats.results import READ
+from construct_messages.net.headers import authorization, check_header
+from construct_messages.net.retries import attempts
+from construct_messages.net.timeouts import CONNECT_SECONDS, RETRIES, Timeouts
+from construct_messages.net.urllib_client import Digest
+from construct_messages.net.urls import check_url, without_query
 from construct_messages.query.select import Select
 from construct_messages.solutions import Solutions
 from construct_messages.sources import UNION, Request
 from construct_messages.sources.http.paging import pages
 from construct_messages.sources.http.profiles import Profile
-from construct_messages.sources.http.response import without_query
-from construct_messages.sources.http.retries import attempts
-from construct_messages.sources.http.timeouts import CONNECT_SECONDS, RETRIES, Timeouts
-from construct_messages.sources.http.urllib_client import Digest, read
-from construct_messages.sources.http.urls import check_url
+from construct_messages.sources.http.reading import aread, read
 
 if TYPE_CHECKING:
     import aiohttp
@@ -54,7 +53,7 @@ class WrapperSource:
         wrapper: the wrapper.
         results: `json`, `xml` or `tsv` to request only this format; `auto`: that of the profile.
         profile: the kind of engine; see `profiles.PROFILES`.
-        retries: how often a request is repeated after a temporary failure; see `retries.py`.
+        retries: how often a request is repeated after a temporary failure; see `net/retries.py`.
         connect_seconds: the maximal time to connect.
         read_seconds: the maximal time between two bytes; None: the wrapper's `timeout`, if it has one.
 
@@ -123,7 +122,7 @@ class WrapperSource:
         """See `Source.asolutions`."""
         import aiohttp  # takes longer than a short answer to the other client
 
-        from construct_messages.sources.http.aiohttp_client import new_session
+        from construct_messages.net.aiohttp_client import new_session
 
         middlewares = [] if self._digest is None else [aiohttp.DigestAuthMiddleware(*self._digest)]
         async with (
@@ -143,8 +142,6 @@ class WrapperSource:
             request: the SELECT to answer.
             executor: threads for decoding long solutions; None: those of the event loop.
         """
-        from construct_messages.sources.http.aiohttp_client import aread
-
         timeouts = self._timeouts(request)
         for page in pages(request, self._profile, asked=self._asked, url=self._url):
             with page:
@@ -282,20 +279,6 @@ def new_wrapper(
     return wrapper
 
 
-def authorization(user: str | None, password: str | None, token: str | None) -> dict[str, str]:
-    """The header for credentials: Basic (RFC 7617) for user and password, or Bearer (RFC 6750).
-
-    >>> authorization(None, None, "t0")
-    {'Authorization': 'Bearer t0'}
-    """
-    if token is not None:
-        return {"Authorization": f"Bearer {token}"}
-    if user is not None:
-        pair = f"{user}:{password or ''}".encode()
-        return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
-    return {}
-
-
 def _clone(wrapper: SPARQLWrapper) -> SPARQLWrapper:
     clone = copy.copy(wrapper)
     clone.parameters = {
@@ -319,25 +302,3 @@ def _accept(asked: tuple[str, ...]) -> str:
     return ", ".join(
         READ[name].media_type + (";q=0.5" if place else "") for place, name in enumerate(asked)
     )
-
-
-HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~\-]+")
-"""What HTTP takes for the name of a header (RFC 9110, section 5.6.2)."""
-
-_NOT_IN_HEADER: Final = re.compile(r"[^\t\x20-\x7e]")
-
-
-def check_header(name: str, value: str) -> None:
-    """Checks that HTTP can send a header (RFC 9110, section 5).
-
-    Raises:
-        UsageError: it cannot.
-    """
-    if not HEADER_NAME.fullmatch(name):
-        raise UsageError(
-            f"{name!r} is not the name of an HTTP header", hint="write it as in 'X-Key: value'"
-        )
-    if _NOT_IN_HEADER.search(value):
-        raise UsageError(
-            f"the header {name} has a value that HTTP cannot send"
-        )  # not shown: it may be a secret

@@ -19,24 +19,17 @@ import aiohttp
 from construct_messages.errors import IncompleteResult, SourceError, UsageError
 from construct_messages.formats.media_types import FORM
 from construct_messages.formats.results import JSON
+from construct_messages.net.addresses import Addresses, CheckedResolver
+from construct_messages.net.aiohttp_client import areceive, asend, new_session
+from construct_messages.net.headers import authorization, check_header
+from construct_messages.net.responses import seconds
+from construct_messages.net.retries import attempts
+from construct_messages.net.timeouts import RETRIES, Timeouts
+from construct_messages.net.urls import without_query
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
-from construct_messages.sources.http.addresses import Addresses, CheckedResolver
-from construct_messages.sources.http.aiohttp_client import areceive, asend, new_session
-from construct_messages.sources.http.endpoint import (
-    WrapperSource,
-    authorization,
-    check_header,
-    new_wrapper,
-)
-from construct_messages.sources.http.response import (
-    TRANSIENT,
-    answer_status,
-    seconds,
-    without_query,
-)
-from construct_messages.sources.http.retries import attempts
-from construct_messages.sources.http.timeouts import RETRIES, Timeouts
+from construct_messages.sources.http.endpoint import WrapperSource, new_wrapper
+from construct_messages.sources.http.response import TRANSIENT, answer_status
 from construct_messages.sources.operations import Answer, Operation
 
 # others than these would say something to a hop between here and the client, such as 101
@@ -93,12 +86,12 @@ class Upstream:
         user: with `password` (Basic), or `token` (Bearer): credentials.
         contact: an address in the User-Agent, by which the endpoint's operator can reach this server's operator.
         prefixes: prefixes that queries may use without declaring them, besides those of the profile.
-        retries: how often a request is repeated after a temporary failure; see `retries.py`.
+        retries: how often a request is repeated after a temporary failure; see `net/retries.py`.
         connect_seconds: the maximal time to connect.
         read_seconds: the maximal time between two bytes, including the wait for a turn or a connection.
         rate: requests per second, on average; None: no limit.
         connections: the maximal number of concurrent connections; further requests wait.
-        allow_private: allow the URL's host name to resolve to a private address; see `addresses.py`.
+        allow_private: allow the URL's host name to resolve to a private address; see `net/addresses.py`.
         updates: the endpoint for updates, if the engine has a separate one; closed with this one.
         executor: threads for decoding long solutions; None: those of the event loop.
 
@@ -338,6 +331,7 @@ class Upstream:
         return SourceError(
             f"{self._name} answered with HTTP status {response.status}{page}",
             status=answer_status(response.status, client_authenticates=_authenticates(operation)),
+            response_status=response.status,
             retry_after=seconds(response.headers.get("Retry-After")),
             transient=response.status in TRANSIENT,
         )

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from construct_messages import QueryError
-from construct_messages.query.syntax.checks import check
+from construct_messages.query.checks import check
 from construct_messages.query.syntax.parser import parse
 from tests.support.queries.mutants import BASE
 from tests.support.queries.syntax_cases import syntax_cases

@@ -1,4 +1,4 @@
-"""Write docs/engines.md: the known differences of engines, from the tables that the tests check.
+"""Write docs/reference/engines.md: the known differences of engines, from the tables that the tests check.
 
 Run `python -m tests.support.engines.page`. A test checks that the page is up to date.
 """
@@ -11,7 +11,7 @@ from tests.support.engines.construct_cases import CASES, CHANGED, DIFFERENCES, V
 from tests.support.engines.servers import ENGINES
 from tests.support.places import ROOT
 
-PAGE = ROOT / "docs" / "engines.md"
+PAGE = ROOT / "docs" / "reference" / "engines.md"
 
 HEAD = f"""\
 # Engines: known differences

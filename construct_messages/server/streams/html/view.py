@@ -25,6 +25,7 @@ from construct_messages.server.streams.requests import InThread, record_of
 from construct_messages.server.streams.resources import Document
 from construct_messages.streams.element import Element, State
 from construct_messages.streams.vocabulary import TREE
+from construct_messages.streams.wire import Parameter
 
 SHOWN: Final = 20
 """How many elements a page shows."""
@@ -113,7 +114,7 @@ class HtmlView:
             document: the description of one.
             values: what clients may do, and with what.
         """
-        after = request.query.get("after", "")
+        after = request.query.get(Parameter.AFTER, "")
         names = sorted(states, key=lambda state: state.name)
         listed = [state for state in names if state.name > after]
         documents = [document(state) for state in listed[:_STREAMS_SHOWN]]
@@ -182,7 +183,7 @@ class HtmlView:
             last: the sequence of the last of them.
         """
         elements = await _first(pages)
-        parameters = {key: value for key, value in request.query.items() if key != "after"}
+        parameters = {key: value for key, value in request.query.items() if key != Parameter.AFTER}
         return await self._send(
             request,
             "elements",
@@ -340,4 +341,4 @@ def _following(parameters: dict[str, str], elements: Sequence[Element], last: in
     """The URL of what follows elements; None: they are all."""
     if not elements or elements[-1].sequence >= last:
         return None
-    return "?" + urlencode({**parameters, "after": elements[-1].sequence})
+    return "?" + urlencode({**parameters, Parameter.AFTER: elements[-1].sequence})

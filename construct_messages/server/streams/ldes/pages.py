@@ -16,6 +16,7 @@ from construct_messages.message import Message, Quad
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.streams.element import Element, Retention, State, messages_of
 from construct_messages.streams.vocabulary import CM, DCTERMS, LDES, PROV, RDFS, TREE
+from construct_messages.streams.wire import Property
 from construct_messages.terms import RDF, XSD, Term, iri, literal
 
 LDES_PREFIXES: Final = {
@@ -35,7 +36,7 @@ _EVENT_STREAM: Final = iri(f"{LDES}EventStream")
 _VIEW, _MEMBER, _NODE = iri(f"{TREE}view"), iri(f"{TREE}member"), iri(f"{TREE}Node")
 _ISSUED, _SEQUENCE, _GENERATED = (
     iri(f"{DCTERMS}issued"),
-    iri(f"{CM}sequence"),
+    iri(f"{CM}{Property.SEQUENCE}"),
     iri(f"{PROV}generatedAtTime"),
 )
 _RELATION, _RELATION_NODE = iri(f"{TREE}relation"), iri(f"{TREE}node")

@@ -47,6 +47,7 @@ from construct_messages.server.streams.selection import Selection, selected, seq
 from construct_messages.streams.element import Element, State
 from construct_messages.streams.store import StreamStore
 from construct_messages.streams.vocabulary import PROFILE
+from construct_messages.streams.wire import Parameter
 from construct_messages.terms import iri
 
 _LOGS: Final = {format.document_type: format for format in (N_QUADS, TRIG, TURTLE, N_TRIPLES)}
@@ -155,7 +156,7 @@ class LdesView:
         self, request: web.Request, iris: StreamIris, page: Page, state: State, head: Message
     ) -> web.StreamResponse:
         """The page for a browser, with those of its members that stand behind `after`."""
-        after = sequence_parameter("after", request.query.get("after", "0"))
+        after = sequence_parameter(Parameter.AFTER, request.query.get(Parameter.AFTER, "0"))
         shown = Selection(max(page.first, state.first, after + 1) - 1, min(page.last, state.last))
         elements = counted(record_of(request), selected(self._store, state.name, shown))
         said = partial(members, iris, version_of_path=self._settings.ldes_version_of_path)

@@ -25,11 +25,11 @@ from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.server.streams.bounds import CLOSE_SECONDS, Bounds
 from construct_messages.server.streams.input import read_messages
 from construct_messages.server.streams.publishing.intake import take_frames
-from construct_messages.server.streams.push import SUBPROTOCOLS
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import InThread, idempotency_key, record_of
 from construct_messages.server.streams.resources import published_document
 from construct_messages.streams.store import StreamStore
+from construct_messages.streams.wire import SUBPROTOCOLS
 
 _LARGE: Final = (
     1 << 16

@@ -1,0 +1,44 @@
+"""Headers of requests: checks what HTTP can send, and writes credentials. Sends nothing."""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import Final
+
+from construct_messages.errors import UsageError
+
+HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~\-]+")
+"""What HTTP takes for the name of a header (RFC 9110, section 5.6.2)."""
+
+_NOT_IN_HEADER: Final = re.compile(r"[^\t\x20-\x7e]")
+
+
+def check_header(name: str, value: str) -> None:
+    """Checks that HTTP can send a header (RFC 9110, section 5).
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if not HEADER_NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} is not the name of an HTTP header", hint="write it as in 'X-Key: value'"
+        )
+    if _NOT_IN_HEADER.search(value):
+        raise UsageError(
+            f"the header {name} has a value that HTTP cannot send"
+        )  # not shown: it may be a secret
+
+
+def authorization(user: str | None, password: str | None, token: str | None) -> dict[str, str]:
+    """The header for credentials: Basic (RFC 7617) for user and password, or Bearer (RFC 6750).
+
+    >>> authorization(None, None, "t0")
+    {'Authorization': 'Bearer t0'}
+    """
+    if token is not None:
+        return {"Authorization": f"Bearer {token}"}
+    if user is not None:
+        pair = f"{user}:{password or ''}".encode()
+        return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+    return {}
