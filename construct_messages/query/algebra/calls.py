@@ -78,7 +78,7 @@ class ExpressionTranslator:
         """Translates an expression.
 
         Raises:
-            QueryError: an aggregate where none may stand; see also `Leaves.term`.
+            QueryError: see `Leaves.term`.
             UnsupportedQuery: a function or an operator that is not supported.
         """
         match node:
@@ -90,22 +90,16 @@ class ExpressionTranslator:
                 return Call("!", (Call("IN", self._all(operands)),))
             case OperationNode(operator=operator, operands=operands):
                 return Call(operator, self._all(operands))
-            case CallNode(function=IriNode()):
-                return self._cast(node)
-            case CallNode(function=str() as name):
-                return self._function(node, _SAME.get(name, name))
-            case AggregateNode(name=name):
-                if self.aggregate is None:
-                    raise self.leaves.query.error(
-                        node,
-                        f"{name} may not stand here",
-                        "aggregate in SELECT, HAVING or ORDER BY",
-                    )
+            case CallNode(function=function):
+                if isinstance(function, IriNode):
+                    return self._cast(node, self.leaves.term(function))
+                return self._function(node, _SAME.get(function, function))
+            case AggregateNode() if self.aggregate is not None:
                 return self.aggregate(node)
             case ExistsNode(negated=negated, group=group):
                 exists = Exists(self.exists(group))
                 return Call("!", (exists,)) if negated else exists
-            case Unknown():
+            case Unknown() | AggregateNode():
                 raise self.leaves.unknown(node)
             case _:
                 return Constant(self.leaves.term(node))
@@ -132,9 +126,7 @@ class ExpressionTranslator:
                 return Call(name, (*arguments, Constant(literal(base))))
         return Call(name, arguments)
 
-    def _cast(self, node: CallNode) -> Expression:
-        assert isinstance(node.function, IriNode)
-        name = self.leaves.term(node.function)
+    def _cast(self, node: CallNode, name: Term) -> Expression:
         if name not in CASTS:
             raise self.leaves.query.unsupported(
                 node,

