@@ -347,5 +347,5 @@ class TriplesReader(Reader):
 
 def _made(subject: TermNode, predicate: str, object: TermNode) -> TripleNode:
     """A triple that a short notation stands for."""
-    start = subject.start
-    return TripleNode(start, object.end, subject, IriNode(start, start, predicate), object)
+    start, end = min(subject.start, object.start), max(subject.end, object.end)
+    return TripleNode(start, end, subject, IriNode(start, start, predicate), object)
