@@ -109,6 +109,9 @@ class _Checks:
                     self._call(node)
                 case AggregateNode():
                     self._refuse_aggregates(node.argument, "in another aggregate")
+                    separator = node.separator
+                    if separator is not None and (separator.language or separator.datatype):
+                        raise self._error(separator, "a plain string is needed here")
                 case FilterPattern():
                     self._refuse_aggregates(node.condition, "in FILTER")
                 case OperationNode():
@@ -192,7 +195,7 @@ class _Checks:
         found = next(aggregates(expression), None) if expression is not None else None
         if found is not None:
             hint = "aggregate in SELECT, HAVING or ORDER BY"
-            raise self._error(found, f"{found.name} may not stand {where}", hint)
+            raise self._error(found, f"{found.name} may not stand here, {where}", hint)
 
     def _triple_terms(self, parts: Iterable[Any]) -> None:
         """The triple terms of an expression, or of VALUES: they are values, not patterns."""

@@ -193,8 +193,6 @@ class ExpressionReader(TriplesReader):
             if self.next().text != "=" or self.token.kind != "string":
                 raise Refused("expected = and a string after SEPARATOR", self.token.start)
             separator = self.literal()
-            if separator.language or separator.datatype:
-                raise Refused("a plain string is needed as separator", separator.start)
         self.need(")", "at the end of the aggregate")
         self.depth -= 1
         return AggregateNode(token.start, self.end, token.keyword, distinct, argument, separator)

@@ -350,6 +350,5 @@ class TriplesReader(Reader):
 
 def _made(subject: TermNode, predicate: str, object: TermNode) -> TripleNode:
     """A triple that a short notation stands for."""
-    start = min(subject.start, object.start)  # a reifier is written after what it reifies
-    name = IriNode(start, start, predicate)
-    return TripleNode(start, max(subject.end, object.end), subject, name, object)
+    start, end = min(subject.start, object.start), max(subject.end, object.end)
+    return TripleNode(start, end, subject, IriNode(start, start, predicate), object)
