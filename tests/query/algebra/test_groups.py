@@ -44,7 +44,7 @@ ILLEGAL = [
         "?a stands in VALUES twice",
         23,
     ),
-    ("aggregate in BIND", "{ BIND(COUNT(?x) AS ?n) }", "COUNT may not stand in BIND", 17),
+    ("aggregate in BIND", "{ BIND(COUNT(?x) AS ?n) }", "COUNT may not stand here, in BIND", 17),
 ]
 
 
