@@ -17,6 +17,7 @@ import msgspec
 
 from construct_messages.arguments import checked
 from construct_messages.checking import Checker
+from construct_messages.documents.contexts import CONTEXTS
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds.client import Client, check_stream_url, origin_of
 from construct_messages.feeds.discovery import discover
@@ -27,7 +28,6 @@ from construct_messages.labels import Labels
 from construct_messages.logs import MESSAGE_BYTES, encoder_for
 from construct_messages.message import Message
 from construct_messages.single_use import each_of
-from construct_messages.streams.contexts import CONTEXTS
 from construct_messages.streams.wire import Header
 
 BATCH: Final = 1000

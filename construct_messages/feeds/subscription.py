@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, Protocol, Self, TypeAlias
 from urllib.parse import urldefrag
 
 from construct_messages.arguments import checked
+from construct_messages.documents.contexts import KnownContexts
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds.client import Client, check_stream_url, origin_of
 from construct_messages.feeds.collections.collection import Collection
@@ -35,7 +36,6 @@ from construct_messages.feeds.transports import (
 from construct_messages.formats import N_QUADS, RDFM, content_type
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.net.urls import without_query
-from construct_messages.streams.contexts import KnownContexts
 from construct_messages.streams.element import Element, microseconds_of
 from construct_messages.streams.wire import Parameter
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from construct_messages.errors import ProtocolError
-from construct_messages.server.streams.input import read_messages
+from construct_messages.server.streams.publishing.messages import read_messages
 
 LINE = b"<urn:s> <urn:p> <urn:o> ."
 JSON_LD = b'{"@id": "urn:s", "urn:p": {"@id": "urn:o"}}'
@@ -36,7 +36,7 @@ def test_what_was_read_is_not_checked_again(content_type: str, body: bytes) -> N
 @pytest.mark.parametrize("body", [b"", b" \r\n\t", b"\xef\xbb\xbf"])
 def test_an_empty_body_is_no_json(content_type: str, body: bytes) -> None:
     """Issue 26, 16: it was an empty message. RFC 8259, section 2: a JSON text is a value."""
-    with pytest.raises(ProtocolError, match="the body is empty, which is no JSON") as refused:
+    with pytest.raises(ProtocolError, match="is empty, which is no JSON") as refused:
         read_messages(content_type, body, base="urn:x", message_bytes=1 << 20, most=10)
     assert refused.value.status == 400
     (empty,) = read_messages(content_type, b"{}", base="urn:x", message_bytes=1 << 20, most=10)

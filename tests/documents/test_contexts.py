@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyoxigraph as ox
@@ -13,11 +14,12 @@ from pyld import jsonld  # type: ignore[import-untyped] # it has no type informa
 from pyld.context_resolver import ContextResolver  # type: ignore[import-untyped] # nor has this
 from pyld.documentloader.frozen import BUNDLED_CONTEXTS  # type: ignore[import-untyped] # nor has this
 
+from construct_messages.documents.contexts import CONTEXTS, KnownContexts
 from construct_messages.errors import LogError, ProtocolError
-from construct_messages.feeds.documents import document_of
+from construct_messages.feeds.pages import document_in
 from construct_messages.message import Message
-from construct_messages.server.streams.input import read_messages
-from construct_messages.streams.contexts import CONTEXTS, KnownContexts
+from construct_messages.server.streams.publishing.messages import read_messages
+from construct_messages.streams.wire import CONTEXT_RELATION
 from construct_messages.terms import RDF, XSD
 from tests.support.logs.json_ld import NODE
 from tests.support.places import absent
@@ -34,6 +36,12 @@ def received(document: Any, media_type: str = "application/ld+json") -> Message:
         media_type, json.dumps(document).encode(), base="http://e/", message_bytes=1 << 20, most=1
     )
     return message
+
+
+def response(media_type: str, *, context: str | None = None) -> Any:
+    """A response with what is read of it but its body."""
+    links = {} if context is None else {CONTEXT_RELATION: {"url": context}}
+    return SimpleNamespace(headers={"Content-Type": media_type}, links=links, url="http://e/")
 
 
 def objects(message: Message, predicate: str) -> set[str]:
@@ -277,15 +285,13 @@ def test_a_key_twice_is_an_error_under_an_implied_context(twice: bytes) -> None:
         read_messages(
             "application/activity+json", twice, base="http://e/", message_bytes=1000, most=1
         )
-    said = {"Content-Type": "application/json"}
+    answer = response("application/json", context="urn:c")
     with pytest.raises(LogError, match="stands twice in one object"):
-        document_of(said, "urn:c", "http://e/", KnownContexts({"urn:c": {}}), 1000).read(twice, 1)
+        document_in(answer, KnownContexts({"urn:c": {}}), 1000).read(twice, 1)
 
 
 def test_subscribers_read_activities() -> None:
-    documents = document_of(
-        {"Content-Type": "application/activity+json"}, None, "http://e/", CONTEXTS, 1000
-    )
-    assert documents.read(json.dumps(FOLLOW).encode(), 1) == received(
+    reader = document_in(response("application/activity+json"), CONTEXTS, 1000)
+    assert reader.read(json.dumps(FOLLOW).encode(), 1) == received(
         FOLLOW, "application/activity+json"
     )
