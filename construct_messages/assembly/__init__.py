@@ -24,9 +24,9 @@ from construct_messages.template import Template
 from construct_messages.terms import has_blank, iri
 
 GROUP_LIMIT: Final = 1_000_000
-"""How many solutions grouping holds unless told otherwise."""
+"""How many solutions grouping holds by default."""
 DISTINCT_LIMIT: Final = 10_000_000
-"""How many messages `distinct` tells apart unless told otherwise; each takes about 100 bytes."""
+"""How many messages `distinct` compares by default; each takes about 100 bytes."""
 
 
 @dataclass(frozen=True)
