@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 from uuid import uuid4
 
 import msgspec
@@ -39,15 +39,31 @@ class Checkpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
 
     Args:
         sequence: the sequence of the last element; or the number of elements, if the source has no sequences.
-        last: the values that order the last member of an event stream, as N-Triples terms; empty: no order.
-        known: digests of the IRIs of elements that may come again: members with these values; without order, all.
+        place: what else the transport needs to continue, which only it understands; empty: nothing.
         identity: what distinguishes the stream from others of its name; empty: the server does not send it.
     """
 
     sequence: int
-    last: tuple[str, ...] = ()
-    known: tuple[str, ...] = ()
+    place: dict[str, Any] = {}
     identity: str = ""
+
+    @classmethod
+    def at(cls, sequence: int, place: msgspec.Struct) -> Self:
+        """Returns a checkpoint with what a transport needs beside the sequence."""
+        return cls(sequence, msgspec.json.decode(msgspec.json.encode(place)))
+
+    def place_as(self, kind: type[T]) -> T:
+        """Returns the place, as the transport that made it wrote it.
+
+        Raises:
+            UsageError: another transport wrote it.
+        """
+        try:
+            return msgspec.convert(self.place, kind)
+        except msgspec.ValidationError as error:
+            raise UsageError(
+                "the checkpoint is of another transport", hint="continue via the same one"
+            ) from error
 
 
 class Received(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,6 +80,7 @@ class Received(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     size: int | None
 
 
+T = TypeVar("T")
 S = TypeVar("S", Sent, Received)
 
 

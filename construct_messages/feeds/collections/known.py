@@ -7,10 +7,26 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64encode
 from hashlib import blake2b
+from typing import Self
+
+import msgspec
 
 from construct_messages.feeds.collections.values import Value, value_of
 from construct_messages.feeds.state import Checkpoint
-from construct_messages.terms import Term
+from construct_messages.feeds.transport import Start
+from construct_messages.terms import XSD, Term, literal
+
+
+class _Place(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What a checkpoint holds beside a sequence.
+
+    Args:
+        last: the values that order the last member, as N-Triples terms; empty: no order.
+        known: digests of the IRIs of elements that may come again: members with these values; without order, all.
+    """
+
+    last: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
 
 
 class Known:
@@ -29,16 +45,27 @@ class Known:
     """
 
     def __init__(self, checkpoint: Checkpoint | None) -> None:
-        checkpoint = checkpoint or Checkpoint(0)
-        self.sequence = checkpoint.sequence
-        self._terms = tuple(map(Term, checkpoint.last))
+        self.sequence = 0 if checkpoint is None else checkpoint.sequence
+        place = _Place() if checkpoint is None else checkpoint.place_as(_Place)
+        self._terms = tuple(map(Term, place.last))
         self._last = tuple(map(value_of, self._terms))
-        self._known = set(checkpoint.known)
+        self._known = set(place.known)
+
+    @classmethod
+    def at(cls, start: Start) -> Self:
+        """Returns what is known before anything was read, and without a request."""
+        known = cls(start.checkpoint)
+        if start.checkpoint is None:
+            known.sequence = start.after or 0
+        if start.since is not None:
+            known._terms = (literal(start.since.isoformat(), datatype=f"{XSD}dateTime"),)
+            known._last = tuple(map(value_of, known._terms))
+        return known
 
     @property
     def checkpoint(self) -> Checkpoint:
         """Returns the position of the reader."""
-        return Checkpoint(self.sequence, tuple(self._terms), tuple(sorted(self._known)))
+        return Checkpoint.at(self.sequence, _Place(tuple(self._terms), tuple(sorted(self._known))))
 
     def has(self, name: str, values: tuple[Value, ...]) -> bool:
         """Whether a member was given. One that is earlier than the last counts as given.
