@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pkgutil import resolve_name
 from typing import Any
 from urllib.parse import urldefrag
@@ -80,7 +80,8 @@ async def opened(
     ]
     for kind in kinds:
         if kind.endpoint is None:
-            yield _resolve(kind)(url, settings)
+            async with aclosing(_resolve(kind)(url, settings)) as transport:
+                yield transport
             return
     async with Client(
         origin_of(url), settings.token, settings.retries, settings.idle_seconds
