@@ -129,7 +129,7 @@ def page() -> str:
         "## Queries found in public repositories",
         "",
         f"{len(passing)} of {len(found)} queries pass: they are rewritten, Oxigraph accepts the SELECT, and the",
-        "template gives the same triples.",
+        "template produces the same triples.",
         "",
         "| queries | number | pass |",
         "|---|--:|--:|",
