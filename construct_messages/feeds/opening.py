@@ -23,21 +23,17 @@ def check_via(url: str, via: str | None, *, follow: bool) -> None:
     Raises:
         UsageError: no URL that requests can be sent to, no transport of that name, or one that cannot be read so.
     """
-    names = [kind.name for kind in TRANSPORTS]
-    if via is not None and via not in names:
-        raise UsageError(f"via={via!r} is no transport", hint=f"choose one of {', '.join(names)}")
-    ending = [kind for kind in TRANSPORTS if kind.capabilities.ends]
-    if not follow and via is not None and via not in [kind.name for kind in ending]:
-        raise UsageError(
-            f"via={via!r} follows a stream", hint=f'leave it out, or take via="{ending[0].name}"'
-        )
     check_url(url)
-    kinds = kinds_for(url)
-    if via is not None and via not in [kind.name for kind in kinds]:
-        raise UsageError(
-            f"via={via!r} has no such URLs",
-            hint=f"choose one of {', '.join(kind.name for kind in kinds)}",
-        )
+    if via is None:
+        return
+    for wrong, fitting in (
+        ("is no transport", TRANSPORTS),
+        ("follows a stream", [kind for kind in TRANSPORTS if follow or kind.capabilities.ends]),
+        ("has no such URLs", kinds_for(url)),
+    ):
+        names = [kind.name for kind in fitting]
+        if via not in names:
+            raise UsageError(f"via={via!r} {wrong}", hint=f"choose one of {', '.join(names)}")
 
 
 def check_url(url: str) -> None:
@@ -89,7 +85,7 @@ async def opened(
         async for attempt in client.attempts():
             with attempt:
                 endpoints = await _discovered(client, url, settings)
-                kind = _written(endpoints, kinds) if write else _offered(endpoints, kinds, via)
+                kind = _chosen(endpoints, kinds, via, write=write)
         yield _resolve(kind)(HttpStream(client, endpoints, settings))
 
 
@@ -103,20 +99,16 @@ async def _discovered(client: Client, url: str, settings: Settings) -> Endpoints
     return await discover(client, url, settings)
 
 
-def _written(endpoints: Endpoints, kinds: Sequence[TransportKind]) -> TransportKind:
-    if Property.INPUT not in endpoints.urls:
+def _chosen(
+    endpoints: Endpoints, kinds: Sequence[TransportKind], via: str | None, *, write: bool
+) -> TransportKind:
+    for kind in kinds:
+        if (Property.INPUT if write else kind.endpoint) in endpoints.urls:
+            return kind
+    if write:
         raise SourceError(
             f"{endpoints.stream} takes no messages", hint="give the URL of a stream that does"
         )
-    return kinds[0]
-
-
-def _offered(
-    endpoints: Endpoints, kinds: Sequence[TransportKind], via: str | None
-) -> TransportKind:
-    for kind in kinds:
-        if kind.endpoint in endpoints.urls:
-            return kind
     offered = ", ".join(kind.name for kind in TRANSPORTS if kind.endpoint in endpoints.urls)
     raise SourceError(
         f"{endpoints.stream} cannot be had via {via or 'any transport'}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 from uuid import uuid4
 
 import msgspec
@@ -44,26 +44,8 @@ class Checkpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     """
 
     sequence: int
-    place: dict[str, Any] = {}
+    place: dict[str, tuple[str, ...]] = {}
     identity: str = ""
-
-    @classmethod
-    def at(cls, sequence: int, place: msgspec.Struct) -> Self:
-        """Returns a checkpoint with what a transport needs beside the sequence."""
-        return cls(sequence, msgspec.json.decode(msgspec.json.encode(place)))
-
-    def place_as(self, kind: type[T]) -> T:
-        """Returns the place, as the transport that made it wrote it.
-
-        Raises:
-            UsageError: another transport wrote it.
-        """
-        try:
-            return msgspec.convert(self.place, kind)
-        except msgspec.ValidationError as error:
-            raise UsageError(
-                "the checkpoint is of another transport", hint="continue via the same one"
-            ) from error
 
 
 class Received(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -80,7 +62,6 @@ class Received(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     size: int | None
 
 
-T = TypeVar("T")
 S = TypeVar("S", Sent, Received)
 
 

@@ -215,6 +215,6 @@ async def test_an_extra_that_is_absent(memory: str, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_checkpoint_of_another_transport() -> None:
-    checkpoint = Checkpoint(1, {"offsets": {"0": 17}})
+    checkpoint = Checkpoint(1, {"offsets": ("0:17",)})
     with pytest.raises(UsageError, match="another transport"):
         Known.at(Start(checkpoint=checkpoint))

@@ -9,24 +9,11 @@ from base64 import urlsafe_b64encode
 from hashlib import blake2b
 from typing import Self
 
-import msgspec
-
+from construct_messages.errors import UsageError
 from construct_messages.feeds.collections.values import Value, value_of
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Start
 from construct_messages.terms import XSD, Term, literal
-
-
-class _Place(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What a checkpoint holds beside a sequence.
-
-    Args:
-        last: the values that order the last member, as N-Triples terms; empty: no order.
-        known: digests of the IRIs of elements that may come again: members with these values; without order, all.
-    """
-
-    last: tuple[str, ...] = ()
-    known: tuple[str, ...] = ()
 
 
 class Known:
@@ -46,10 +33,15 @@ class Known:
 
     def __init__(self, checkpoint: Checkpoint | None) -> None:
         self.sequence = 0 if checkpoint is None else checkpoint.sequence
-        place = _Place() if checkpoint is None else checkpoint.place_as(_Place)
-        self._terms = tuple(map(Term, place.last))
+        place = {} if checkpoint is None else checkpoint.place
+        if place.keys() - {"last", "known"}:
+            raise UsageError(
+                "the checkpoint is of another transport", hint="continue via the same one"
+            )
+        # the values that order the last member, and digests of the IRIs of those with these values
+        self._terms = tuple(map(Term, place.get("last", ())))
         self._last = tuple(map(value_of, self._terms))
-        self._known = set(place.known)
+        self._known = set(place.get("known", ()))
 
     @classmethod
     def at(cls, start: Start) -> Self:
@@ -65,7 +57,8 @@ class Known:
     @property
     def checkpoint(self) -> Checkpoint:
         """Returns the position of the reader."""
-        return Checkpoint.at(self.sequence, _Place(tuple(self._terms), tuple(sorted(self._known))))
+        place = {"last": tuple(self._terms), "known": tuple(sorted(self._known))}
+        return Checkpoint(self.sequence, {name: texts for name, texts in place.items() if texts})
 
     def has(self, name: str, values: tuple[Value, ...]) -> bool:
         """Whether a member was given. One that is earlier than the last counts as given.
