@@ -98,7 +98,7 @@ FLOORS = {
     "query/algebra": floors(
         "property_paths",
         "nodes",
-        "expressions / correlation / join_order / active_graph / plan / parse_tree",
+        "expressions / correlation / join_order / active_graph / plan / leaves",
         "patterns / calls",
         "groups",
         "translation",

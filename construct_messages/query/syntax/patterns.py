@@ -308,7 +308,7 @@ class PatternReader(ExpressionReader):
             problem = refused
             del self.triples[whole:]
         if self.triples:
-            end = self.tokens[statement].start if problem else self.end
+            end = self.tokens[statement - 1].end if problem else self.end
             elements.append(TriplesBlock(start, end, tuple(self.triples)))
         self.triples = around
         if problem is not None:

@@ -291,21 +291,24 @@ class TriplesReader(Reader):
 
     def _path(self) -> PathNode:
         """Path: alternatives of sequences."""
+        start = self.token.start
         ways = [self._sequence()]
         while self._take_other("|"):
             ways.append(self._sequence())
-        return ways[0] if len(ways) == 1 else PathAlternative(ways[0].start, self.end, tuple(ways))
+        return ways[0] if len(ways) == 1 else PathAlternative(start, self.end, tuple(ways))
 
     def _sequence(self) -> PathNode:
+        start = self.token.start
         steps = [self._step()]
         while self._take_other("/"):
             steps.append(self._step())
-        return steps[0] if len(steps) == 1 else PathSequence(steps[0].start, self.end, tuple(steps))
+        return steps[0] if len(steps) == 1 else PathSequence(start, self.end, tuple(steps))
 
     def _step(self) -> PathNode:
         """PathEltOrInverse."""
         start = self.token.start
         inverse = self._take_other("^")
+        first = self.token.start
         if self.at("("):
             self.deeper()
             self.index += 1
@@ -317,7 +320,7 @@ class TriplesReader(Reader):
         else:
             path = self._name()
         if self.token.kind == "other" and self.token.text in ("*", "+", "?"):
-            path = PathRepetition(path.start, self.token.end, path, self.next().text)
+            path = PathRepetition(first, self.token.end, path, self.next().text)
         return PathInverse(start, self.end, path) if inverse else path
 
     def _negation(self, start: int) -> PathNode:
