@@ -15,7 +15,6 @@ from construct_messages.errors import UnsupportedByFormat
 from construct_messages.feeds import subscribe
 from construct_messages.formats import (
     FORMATS,
-    JELLY,
     N_QUADS,
     RDF_XML,
     RDFM,
@@ -65,7 +64,7 @@ async def doors(server: StreamsServer, sent: list[Message], kind: Kind) -> None:
         "the reader of event streams"
     )
     for format in FORMATS:
-        if format == JELLY or not can_carry(Kind(format, format.own or N_QUADS_KIND.syntax), sent):
+        if format.binary or not can_carry(Kind(format, format.own or N_QUADS_KIND.syntax), sent):
             continue
         taken = await take(
             server, f"/streams/a/events?after=0&format={format.extension}", len(sent)
