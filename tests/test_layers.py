@@ -26,7 +26,7 @@ FLOORS = {
     "": floors(
         "errors",
         "files / arguments",
-        "terms",
+        "terms / options",
         "isomorphism / labels",
         "message / solutions / formats / rdfxml",
         "template / rows / single_use / net / wire",
@@ -139,6 +139,7 @@ PURE = {
     "errors",
     "terms",
     "message",
+    "options",
     "solutions",
     "template",
     "rows",
