@@ -268,7 +268,7 @@ class QueryMessages(SingleUse):
     def serialize(
         self,
         format: str | LogType = "nq",
-        messages: str | None = None,
+        syntax: str | None = None,
         *,
         prefixes: Mapping[str, str] | None = None,
         options: FormatOptions | None = None,
@@ -280,8 +280,8 @@ class QueryMessages(SingleUse):
         Args:
             format: a name, extension or media type (`"nt"`, `"nq"`, `"ttl"`, `"trig"`, `"ndjsonld"`, `"yamlld"`,
                 `"rdfxml"`, `"jelly"`), or a type of log of `formats.negotiation`. Parameters of a media type override
-                `messages`.
-            messages: `"rdfm"` (default), `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`; only for the
+                `syntax`.
+            syntax: `"rdfm"` (default), `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`; only for the
                 first four formats, because the others delimit messages by themselves.
             prefixes: for formats that have prefixes; None: those of the query.
             options: options of the format, such as `JellyOptions`.
@@ -292,21 +292,21 @@ class QueryMessages(SingleUse):
             SourceError: the source failed; the log is incomplete.
         """
         self._begin()
-        chunks = _serialize(self._batches(), self._writing(format, messages, prefixes, options))
+        chunks = _serialize(self._batches(), self._writing(format, syntax, prefixes, options))
         self._running = chunks
         return chunks
 
     def aserialize(
         self,
         format: str | LogType = "nq",
-        messages: str | None = None,
+        syntax: str | None = None,
         *,
         prefixes: Mapping[str, str] | None = None,
         options: FormatOptions | None = None,
     ) -> AsyncGenerator[bytes]:
         """Returns the log as chunks of bytes, for asyncio; see `serialize`."""
         self._begin()
-        chunks = _aserialize(self._abatches(), self._writing(format, messages, prefixes, options))
+        chunks = _aserialize(self._abatches(), self._writing(format, syntax, prefixes, options))
         self._arunning = chunks
         return chunks
 
@@ -314,7 +314,7 @@ class QueryMessages(SingleUse):
         self,
         target: LogTarget,
         format: str | None = None,
-        messages: str | None = None,
+        syntax: str | None = None,
         *,
         prefixes: Mapping[str, str] | None = None,
         options: FormatOptions | None = None,
@@ -326,7 +326,7 @@ class QueryMessages(SingleUse):
                 or `.zst`; or a binary file object, which stays open.
             format: see `serialize`; None: that of the extension of the path or of the file's name, which must be known;
                 N-Quads if there is no extension.
-            messages, prefixes, options: see `serialize`.
+            syntax, prefixes, options: see `serialize`.
 
         Raises:
             UsageError: an unknown format, extension or syntax.
@@ -335,7 +335,7 @@ class QueryMessages(SingleUse):
         """
         with log_file(target) as write:
             for chunk in self.serialize(
-                format_of_target(target, format), messages, prefixes=prefixes, options=options
+                format_of_target(target, format), syntax, prefixes=prefixes, options=options
             ):
                 write(chunk)
         return self.message_count
@@ -349,14 +349,14 @@ class QueryMessages(SingleUse):
     def _writing(
         self,
         format: str | LogType,
-        messages: str | None,
+        syntax: str | None,
         prefixes: Mapping[str, str] | None,
         options: FormatOptions | None,
     ) -> Writing:
-        found, syntax = find_log(format, messages)
+        found, delimiting = find_log(format, syntax)
         if prefixes is None:
             prefixes = self.query.prefixes if found.log_prefixes else {}
-        return Writing(self._assembly, self._template, found, syntax, prefixes, options)
+        return Writing(self._assembly, self._template, found, delimiting, prefixes, options)
 
     def _batches(self) -> Generator[Solutions]:
         return _pull(self._source, self._request, self._assembly, self._owns_source)

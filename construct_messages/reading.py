@@ -56,7 +56,7 @@ def read_log(
     source: LogSource,
     format: str | None = None,
     *,
-    messages: str | None = None,
+    syntax: str | None = None,
     base: str | None = None,
     contexts: Mapping[str, Any] | None = None,
     message_bytes: int = MESSAGE_BYTES,
@@ -79,7 +79,7 @@ def read_log(
         format: a name, extension or media type; None: that of the file's extension, else detected from up to the first
             4 KiB. The parameters of a media type give the syntax. In a document whose media type gives none, comments
             do not delimit messages.
-        messages: the syntax, if it is announced outside of the log, as by a media type: `"rdfm"`, `"1.2-messages"`,
+        syntax: the syntax, if it is announced outside of the log, as by a media type: `"rdfm"`, `"1.2-messages"`,
             `"1.2-basic-messages"` or `"1.1-messages"`; None: that of the log.
         base: resolve relative IRIs against this IRI, until the log declares a base.
         contexts: JSON-LD contexts by IRI, as parsed JSON; contexts are never fetched.
@@ -118,8 +118,8 @@ def read_log(
         raise UsageError(
             "a log is bytes, and the file is open for text", hint='open it with mode "rb"'
         )
-    if messages is not None:
-        find_syntax(messages)
+    if syntax is not None:
+        find_syntax(syntax)
     if isinstance(source, (str, os.PathLike)):
         name = os.fspath(source)
         packing, archive = packing_of_name(name)
@@ -138,8 +138,8 @@ def read_log(
         packing=packing,
         archive=archive,
         format=format_of_file(name) if format is None else find_format(format)[0],
-        syntax=None if format is None else _announced(format, messages),
-        label=messages,
+        syntax=None if format is None else _announced(format, syntax),
+        label=syntax,
     )
     decoding = DecoderOptions(
         base=base,
@@ -161,7 +161,7 @@ def _announced(format: str, label: str | None) -> Syntax | None:
         return syntax
     asked = find_log(format, label)[1]
     if asked.label != find_syntax(label).label:
-        raise UsageError(f"messages={label} contradicts {format!r}", hint="leave one of them out")
+        raise UsageError(f"syntax={label} contradicts {format!r}", hint="leave one of them out")
     return asked
 
 

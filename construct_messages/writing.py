@@ -31,11 +31,11 @@ _CHUNK_BYTES: Final = 1 << 16
 
 @checked
 def write_log(
-    stream: Iterable[Message],
+    messages: Iterable[Message],
     target: LogTarget,
     format: str | None = None,
     *,
-    messages: str | None = None,
+    syntax: str | None = None,
     prefixes: Mapping[str, str] | None = None,
     graphs: bool | None = None,
     options: FormatOptions | None = None,
@@ -44,20 +44,20 @@ def write_log(
     """Writes messages as a log and returns their number.
 
     Args:
-        stream: the messages. If it raises an error or contains a message that the format cannot represent, no file is
+        messages: the messages. If it raises an error or contains a message that the format cannot represent, no file is
             written.
         target: a path, which appears when the log is complete and is compressed if it ends in `.gz`, `.bz2`, `.xz` or
             `.zst`; or a binary file, which stays open.
         format: a name, extension or media type, whose parameters give the syntax; None: that of the extension of the
             path or of the file's name, which must be known; N-Quads if there is no extension.
-        messages: the syntax: `"rdfm"`, `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`; None: `rdfm`, or
+        syntax: the syntax: `"rdfm"`, `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`; None: `rdfm`, or
             the format's own delimiters.
-        prefixes: for formats that have prefixes; None: if `stream` is a `LogReader`, those that the log has declared
+        prefixes: for formats that have prefixes; None: if `messages` is a `LogReader`, those that the log has declared
             before its first message.
         graphs: whether messages may have named graphs, which Jelly announces at the start; None: they may, unless
-            `stream` is a `LogReader` of a format without them.
-        options: options of the format, such as `JellyOptions`. Defaults suit messages without triple terms; if `stream`
-            is a `LogReader` of the same format, its options are the defaults.
+            `messages` is a `LogReader` of a format without them.
+        options: options of the format, such as `JellyOptions`. Defaults suit messages without triple terms; if
+            `messages` is a `LogReader` of the same format, its options are the defaults.
         lenient: write malformed IRIs and language tags unchanged, if the format can represent them. Those of messages
             that were read leniently are always written.
 
@@ -72,7 +72,7 @@ def write_log(
     >>> import io
     >>> from construct_messages.reading import read_log
     >>> log = io.BytesIO()
-    >>> write_log(read_log(b"PREFIX : <urn:> :s :p :o ."), log, "ttl", messages="1.2-messages")
+    >>> write_log(read_log(b"PREFIX : <urn:> :s :p :o ."), log, "ttl", syntax="1.2-messages")
     1
     >>> print(log.getvalue().decode(), end="")
     VERSION "1.2-messages"
@@ -81,9 +81,9 @@ def write_log(
     :s :p :o .
     MESSAGE
     """
-    log = _Log(stream, target, format, messages, prefixes, graphs, options, lenient)
+    log = _Log(messages, target, format, syntax, prefixes, graphs, options, lenient)
     with log_file(target) as write:
-        for message in stream:
+        for message in messages:
             write(log.encode(message))
         write(log.finish())
     return log.message_count
@@ -91,11 +91,11 @@ def write_log(
 
 @checked
 async def awrite_log(
-    stream: Iterable[Message] | AsyncIterable[Message],
+    messages: Iterable[Message] | AsyncIterable[Message],
     target: LogTarget,
     format: str | None = None,
     *,
-    messages: str | None = None,
+    syntax: str | None = None,
     prefixes: Mapping[str, str] | None = None,
     graphs: bool | None = None,
     options: FormatOptions | None = None,
@@ -105,10 +105,10 @@ async def awrite_log(
 
     The messages may be an async iterable. The file is written in a thread.
     """
-    log = _Log(stream, target, format, messages, prefixes, graphs, options, lenient)
+    log = _Log(messages, target, format, syntax, prefixes, graphs, options, lenient)
     with log_file(target) as write:
         held, size = [], 0
-        async for message in each_of(stream):
+        async for message in each_of(messages):
             held.append(log.encode(message))
             size += len(held[-1])
             if size >= _CHUNK_BYTES:
@@ -123,19 +123,19 @@ class _Log:
 
     def __init__(
         self,
-        stream: object,
+        messages: object,
         target: LogTarget,
         format: str | None,
-        messages: str | None,
+        syntax: str | None,
         prefixes: Mapping[str, str] | None,
         graphs: bool | None,
         options: FormatOptions | None,
         lenient: bool,
     ) -> None:
-        self._format, self._syntax = find_log(format_of_target(target, format), messages)
+        self._format, self._syntax = find_log(format_of_target(target, format), syntax)
         check_options(self._format, options)
-        self._stream, self._prefixes, self._graphs, self._options = (
-            stream,
+        self._messages, self._prefixes, self._graphs, self._options = (
+            messages,
             prefixes,
             graphs,
             options,
@@ -163,15 +163,15 @@ class _Log:
 
     def _start(self) -> Encoder:
         prefixes, graphs, options = self._prefixes, self._graphs, self._options
-        if isinstance(self._stream, LogReader):
-            prefixes = dict(self._stream.prefixes) if prefixes is None else prefixes
-            graphs = self._stream.names_graphs if graphs is None else graphs
+        if isinstance(self._messages, LogReader):
+            prefixes = dict(self._messages.prefixes) if prefixes is None else prefixes
+            graphs = self._messages.names_graphs if graphs is None else graphs
             options = options_for_writing(
                 self._format,
                 options,
-                self._stream.options,
+                self._messages.options,
                 graphs=graphs,
-                generalized=self._stream.generalized,
+                generalized=self._messages.generalized,
             )
         # where only some terms may stand anywhere is then for the encoder to say
         self._checker = Checker(

@@ -35,6 +35,7 @@ FLOORS = {
         "sources / logs / spaces / inspection / checking",
         "assembly / reading / targets",
         "writing / streams",
+        "documents",
         "construct",
         "continuous",
         "server / spark / feeds",
@@ -60,7 +61,7 @@ FLOORS = {
     "streams": floors(
         "wire",
         "vocabulary",
-        "element / damage / saved_state / contexts",
+        "element / damage / saved_state",
         "database",
         "publication / reading / broadcast",
         "transaction",
@@ -81,7 +82,8 @@ FLOORS = {
         "registration", "orders", "evaluator / process / recovery", "query", "registry"
     ),
     "feeds": floors(
-        "event_stream / documents / client / state / sequences",
+        "event_stream / client / state / sequences",
+        "pages",
         "collections / transports / registration",
         "discovery",
         "subscription",
@@ -141,6 +143,7 @@ PURE = {
     "query",
     "results",
     "logs",
+    "documents",
     "grouping",
     "inspection",
     "isomorphism / labels",

@@ -224,9 +224,9 @@ def test_logs(
     """Issue 13, 9: what is written leniently is read leniently, and the strict way refuses it at both ends."""
     label = syntax if format.own is None else None
     with pytest.raises(TermError, match="message 2: "):
-        write_log([Message(), PASSED], io.BytesIO(), format.extension, messages=label)
+        write_log([Message(), PASSED], io.BytesIO(), format.extension, syntax=label)
     log = io.BytesIO()
-    write_log([Message(), PASSED, PASSED], log, format.extension, messages=label, lenient=True)
+    write_log([Message(), PASSED, PASSED], log, format.extension, syntax=label, lenient=True)
     caplog.clear()
     with pytest.raises(LogError) as error:
         read(log.getvalue(), format.extension)

@@ -215,7 +215,7 @@ def _subscribe(options: argparse.Namespace) -> int:
 
     since = None if options.since is None else _time(options.since)
     format, syntax = find_log(
-        format_of_target(target(options.output), options.format), options.messages
+        format_of_target(target(options.output), options.format), options.syntax
     )
     own = format_options(options)
     if options.state is not None and format.binary:

@@ -118,7 +118,7 @@ def _write(stream: QueryMessages, options: argparse.Namespace) -> None:
     format = format_of_target(place, options.format)
     prefixes: dict[str, str] | None = {} if options.no_prefixes else None
     chunks = stream.serialize(
-        format, options.messages, prefixes=prefixes, options=format_options(options)
+        format, options.syntax, prefixes=prefixes, options=format_options(options)
     )
     size = 0
     in_the_way = standard and sys.stdout.isatty()

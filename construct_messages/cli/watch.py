@@ -169,7 +169,7 @@ def _target(options: argparse.Namespace) -> Target:
     from construct_messages.feeds.forwarding import FileTarget, OutputTarget, StreamTarget
 
     if is_url(options.to):
-        for name in ("format", "messages"):
+        for name in ("format", "syntax"):
             if getattr(options, name) is not None:
                 raise UsageError(
                     f"--{name} is for a log, and {options.to} is a stream", hint="leave it out"
@@ -182,7 +182,7 @@ def _target(options: argparse.Namespace) -> Target:
             raise UsageError(
                 f"--{name.replace('_', '-')} is for a stream", hint="give --to its URL"
             )
-    type = find_log(format_of_target(target(options.to), options.format), options.messages)
+    type = find_log(format_of_target(target(options.to), options.format), options.syntax)
     if options.to == STANDARD:
         return OutputTarget(sys.stdout.buffer, type, format_options(options))
     for name, paths in (

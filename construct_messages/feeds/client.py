@@ -23,6 +23,7 @@ from construct_messages.net.retries import Attempts, attempts
 from construct_messages.net.timeouts import Timeouts
 from construct_messages.net.urls import check_url, without_query
 
+_GONE: Final = 410
 _PASSING: Final = frozenset((408, 425, 429, 500, 502, 503, 504))
 """Status codes of what may be otherwise in a moment."""
 _BODY_BYTES: Final = 1 << 20  # of refusals and acknowledgements
@@ -145,7 +146,7 @@ class Client:
             accepted: status codes that are no refusals here.
 
         Raises:
-            SourceError: none, or one that is a refusal; `status` is its.
+            SourceError: none, or a refusal, whose status is `response_status`.
         """
         request = Request(url, data=body, headers={**self._headers(url), **headers}, method=method)
         with _timed():
@@ -226,7 +227,7 @@ class Client:
             most: how many bytes a message may have.
 
         Raises:
-            SourceError: the server refuses; `status` is its answer's.
+            SourceError: the server refuses; `response_status` is that of its answer.
         """
         try:
             return await self._session.ws_connect(
@@ -270,7 +271,8 @@ def refusal(url: str, status: int, said: bytes, retry_after: str | None = None) 
     return SourceError(
         f"{without_query(url)} answered with status {status}"
         + (f": {shown(detail)}" if isinstance(detail, str) else ""),
-        status=status if 400 <= status < 600 else None,
+        status=status if status == _GONE else None,
+        response_status=status,
         hint=shown(hint) if isinstance(hint, str) else None,
         retry_after=seconds(retry_after),
         transient=status in _PASSING,

@@ -14,6 +14,8 @@ from urllib.parse import urldefrag
 
 import aiohttp
 
+from construct_messages.documents import DocumentReader
+from construct_messages.documents.contexts import KnownContexts
 from construct_messages.errors import LogError, SourceError
 from construct_messages.feeds.client import (
     Client,
@@ -23,18 +25,16 @@ from construct_messages.feeds.client import (
     target_of,
 )
 from construct_messages.feeds.collections.hypermedia import Page
-from construct_messages.feeds.documents import ACCEPT_PAGES, FETCHED, Documents, document_of
+from construct_messages.feeds.pages import ACCEPT_PAGES, FETCHED, document_in, quads_in
 from construct_messages.formats import NDJSON_LD
 from construct_messages.formats.media_types import (
-    ACTIVITY_JSON,
     EVENT_STREAM,
     JSON,
     read_media_type,
 )
 from construct_messages.net.urls import without_query
-from construct_messages.streams.contexts import KnownContexts
 from construct_messages.streams.vocabulary import LDP
-from construct_messages.streams.wire import CONTEXT_RELATION, Property
+from construct_messages.streams.wire import Property
 from construct_messages.terms import iri
 
 _INBOX, _CONTAINS = f"{LDP}{Property.INBOX}", iri(f"{LDP}contains")
@@ -46,7 +46,7 @@ _ACCEPT: Final = {
 }
 _DESCRIPTION_BYTES: Final = 1 << 20  # at least
 _RDF: Final = {"Accept": ACCEPT_PAGES}
-_MEDIA_TYPES: Final = (JSON, ACTIVITY_JSON, *(format.document_type for format in FETCHED))
+_MEDIA_TYPES: Final = frozenset(name for format in FETCHED for name in format.document_types)
 
 
 class Endpoints(NamedTuple):
@@ -96,9 +96,9 @@ async def discover(
     try:
         response = await client.open("GET", url, _ACCEPT)
     except SourceError as error:
-        if error.status == 426:
+        if error.response_status == 426:
             return Endpoints(stream, socket=url)
-        if error.status == 405:
+        if error.response_status == 405:
             return Endpoints(stream, input=url)
         raise
     if (media_type := _media_type(response)) == EVENT_STREAM:
@@ -128,11 +128,8 @@ async def discover(
         found = target_of(url, inbox)
         return Endpoints(stream, input=found, inbox=found)
     if media_type in _MEDIA_TYPES:
-        known = contexts.for_descriptions()
-        documents = document_of(
-            response.headers, link(response, CONTEXT_RELATION), str(response.url), known, most
-        )
-        if (described := _described(documents, body, asked)) is not None:
+        reader = document_in(response, contexts.for_descriptions(), most)
+        if (described := _described(reader, str(response.url), body, asked)) is not None:
             return described
     raise SourceError(
         f"{without_query(url)} describes no stream",
@@ -140,11 +137,10 @@ async def discover(
     )
 
 
-def _described(documents: Documents, body: bytes, asked: str) -> Endpoints | None:
+def _described(reader: DocumentReader, url: str, body: bytes, asked: str) -> Endpoints | None:
     """Returns what RDF describes: an event stream, a list of notifications, or the location of one."""
-    url = documents.base
     try:
-        page = Page(documents.quads(body, in_order=False))
+        page = Page(quads_in(reader, body, in_order=False))
     except LogError as error:
         raise SourceError(
             f"{without_query(url)} describes no stream: {error.message}", hint=error.hint

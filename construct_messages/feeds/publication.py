@@ -17,6 +17,7 @@ import msgspec
 
 from construct_messages.arguments import checked
 from construct_messages.checking import Checker
+from construct_messages.documents.contexts import CONTEXTS
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds.client import Client, check_stream_url, origin_of
 from construct_messages.feeds.discovery import discover
@@ -27,7 +28,6 @@ from construct_messages.labels import Labels
 from construct_messages.logs import MESSAGE_BYTES, encoder_for
 from construct_messages.message import Message
 from construct_messages.single_use import each_of
-from construct_messages.streams.contexts import CONTEXTS
 from construct_messages.streams.wire import Header
 
 BATCH: Final = 1000
@@ -73,7 +73,7 @@ async def publish(
         UsageError: a state file of another stream or of more messages than there are, or an object that is not a
             message.
         TermError: a term that is not RDF, or is not allowed in its position; the messages before it were sent.
-        SourceError: the server refuses the request (see `status`), or cannot be reached.
+        SourceError: the server refuses the request (see `response_status`), or cannot be reached.
     """
     if batch < 1:
         raise UsageError(f"batch={batch} is less than 1")
@@ -113,7 +113,7 @@ async def _input(client: Client, url: str, create: bool) -> str:
             try:
                 endpoints = await discover(client, url, CONTEXTS, MESSAGE_BYTES)
             except SourceError as error:
-                if not create or error.status != 404:
+                if not create or error.response_status != 404:
                     raise
                 (await client.open("PUT", url, {})).close()
                 endpoints = await discover(client, url, CONTEXTS, MESSAGE_BYTES)

@@ -36,13 +36,13 @@ async def register(
         query: RSP-QL, C-SPARQL or CQELS, or SPARQL.
         url: of the stream that the query is over; or of the list of streams, where it names them itself or watches.
         name: of the stream that it fills, where the query does not name it; None: one that the server chooses.
-        parameters: those of the registration, such as `{"from": "first"}`; see docs/continuous.md.
+        parameters: those of the registration, such as `{"from": "first"}`; see docs/reference/continuous/registered.md.
         token: sent as `Authorization: Bearer`.
         idle_seconds: how long the server may be silent.
 
     Raises:
         UsageError: no URL that requests can be sent to.
-        SourceError: the server refuses (`status` tells how), or cannot be reached.
+        SourceError: the server refuses (see `response_status`), or cannot be reached.
     """
     check_stream_url(url)
     async with Client(origin_of(url), token, 0, idle_seconds) as client:

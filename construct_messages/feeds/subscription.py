@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, Protocol, Self, TypeAlias
 from urllib.parse import urldefrag
 
 from construct_messages.arguments import checked
+from construct_messages.documents.contexts import KnownContexts
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds.client import Client, check_stream_url, origin_of
 from construct_messages.feeds.collections.collection import Collection
@@ -35,7 +36,6 @@ from construct_messages.feeds.transports import (
 from construct_messages.formats import N_QUADS, RDFM, content_type
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.net.urls import without_query
-from construct_messages.streams.contexts import KnownContexts
 from construct_messages.streams.element import Element, microseconds_of
 from construct_messages.streams.wire import Parameter
 
@@ -97,8 +97,8 @@ def subscribe(
 
     Raises:
         UsageError: arguments that do not go together (immediately).
-        SourceError: the server refuses the request (see `status`: 404: there is no such stream or element; 410: the
-            next element was removed by retention), or cannot be reached.
+        SourceError: the server refuses the request (`response_status` 404: there is no such stream or element), or
+            cannot be reached; `status` 410: the next element was removed by retention, or elements are missing.
         LogError, LimitExceeded: the data are not a message, or too large.
     """
     wishes = sum(wish is not None for wish in (after, last, since, checkpoint))

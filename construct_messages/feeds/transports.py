@@ -14,10 +14,11 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import aiohttp
 
+from construct_messages.documents import DocumentReader
 from construct_messages.errors import SourceError, UsageError, shown
 from construct_messages.feeds.client import Client, link, refusal
-from construct_messages.feeds.documents import Documents, element_of, format_of_documents
 from construct_messages.feeds.event_stream import EventParser
+from construct_messages.feeds.pages import reader_of
 from construct_messages.feeds.sequences import check_next, is_sequence
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.formats import N_QUADS, RDFM, content_type, find_format
@@ -26,7 +27,8 @@ from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions, decoder_for
 from construct_messages.message import Message
 from construct_messages.net.urls import without_query
-from construct_messages.streams.element import Element
+from construct_messages.streams import Element
+from construct_messages.streams.publication import received
 from construct_messages.streams.wire import (
     CONTEXT_RELATION,
     SUBPROTOCOLS,
@@ -125,7 +127,7 @@ async def events(
     asked = position.url(url)
     response = await client.open("GET", asked, headers)
     async with client.reading(response, url) as chunks:
-        documents = _documents(response, asked, reading)
+        reader = _reader(response, asked, reading)
         numbered = _begin(response, url, position)
         parser = EventParser(
             2 * reading.message_bytes
@@ -146,7 +148,7 @@ async def events(
                         continue  # it came before
                     if numbered:
                         check_next(without_query(url), last, sequence)
-                element = element_of(reading.stream, sequence, documents.read(event.data, sequence))
+                element = received(reading.stream, sequence, reader.read(event.data, sequence))
                 position.sequence, position.resumable = sequence, bool(event.id)
                 position.event_id = event.id or None
                 yield element
@@ -196,7 +198,7 @@ def _begin(response: aiohttp.ClientResponse, url: str, position: Position) -> bo
     return True
 
 
-def _documents(response: aiohttp.ClientResponse, url: str, reading: Reading) -> Documents:
+def _reader(response: aiohttp.ClientResponse, url: str, reading: Reading) -> DocumentReader:
     if response.content_type != EVENT_STREAM:
         raise SourceError(
             f"{without_query(url)} answers with {shown(response.content_type)}, and not {EVENT_STREAM}"
@@ -207,14 +209,19 @@ def _documents(response: aiohttp.ClientResponse, url: str, reading: Reading) -> 
             f"{without_query(url)} does not say what its events hold: {Header.CONTENT_TYPE} is missing",
             hint="check that it is a stream of RDF Messages",
         )
-    format = format_of_documents(said)
-    if format.binary:
+    reader = reader_of(
+        said,
+        base=without_query(url),
+        contexts=reading.contexts,
+        context=link(response, CONTEXT_RELATION),
+        message_bytes=reading.message_bytes,
+    )
+    if reader.format.binary:
         raise SourceError(
-            f"{without_query(url)} sends {format.name}, which is binary, as server-sent events",
+            f"{without_query(url)} sends {reader.format.name}, which is binary, as server-sent events",
             hint="subscribe via websocket, or ask for a text format",
         )
-    context = link(response, CONTEXT_RELATION)
-    return Documents(format, without_query(url), reading.contexts, context, reading.message_bytes)
+    return reader
 
 
 async def frames(
@@ -234,12 +241,12 @@ async def frames(
                 f"{without_query(url)} takes none of the subprotocols {', '.join(SUBPROTOCOLS)}",
                 hint="check that it is a stream of RDF Messages",
             )
-        documents = Documents(
-            SUBPROTOCOLS[socket.protocol],
-            without_query(url),
-            reading.contexts,
-            None,
-            reading.message_bytes,
+        reader = reader_of(
+            SUBPROTOCOLS[socket.protocol].document_type,
+            base=without_query(url),
+            contexts=reading.contexts,
+            context=None,
+            message_bytes=reading.message_bytes,
         )
         while (frame := await socket.receive()).type in (
             aiohttp.WSMsgType.TEXT,
@@ -247,7 +254,7 @@ async def frames(
         ):
             sequence = position.sequence + 1
             data = frame.data.encode() if isinstance(frame.data, str) else frame.data
-            element = element_of(reading.stream, sequence, documents.read(data, sequence))
+            element = received(reading.stream, sequence, reader.read(data, sequence))
             position.sequence = sequence
             yield element
     reason = frame.extra if frame.type is aiohttp.WSMsgType.CLOSE else None
@@ -312,6 +319,6 @@ async def log(
 
 def _next(position: Position, message: Message, reading: Reading) -> Element:
     assert position.sequence is not None
-    element = element_of(reading.stream, position.sequence + 1, message)
+    element = received(reading.stream, position.sequence + 1, message)
     position.sequence += 1
     return element

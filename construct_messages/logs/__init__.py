@@ -273,6 +273,29 @@ def decoder_for(
     return decoder(format, syntax or format.own, options)
 
 
+def read_document(format: Format, document: bytes, options: DecoderOptions) -> Iterator[Message]:
+    """The messages of a document, which is one message, unless it delimits several by itself.
+
+    Args:
+        format: of the document.
+        document: the bytes.
+        options: see `DecoderOptions`.
+
+    Raises:
+        LogError: it is malformed.
+        LimitExceeded: it is too large.
+    """
+    if format.document_reader is not None:
+        read: Callable[[bytes, DecoderOptions], Iterator[Message]] = _resolve(
+            format.document_reader
+        )
+        yield from read(document, options)
+    else:
+        decoder = decoder_for(format, options=options)
+        yield from decoder.feed(document)
+        yield from decoder.close()
+
+
 def sniffer_of(format: Format) -> Callable[[bytes], bool | None] | None:
     """The function that knows the format's first bytes; None: a regular expression does, or nothing."""
     sniffer: Callable[[bytes], bool | None] | None = (

@@ -163,7 +163,7 @@ class DetectingDecoder:
         if self.archive:
             if self._known.label is not None:
                 raise UsageError(
-                    f"messages={self._known.label} has no meaning for an archive: each of its files is a message",
+                    f"syntax={self._known.label} has no meaning for an archive: each of its files is a message",
                     hint="leave it out",
                 )
             return ArchiveDecoder(self.format, self.decoding)

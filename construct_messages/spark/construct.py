@@ -181,7 +181,7 @@ class Messages:
         self,
         path: str | os.PathLike[str],
         format: str = "nq",
-        messages: str | None = None,
+        syntax: str | None = None,
         *,
         prefixes: Mapping[str, str] | None = None,
         options: FormatOptions | None = None,
@@ -194,7 +194,7 @@ class Messages:
             path: the folder, on any filesystem that Spark can write to.
             format: a name, extension or media type, see `QueryMessages.serialize`; N-Quads and N-Triples are the
                 fastest.
-            messages: `"rdfm"` (default), `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`.
+            syntax: `"rdfm"` (default), `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`.
             prefixes: for formats that have prefixes; None: those of the query.
             options: options of the format, such as `JellyOptions`.
             mode: if the folder exists: `"error"`, `"overwrite"` or `"append"`.
@@ -207,12 +207,12 @@ class Messages:
             UsageError: an unknown format, syntax or mode, or an existing folder.
             UnsupportedByFormat: the format cannot represent a quad.
         """
-        found, syntax = find_log(format, messages)
+        found, delimiting = find_log(format, syntax)
         return write_folder(
             self.frame,
             path,
             found,
-            syntax,
+            delimiting,
             graphs=self.query.template.names_graphs,
             prefixes=self._prefixes(found) if prefixes is None else prefixes,
             options=self._format_options(found, options),
@@ -224,7 +224,7 @@ class Messages:
         self,
         path: str | os.PathLike[str],
         format: str | None = None,
-        messages: str | None = None,
+        syntax: str | None = None,
         *,
         prefixes: Mapping[str, str] | None = None,
         options: FormatOptions | None = None,
@@ -235,18 +235,18 @@ class Messages:
             path: a file on a filesystem that the driver and all executors share; compressed if it ends in `.gz`,
                 `.bz2`, `.xz` or `.zst`.
             format: see `write`; None: that of the extension of the path, else N-Quads.
-            messages, prefixes, options: see `write`.
+            syntax, prefixes, options: see `write`.
 
         Raises:
             UsageError, UnsupportedByFormat: see `write`.
             IncompleteResult: the executors write to another filesystem.
         """
-        found, syntax = find_log(format_of_target(path, format), messages)
+        found, delimiting = find_log(format_of_target(path, format), syntax)
         return write_file(
             self.frame,
             path,
             found,
-            syntax,
+            delimiting,
             graphs=self.query.template.names_graphs,
             prefixes=self._prefixes(found) if prefixes is None else prefixes,
             options=self._format_options(found, options),

@@ -25,7 +25,8 @@ def damaged(path: Path | str | None, found: str) -> StoreDamaged:
     """
     return StoreDamaged(
         f"{path or 'the store'} is damaged: {found}",
-        hint=f"stop the server, and run construct-messages streams check {path or 'FILE'}; see docs/streams.md",
+        hint=f"stop the server, and run construct-messages streams check {path or 'FILE'};"
+        " see docs/reference/streams/store.md",
     )
 
 

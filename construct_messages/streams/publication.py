@@ -5,13 +5,14 @@ No database here.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from construct_messages.checking import Checker
 from construct_messages.message import Message
-from construct_messages.streams.element import GENERATED_AT, generated_at
+from construct_messages.streams.element import GENERATED_AT, Element, generated_at
 from construct_messages.terms import Term
 
 _GENERATED: Final = f"<{GENERATED_AT}>".encode()
@@ -32,6 +33,15 @@ class Publication(NamedTuple):
         """A message as it is stored."""
         nquads = message.lines[:-1]
         return cls(nquads, generated_at(message) if _GENERATED in nquads else None)
+
+
+def received(stream: str, sequence: int, message: Message) -> Element:
+    """Returns a message that has just been received, as an element.
+
+    >>> received("https://example.org/streams/a", 7, Message()).sequence
+    7
+    """
+    return Element(stream, sequence, time.time_ns() // 1000, *Publication.of(message))
 
 
 class Publications(NamedTuple):

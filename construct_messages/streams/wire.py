@@ -2,7 +2,7 @@
 
 RDF Messages, section 3 (server-sent events, WebSocket); LDN for RDF streams (descriptions); Linked Data Notifications.
 Headers and parameters of other specifications are here where both ends use them. Names only: no HTTP here, and no RDF
-but the names of properties. docs/streams.md describes what they are for.
+but the names of properties. docs/reference/streams/http.md describes what they are for.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Event(StrEnum):
 
 
 class Parameter(StrEnum):
-    """A query parameter that selects elements; `docs/streams.md` defines them."""
+    """A query parameter that selects elements; `docs/reference/streams/http.md` defines them."""
 
     LAST = "last"
     AFTER = "after"

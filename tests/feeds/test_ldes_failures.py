@@ -32,7 +32,7 @@ async def test_statuses_that_do_not(status: int) -> None:
         where.pages["/b"] = status
         with pytest.raises(SourceError) as raised:
             await all_of(where.url + "/")
-        assert raised.value.status == status
+        assert raised.value.response_status == status
         assert where.asked["/b"] == 1
 
 
@@ -44,7 +44,7 @@ async def test_pages_that_are_gone() -> None:
         where.pages["/"] = 410
         with pytest.raises(SourceError) as raised:
             await all_of(where.url + "/")
-        assert raised.value.status == 410
+        assert (raised.value.status, raised.value.response_status) == (410, 410)
 
 
 async def test_other_origins() -> None:

@@ -133,7 +133,7 @@ def messages_of(found: Any) -> list[Message]:
         f"# @message\n{message}\n" if message else "# @message\n"
         for (message,) in found.frame.collect()
     )
-    return list(read_log(log.encode(), "nq", messages="rdfm", keep_labels=True))
+    return list(read_log(log.encode(), "nq", syntax="rdfm", keep_labels=True))
 
 
 OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -359,7 +359,7 @@ def text_of(message: Message) -> list[str]:
 
 def test_a_folder_of_logs(quads: DataFrame, tmp_path: Path) -> None:
     found = room.construct_messages(PLAIN, quads)
-    assert found.write(tmp_path / "logs", messages="1.2-messages") == (4, 7)
+    assert found.write(tmp_path / "logs", syntax="1.2-messages") == (4, 7)
     parts = sorted((tmp_path / "logs").glob("part-*"))
     written = [text_of(message) for part in parts for message in read_log(part, "nq")]
     assert written == [message.split("\n") for (message,) in found.frame.collect()]

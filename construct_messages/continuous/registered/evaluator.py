@@ -20,6 +20,7 @@ from typing import BinaryIO, Final, Protocol
 
 import msgspec
 
+from construct_messages.checking import Checker
 from construct_messages.continuous.event_time import ARRIVAL
 from construct_messages.continuous.registered.orders import (
     DROPPED,
@@ -40,9 +41,9 @@ from construct_messages.continuous.static import read_static
 from construct_messages.continuous.transform import Transformation
 from construct_messages.continuous.windowed import Firing, WindowedQuery
 from construct_messages.errors import ConstructMessagesError, LimitExceeded
-from construct_messages.logs.lines.texts import to_text
 from construct_messages.message import Message
 from construct_messages.sources.evaluators.child import Failure, end_with
+from construct_messages.streams import Publication
 from construct_messages.streams.element import Element
 from construct_messages.streams.store import StreamStore, open_store
 
@@ -219,7 +220,7 @@ class _Query:
         began = time.monotonic()
         before = self._engine.positions
         elements = self._next(before, step)
-        texts, evaluations, slowest = _Texts(self._output_bytes), 0, 0.0
+        results, evaluations, slowest = _Results(self._output_bytes), 0, 0.0
         if step.skip:
             for name, element in elements[:1]:
                 self._engine.skip(name, element)
@@ -231,14 +232,14 @@ class _Query:
             for messages in self._engine.run(elements, step.now if is_last else None):
                 made_before, made = made, time.monotonic()
                 if messages is not None:
-                    texts.add(messages)
+                    results.add(messages)
                     evaluations, slowest = evaluations + 1, max(slowest, made - made_before)
-                if made - began > SLICE_SECONDS or texts.is_full:
+                if made - began > SLICE_SECONDS or results.is_full:
                     break
         positions = self._engine.positions
         taken = sum(positions[name] - before[name] for name in positions)
         return Stepped(
-            messages=texts.texts,
+            messages=results.messages,
             state={POSITIONS: msgspec.json.encode(positions), **self._engine.save()}
             if taken or evaluations
             else {},
@@ -273,8 +274,8 @@ class _Query:
         return list(islice(merge(*streams, key=lambda pair: pair[1].microseconds), step.most))
 
 
-class _Texts:
-    """The messages of an answer, as N-Quads.
+class _Results:
+    """The messages of an answer, ready to be stored.
 
     Args:
         most: how many bytes one evaluation may give.
@@ -282,24 +283,26 @@ class _Texts:
 
     def __init__(self, most: int) -> None:
         self._most, self._size = most, 0
-        self.texts: list[str] = []
+        self._checker = Checker()
+        self.messages: list[Publication] = []
 
     @property
     def is_full(self) -> bool:
         """Whether the answer is to end."""
-        return len(self.texts) >= _SLICE_MESSAGES or self._size >= _SLICE_BYTES
+        return len(self.messages) >= _SLICE_MESSAGES or self._size >= _SLICE_BYTES
 
     def add(self, messages: Iterable[Message]) -> None:
         """Adds the messages of an evaluation.
 
         Raises:
+            TermError: a message is no RDF.
             LimitExceeded: they are too large.
         """
         before = self._size
         for message in messages:
-            text = to_text(message)
-            self.texts.append(text)
-            self._size += len(text)
+            self._checker.check(message)
+            self.messages.append(publication := Publication.of(message))
+            self._size += len(publication.nquads)
             if self._size - before > self._most:
                 raise LimitExceeded(
                     f"the messages of one evaluation have more than {self._most} bytes",

@@ -14,6 +14,7 @@ import msgspec
 from construct_messages.continuous.registered.registration import Registration
 from construct_messages.continuous.transform import BATCH
 from construct_messages.sources.evaluators.child import Failure
+from construct_messages.streams import Publication
 
 LENGTH: Final = struct.Struct(">I")
 """What stands before each frame: its length."""
@@ -71,7 +72,7 @@ class Stepped(msgspec.Struct, tag=True, frozen=True):
     """The result of an order.
 
     Args:
-        messages: what is given out, as N-Quads.
+        messages: what is given out, ready to be stored.
         state: what is to be kept in one transaction with it.
         positions: by the names of the input streams: the sequences up to which they are read now.
         taken: how many elements were read.
@@ -85,7 +86,7 @@ class Stepped(msgspec.Struct, tag=True, frozen=True):
         memory_bytes: what the process has in memory.
     """
 
-    messages: list[str] = []
+    messages: list[Publication] = []
     state: dict[str, bytes] = {}
     positions: dict[str, int] = {}
     taken: int = 0

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Mapping
-from concurrent.futures import Executor
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,6 @@ from construct_messages.continuous.registered.recovery import Recovery
 from construct_messages.continuous.registered.registration import Registration
 from construct_messages.continuous.watching import Watch
 from construct_messages.errors import Conflict, ConstructMessagesError, NotFound, UsageError
-from construct_messages.logs.lines.texts import to_messages
 from construct_messages.sources import UNION, Source
 from construct_messages.streams.element import State
 from construct_messages.streams.store import StreamStore
@@ -79,11 +77,10 @@ class RegisteredQuery:
         registration: Registration,
         store: StreamStore,
         limits: QueryLimits,
-        threads: Executor,
         sources: Mapping[str, Watched],
     ) -> None:
         self.name, self.registration = name, registration
-        self._store, self._limits, self._threads, self._sources = store, limits, threads, sources
+        self._store, self._limits, self._sources = store, limits, sources
         self._task: asyncio.Task[None] | None = None
         self._process: QueryProcess | None = None
         self._timed = self._more = self._due = self._idle = False
@@ -254,7 +251,7 @@ class RegisteredQuery:
     async def _watch(self, source: str) -> None:
         """Evaluates over a source again and again."""
         registration, watched = self.registration, self._sources.get(source)
-        query = await asyncio.get_running_loop().run_in_executor(self._threads, registration.query)
+        query = await asyncio.to_thread(registration.query)
         if watched is None:
             raise UsageError(
                 f"there is no endpoint {source}", hint="serve it again, or register the query anew"
@@ -306,8 +303,8 @@ class RegisteredQuery:
 
     async def _commit(self, stepped: Stepped) -> None:
         if stepped.state:
-            await asyncio.get_running_loop().run_in_executor(
-                self._threads, self._commit_in_thread, stepped
+            await self._store.acommit(
+                self._owner, stepped.state, stream=self.name, messages=stepped.messages
             )
         self.positions, self.dropped, self.memory_bytes = (
             stepped.positions,
@@ -323,10 +320,6 @@ class RegisteredQuery:
         self.evaluations += stepped.evaluations
         self.seconds += stepped.seconds
         self.slowest = max(self.slowest, stepped.slowest)
-
-    def _commit_in_thread(self, stepped: Stepped) -> None:
-        messages = to_messages(stepped.messages)
-        self._store.commit(self._owner, stepped.state, stream=self.name, messages=messages)
 
 
 def _another(stream: str) -> Conflict:

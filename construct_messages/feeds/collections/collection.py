@@ -9,8 +9,8 @@ from collections.abc import Container
 from dataclasses import dataclass
 from datetime import datetime
 
+from construct_messages.documents.contexts import KnownContexts
 from construct_messages.feeds.state import Checkpoint
-from construct_messages.streams.contexts import KnownContexts
 from construct_messages.terms import XSD, literal
 
 

@@ -18,13 +18,14 @@ from construct_messages.feeds.client import Client, link, target_of
 from construct_messages.feeds.collections.collection import Collection
 from construct_messages.feeds.collections.hypermedia import Page
 from construct_messages.feeds.collections.known import Known
-from construct_messages.feeds.documents import ACCEPT_PAGES, document_of, element_of
+from construct_messages.feeds.pages import ACCEPT_PAGES, document_in, quads_in
 from construct_messages.feeds.sequences import check_next, is_sequence
 from construct_messages.formats import NDJSON_LD
 from construct_messages.net.urls import without_query
-from construct_messages.streams.element import Element
+from construct_messages.streams import Element
+from construct_messages.streams.publication import received
 from construct_messages.streams.vocabulary import CM, LDP
-from construct_messages.streams.wire import CONTEXT_RELATION, Property
+from construct_messages.streams.wire import Property
 from construct_messages.terms import iri, is_literal, literal_parts
 
 _CONTAINS: Final = iri(f"{LDP}contains")
@@ -181,18 +182,13 @@ class InboxReader:
         headers = {"Accept": ACCEPT_PAGES, **_PREFER} | (
             {} if known.etag is None else {"If-None-Match": known.etag}
         )
-        most, contexts = (
-            self._collection.message_bytes,
-            self._collection.contexts.for_descriptions(),
-        )
+        most = self._collection.message_bytes
         response, body = await self._client.fetch(url, headers, most, (_NOT_MODIFIED,))
         if response.status == _NOT_MODIFIED:
             return known
         said = response.headers
-        documents = document_of(
-            said, link(response, CONTEXT_RELATION), str(response.url), contexts, most
-        )
-        page = Page(documents.quads(body, in_order=False))
+        reader = document_in(response, self._collection.contexts.for_descriptions(), most)
+        page = Page(quads_in(reader, body, in_order=False))
         names = [
             self._target(url, object[1:-1])
             for _, object in page.pairs(_CONTAINS)
@@ -258,13 +254,10 @@ class InboxReader:
         )
         if response.status in _GONE:
             return None
-        context = link(response, CONTEXT_RELATION)
-        documents = document_of(
-            response.headers, context, str(response.url), self._collection.contexts, most
-        )
+        reader = document_in(response, self._collection.contexts, most)
         sequence = listed.sequence or self.known.sequence + 1
         try:
-            return element_of(self._url, sequence, documents.read(body, sequence))
+            return received(self._url, sequence, reader.read(body, sequence))
         except LogError as error:
             error.add_note(without_query(url))
             raise

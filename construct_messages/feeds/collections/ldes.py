@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urldefrag
 
 from construct_messages.errors import LimitExceeded, LogError, SourceError, UsageError
-from construct_messages.feeds.client import Client, link, target_of
+from construct_messages.feeds.client import Client, target_of
 from construct_messages.feeds.collections.collection import Collection
 from construct_messages.feeds.collections.hypermedia import (
     EventStream,
@@ -29,14 +29,14 @@ from construct_messages.feeds.collections.hypermedia import (
 )
 from construct_messages.feeds.collections.known import Known
 from construct_messages.feeds.collections.values import Value, value_of
-from construct_messages.feeds.documents import ACCEPT_PAGES, document_of, element_of
+from construct_messages.feeds.pages import ACCEPT_PAGES, document_in, quads_in
 from construct_messages.feeds.sequences import check_next, is_sequence
 from construct_messages.formats.media_types import read_media_type
 from construct_messages.message import Message
 from construct_messages.net.urls import without_query
-from construct_messages.streams.element import Element
+from construct_messages.streams import Element
+from construct_messages.streams.publication import received
 from construct_messages.streams.vocabulary import PROFILE
-from construct_messages.streams.wire import CONTEXT_RELATION
 from construct_messages.terms import Term, is_literal, literal_parts
 
 _GONE, _NOT_MODIFIED = 410, 304
@@ -270,7 +270,7 @@ class EventStreamReader:
             message = member.element()
         else:
             message = Message(member.quads)
-        element = element_of(self._stream.iri[1:-1], sequence, message)
+        element = received(self._stream.iri[1:-1], sequence, message)
         if values and values[0][0] == 0:
             element = element._replace(microseconds=int(values[0][1] * 1_000_000))
         self._held_bytes += len(element.nquads)
@@ -333,17 +333,15 @@ class EventStreamReader:
         said = response.headers
         _, parameters = read_media_type(said.get("Content-Type", "")) or ("", {})
         in_profile = PROFILE in parameters.get("profile", "").split()
-        documents = document_of(
-            said, link(response, CONTEXT_RELATION), places[-1], self._collection.contexts, most
-        )
+        reader = document_in(response, self._collection.contexts, most)
         try:
-            page = Page(documents.quads(body, in_order=in_profile), in_profile=in_profile)
+            page = Page(quads_in(reader, body, in_order=in_profile), in_profile=in_profile)
         except LogError as error:
             error.add_note(without_query(url))
             raise
-        if self._stream.has_elements and page.has_members and not documents.format.graphs:
+        if self._stream.has_elements and page.has_members and not reader.format.graphs:
             raise SourceError(
-                f"{without_query(url)} is in {documents.format.name}, which cannot tell what its members say",
+                f"{without_query(url)} is in {reader.format.name}, which cannot tell what its members say",
                 hint="ask for N-Quads or TriG",
             )
         directives = {

@@ -1,7 +1,7 @@
 """The clauses that a continuous query has before its WHERE group: REGISTER, and FROM with its windows.
 
 RSP-QL (`FROM NAMED WINDOW <w> ON <s> [RANGE PT15S STEP PT5S]`), C-SPARQL (`FROM STREAM <s> [RANGE 15s STEP 5s]`) and
-CQELS (`[RANGE 15s SLIDE 5s]`, `[NOW]`, `[ALL]`, `[TRIPLES 10]`). What each means here is said in docs/continuous.md.
+CQELS (`[RANGE 15s SLIDE 5s]`, `[NOW]`, `[ALL]`, `[TRIPLES 10]`). docs/reference/continuous/syntax.md describes them.
 """
 
 from __future__ import annotations

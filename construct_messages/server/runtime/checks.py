@@ -167,7 +167,7 @@ def _check_endpoint(endpoint: EndpointSettings, environ: Mapping[str, str], wher
         if not HEADER_NAME.fullmatch(header) or header.lower() in _NEVER_FORWARDED:
             raise UsageError(
                 f"{where('forward_headers')}: {header!r} cannot be sent on",
-                hint="leave it out; see docs/server.md",
+                hint="leave it out; see docs/reference/server.md",
             )
     if endpoint.contact is not None and not (
         endpoint.contact.isascii() and endpoint.contact.isprintable()

@@ -19,7 +19,8 @@ from construct_messages.server.http.conditions import entity_tag, is_known
 from construct_messages.server.http.sending import send
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.server.streams.documents import (
-    Documents,
+    ElementDocuments,
+    ParsedElements,
     is_log_as_stored,
     json_ld,
     log,
@@ -96,13 +97,14 @@ class OutputView:
             iris_of,
         )
         self._html = html
-        self._documents: dict[str, Documents] = {}
+        self._parsed = ParsedElements()
+        self._documents: dict[str, ElementDocuments] = {}
         self._events: dict[str, Pushing] = {}
         self._frames: dict[str, Pushing] = {}
 
-    def documents(self, format: Format) -> Documents:
+    def documents(self, format: Format) -> ElementDocuments:
         """Elements as documents of a format, which all requests share."""
-        return self._documents.setdefault(format.name, Documents(format))
+        return self._documents.setdefault(format.name, ElementDocuments(format, self._parsed))
 
     def events(self, format: Format) -> Pushing:
         """Elements as server-sent events, which all followers share."""
@@ -122,7 +124,7 @@ class OutputView:
             return
         element = await self._in_thread(self._store.get, name, after + 1)
         try:
-            self.documents(format).encode(element)
+            list(self.documents(format).encode([element]))
         except UnsupportedByFormat as error:
             raise not_carried(error) from error
 

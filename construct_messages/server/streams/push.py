@@ -23,7 +23,7 @@ from construct_messages.errors import (
     UnsupportedByFormat,
 )
 from construct_messages.formats import Format
-from construct_messages.server.streams.documents import Documents, not_carried
+from construct_messages.server.streams.documents import ElementDocuments, not_carried
 from construct_messages.streams.element import Element
 from construct_messages.streams.store import StreamStore
 from construct_messages.streams.wire import Event, close_code
@@ -94,20 +94,22 @@ class Pushing:
         wrapped: an element and its document as an event or a frame.
     """
 
-    def __init__(self, documents: Documents, wrapped: Callable[[Element, bytes], bytes]) -> None:
-        self.documents, self._wrapped = documents, wrapped
+    def __init__(
+        self, documents: ElementDocuments, wrapped: Callable[[Element, bytes], bytes]
+    ) -> None:
+        self._documents, self._wrapped = documents, wrapped
         self._known: OrderedDict[tuple[str, int, int, int], Pushed] = OrderedDict()
         self._bytes = 0
 
     @classmethod
-    def events(cls, documents: Documents) -> Pushing:
+    def events(cls, documents: ElementDocuments) -> Pushing:
         """As server-sent events."""
         return cls(documents, lambda element, document: event(element.sequence, document))
 
     @classmethod
-    def frames(cls, documents: Documents) -> Pushing:
+    def frames(cls, documents: ElementDocuments) -> Pushing:
         """As frames of WebSockets."""
-        return cls(documents, lambda _, document: frame(document, text=documents.is_text))
+        return cls(documents, lambda _, document: frame(document, text=not documents.format.binary))
 
     def push(self, page: Sequence[Element]) -> Pushed:
         """A page of elements that follow each other; at least one."""
@@ -134,17 +136,16 @@ class Pushing:
         size = 0
         refused = None
         count = 0
-        for element in page:
-            try:
-                held.append(self._wrapped(element, self.documents.encode(element)))
-            except UnsupportedByFormat as error:
-                refused = error
-                break
-            count += 1
-            size += len(held[-1])
-            if size > _PIECE_BYTES:
-                pieces.append(b"".join(held))
-                held, size = [], 0
+        try:
+            for element, document in zip(page, self._documents.encode(page), strict=True):
+                held.append(self._wrapped(element, document))
+                count += 1
+                size += len(held[-1])
+                if size > _PIECE_BYTES:
+                    pieces.append(b"".join(held))
+                    held, size = [], 0
+        except UnsupportedByFormat as error:
+            refused = error
         if held:
             pieces.append(b"".join(held))
         return Pushed(tuple(pieces), count, refused)

@@ -257,11 +257,16 @@ class ResponseReader:
         message = f"{self._url} {what}{said}"
         # a refusal of the query itself may hold its text, and so any words
         if self._status != 400 and any(word in text for word in self._timeouts):
-            return SourceTimeout(message, hint="ask for less, or give the endpoint more time")
+            return SourceTimeout(
+                message,
+                hint="ask for less, or give the endpoint more time",
+                response_status=self._status,
+            )
         return SourceError(
             message,
             status=answer_status(self._status, client_authenticates=self._client_authenticates),
             hint=hint,
+            response_status=self._status,
             retry_after=retry_after,
             transient=self._status in TRANSIENT,
         )

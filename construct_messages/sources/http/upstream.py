@@ -313,6 +313,7 @@ class Upstream:
         return SourceError(
             f"{self._endpoint.name} answered with HTTP status {response.status}{page}",
             status=answer_status(response.status, client_authenticates=_authenticates(operation)),
+            response_status=response.status,
             retry_after=seconds(response.headers.get("Retry-After")),
             transient=response.status in TRANSIENT,
         )

@@ -98,7 +98,7 @@ def _splittable(uri: str, options: ReadOptions) -> Format | None:
         options.format
         and is_media_type(options.format)
         and syntax is None
-        and options.messages is None
+        and options.syntax is None
     ):
         return None  # a plain document, unless it announces messages itself
     return format if format is not None and format.line_based else None
@@ -164,7 +164,7 @@ def _whole(block: Block, chunks: Iterator[bytes], options: ReadOptions) -> Itera
     return read_log(
         cast("IO[bytes]", _Named(block.uri, chunks)),
         options.format,
-        messages=options.messages,
+        syntax=options.syntax,
         base=options.base,
         contexts=options.contexts,
         message_bytes=options.message_bytes,
@@ -186,6 +186,6 @@ class _Named:
 
 def _announced(format: Format, options: ReadOptions) -> Syntax | None:
     """Returns the syntax that the options announce."""
-    if options.messages is not None:
-        return find_log(options.format or format.extension, options.messages)[1]
+    if options.syntax is not None:
+        return find_log(options.format or format.extension, options.syntax)[1]
     return find_format(options.format)[1] if options.format else None

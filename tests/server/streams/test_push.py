@@ -254,7 +254,7 @@ async def test_a_fault_of_the_server_ends_the_socket(
     def fail(*_: object) -> bytes:
         raise KeyError("x")
 
-    monkeypatch.setattr("construct_messages.server.streams.documents.Documents.encode", fail)
+    monkeypatch.setattr("construct_messages.server.streams.documents.ElementDocuments.encode", fail)
     await served.publish([numbered(1)])
     async with served.client.ws_connect(f"{served.url}/streams/a/socket?after=0") as socket:
         closed = await socket.receive()

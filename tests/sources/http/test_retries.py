@@ -221,8 +221,9 @@ def test_what_an_engine_says_in_its_own_way(
     server.play(answer)
     _, error = read(client, EndpointSource(server.url, profile=profile, retries=2))
     assert isinstance(error, SourceTimeout) == (status == 504 and asked == 1)
-    assert error is not None
+    assert isinstance(error, SourceError)
     assert (error.status, len(server.asked)) == (status, asked)
+    assert error.response_status == int(answer.split()[1])
 
 
 def test_a_wait_beyond_the_time_left_is_not_begun(

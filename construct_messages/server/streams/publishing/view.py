@@ -23,8 +23,8 @@ from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.sending import ClientLeft
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.server.streams.bounds import CLOSE_SECONDS, Bounds
-from construct_messages.server.streams.input import read_messages
 from construct_messages.server.streams.publishing.intake import take_frames
+from construct_messages.server.streams.publishing.messages import read_messages
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import InThread, idempotency_key, record_of
 from construct_messages.server.streams.resources import published_document
