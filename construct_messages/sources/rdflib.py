@@ -17,6 +17,7 @@ from rdflib.plugins.sparql.processor import SPARQLProcessor
 from rdflib.query import Result
 from rdflib.term import Identifier, Variable
 
+from construct_messages.engine import UNION
 from construct_messages.errors import (
     ConstructMessagesError,
     Position,
@@ -25,9 +26,10 @@ from construct_messages.errors import (
     UsageError,
 )
 from construct_messages.query.prologue import undeclared
+from construct_messages.query.refusals import REWRITTEN
 from construct_messages.query.select import Select
 from construct_messages.solutions import Solutions
-from construct_messages.sources import REWRITTEN, UNION, Request
+from construct_messages.sources import Request
 from construct_messages.sources.threads import ain_thread, in_thread
 from construct_messages.terms import UNBOUND, from_rdflib
 

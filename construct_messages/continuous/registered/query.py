@@ -22,8 +22,9 @@ from construct_messages.continuous.registered.process import QueryLimits, QueryP
 from construct_messages.continuous.registered.recovery import Recovery
 from construct_messages.continuous.registered.registration import Registration
 from construct_messages.continuous.watching import Watch
+from construct_messages.engine import UNION
 from construct_messages.errors import Conflict, ConstructMessagesError, NotFound, UsageError
-from construct_messages.sources import UNION, Source
+from construct_messages.sources import Source
 from construct_messages.streams.element import State
 from construct_messages.streams.store import StreamStore
 

@@ -19,6 +19,7 @@ from aiohttp import web
 
 from construct_messages.assembly import Options
 from construct_messages.construct import QueryMessages
+from construct_messages.engine import UNION
 from construct_messages.errors import (
     Forbidden,
     IncompleteResult,
@@ -54,7 +55,7 @@ from construct_messages.server.sparql.cap import counted_codings, watched
 from construct_messages.server.sparql.description import describe
 from construct_messages.server.sparql.protocol import ProtocolRequest, forwarded, read_request
 from construct_messages.server.sparql.record import SparqlRecord
-from construct_messages.sources import UNION, Request
+from construct_messages.sources import Request
 from construct_messages.sources.http.partial import partial_reason
 from construct_messages.sources.http.profiles import Profile
 from construct_messages.sources.operations import Answer, Backend, Operation

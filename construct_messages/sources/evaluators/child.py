@@ -23,6 +23,8 @@ from typing import Final, TypeAlias
 import msgspec
 import pyoxigraph as ox
 
+from construct_messages.engine.query import RAISED, QueryResult, StoreQuery, explain
+from construct_messages.engine.writing import serialize, write_solutions
 from construct_messages.errors import (
     ConstructMessagesError,
     NotAcceptable,
@@ -33,15 +35,8 @@ from construct_messages.errors import (
 )
 from construct_messages.formats.documents import TRIPLES
 from construct_messages.formats.results import SOLUTIONS
+from construct_messages.query.refusals import REWRITTEN
 from construct_messages.query.written import Written
-from construct_messages.sources import REWRITTEN
-from construct_messages.sources.evaluators.evaluation import (
-    QueryResult,
-    explain,
-    query,
-    serialize,
-    write_solutions,
-)
 from construct_messages.sources.files import open_directory
 
 _RECEIVED: Final = 1 << 16  # bytes at once
@@ -142,14 +137,7 @@ def main() -> None:
                 _solve(store, order, *pipes)
             else:
                 _respond(store, order, control, *pipes)
-        except (
-            ConstructMessagesError,
-            SyntaxError,
-            OSError,
-            ValueError,
-            RuntimeError,
-            MemoryError,
-        ) as error:
+        except RAISED as error:
             hint, written = (REWRITTEN, order.written) if isinstance(order, Solve) else (None, None)
             _report(control, Ended(Failure.of(explain(error, order.text, hint, written))))
         else:
@@ -189,13 +177,16 @@ def _report(control: socket.socket, report: Report) -> None:
 
 
 def _solve(store: ox.Store, order: Solve, first: int, bulk: int) -> None:
-    run = partial(query, store, order.text, order.default_graphs, order.named_graphs)
-    write_solutions(run, order.variables, first, bulk)
+    write_solutions(partial(_begin, store, order), order.variables, first, bulk)
+
+
+def _begin(store: ox.Store, order: Order) -> QueryResult:
+    return StoreQuery(order.text).begin(store, order.default_graphs, order.named_graphs)
 
 
 def _respond(store: ox.Store, order: Respond, control: socket.socket, pipe: int) -> None:
     try:
-        result = query(store, order.text, order.default_graphs, order.named_graphs)
+        result = _begin(store, order)
         media_type, format = _format(result, order)
         _report(control, Formatted(media_type))
         if not order.head:

@@ -16,6 +16,7 @@ from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Any, Final
 
+from construct_messages.engine.pipes import adecoded, aread
 from construct_messages.errors import Forbidden, SourceError, UsageError
 from construct_messages.formats.documents import TRIPLES
 from construct_messages.formats.negotiation import choose
@@ -23,7 +24,6 @@ from construct_messages.formats.results import SOLUTIONS
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
 from construct_messages.sources.evaluators.child import Ended, Formatted, Order, Respond, Solve
-from construct_messages.sources.evaluators.pipes import adecoded, aread
 from construct_messages.sources.evaluators.process import Evaluation, EvaluatorProcess
 from construct_messages.sources.files import open_directory
 from construct_messages.sources.operations import Answer, Operation
@@ -113,7 +113,9 @@ class EvaluatorPool:
             order, bulk_only=False, deadline=_deadline(request.timeout)
         )
         try:
-            came = adecoded(request, evaluation.documents, evaluation.deadline, evaluation.aend)
+            came = adecoded(
+                request.new_tsv_decoder, evaluation.documents, evaluation.deadline, evaluation.aend
+            )
             async with aclosing(came) as batches:
                 async for batch in batches:
                     yield batch

@@ -19,15 +19,15 @@ from typing import Final
 
 import msgspec
 
-from construct_messages.errors import IncompleteResult, SourceError
-from construct_messages.sources.evaluators.child import Ended, Order, Report
-from construct_messages.sources.evaluators.pipes import (
+from construct_messages.engine.pipes import (
     Document,
     bulk_document,
     readable,
     small_document,
     timed_out,
 )
+from construct_messages.errors import IncompleteResult, SourceError
+from construct_messages.sources.evaluators.child import Ended, Order, Report
 
 _PACKAGES: Final = str(Path(__file__).parents[2])
 # Oxigraph aborts where it gets no memory, and the system kills processes where there is none

@@ -11,6 +11,7 @@ from concurrent.futures import Executor
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
+from construct_messages.engine import UNION
 from construct_messages.errors import UsageError
 from construct_messages.formats.results import READ
 from construct_messages.net.headers import check_header
@@ -19,7 +20,7 @@ from construct_messages.net.timeouts import CONNECT_SECONDS, RETRIES, Timeouts
 from construct_messages.net.urllib_client import Digest
 from construct_messages.query.select import Select
 from construct_messages.solutions import Solutions
-from construct_messages.sources import UNION, Request
+from construct_messages.sources import Request
 from construct_messages.sources.http.paging import Page, pages
 from construct_messages.sources.http.profiles import Profile
 from construct_messages.sources.http.protocol import FORMAT_PARAMETERS, Endpoint

@@ -1,6 +1,6 @@
 """Documents that evaluations write into pipes: opens the pipes, reads them, and decodes the solutions.
 
-The writer is a thread of this process (`oxigraph.py`) or another process (`process.py`). Starts no evaluation.
+The writer is a thread of this process or another process; `writing.py` is its end. Starts no evaluation.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Final, NamedTuple
 from construct_messages.errors import SourceTimeout
 from construct_messages.results.tsv import TsvDecoder
 from construct_messages.solutions import Solutions
-from construct_messages.sources import Request
 
 _CHUNK: Final = 1 << 16
 _WIDE: Final = 1 << 20  # bytes in flight; what Linux grants anybody
@@ -50,7 +49,7 @@ def bulk_document() -> tuple[Document, int]:
 
 
 def decoded(
-    request: Request,
+    new_decoder: Callable[[], TsvDecoder],
     documents: Sequence[Document],
     deadline: float | None,
     end: Callable[[Document], None],
@@ -58,8 +57,8 @@ def decoded(
     """The solutions of an evaluation's TSV documents, one document after the other.
 
     Args:
-        request: whose solutions they are.
-        documents: see `evaluation.write_solutions`; their read ends block.
+        new_decoder: creates the decoder of a document.
+        documents: see `writing.write_solutions`; their read ends block.
         deadline: by `time.monotonic()`, None for none.
         end: called at the end of each document, which alone does not mean that the evaluation ended well: raises its
             error.
@@ -69,7 +68,7 @@ def decoded(
         IncompleteResult: a document is not whole.
     """
     for document in documents:
-        decoder = _decoder(request)
+        decoder = new_decoder()
         received = False
         while chunk := read(document, deadline):
             received = True
@@ -80,7 +79,7 @@ def decoded(
 
 
 async def adecoded(
-    request: Request,
+    new_decoder: Callable[[], TsvDecoder],
     documents: Sequence[Document],
     deadline: float | None,
     end: Callable[[Document], Awaitable[None]],
@@ -88,7 +87,7 @@ async def adecoded(
     """`decoded` for asyncio; makes the read ends non-blocking."""
     for document in documents:
         os.set_blocking(document.read_end, False)
-        decoder = _decoder(request)
+        decoder = new_decoder()
         received = False
         while chunk := await aread(document, deadline):
             received = True
@@ -98,12 +97,6 @@ async def adecoded(
         if received:
             for batch in decoder.close():
                 yield batch
-
-
-def _decoder(request: Request) -> TsvDecoder:
-    return TsvDecoder(
-        request.select.variables, scope=request.labels.of_data, lenience=request.lenience
-    )
 
 
 def read(document: Document, deadline: float | None) -> bytes:

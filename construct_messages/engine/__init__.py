@@ -1,0 +1,10 @@
+"""The embedded engine: asks a `pyoxigraph.Store` and returns solutions; the only place that does.
+
+`query.py` asks, `writing.py` writes solutions into pipes, and `pipes.py` reads them. Knows no files, no sources and no
+windows.
+"""
+
+from typing import Final
+
+UNION: Final = "union"
+"""Among the names of default graphs: the default graph is the merge of all graphs."""
