@@ -31,7 +31,7 @@ FLOORS = {
         "message / solutions / formats / rdfxml",
         "template / rows / single_use",
         "query",
-        "results / net",
+        "results / net / processes",
         "engine",
         "sources / logs / spaces / inspection / checking",
         "assembly / reading / targets",
@@ -44,6 +44,7 @@ FLOORS = {
         "__main__",
     ),
     "engine": floors("query / pipes", "writing"),
+    "processes": floors("frames / failure / waiting", "parent / child"),
     "net": floors(
         "urls / headers / timeouts / failures / addresses",
         "responses / retries",

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from construct_messages.errors import SourceTimeout
+from construct_messages.processes.waiting import readable
 from construct_messages.results.tsv import TsvDecoder
 from construct_messages.solutions import Solutions
 
@@ -135,7 +136,10 @@ async def aread(document: Document, deadline: float | None) -> bytes:
     import asyncio
 
     descriptor, chunk, wait_seconds = document
-    await readable(descriptor, deadline)
+    try:
+        await readable(descriptor, None if deadline is None else deadline - time.monotonic())
+    except TimeoutError as error:
+        raise timed_out() from error
     pieces = [os.read(descriptor, chunk)]
     missing = chunk - len(pieces[0])
     while wait_seconds and pieces[-1] and missing:
@@ -146,26 +150,6 @@ async def aread(document: Document, deadline: float | None) -> bytes:
             break
         missing -= len(pieces[-1])
     return b"".join(pieces)
-
-
-async def readable(descriptor: int, deadline: float | None) -> None:
-    """Waits for bytes, or the end; whoever is cancelled while waiting has taken nothing.
-
-    Raises:
-        SourceTimeout: nothing came before the deadline.
-    """
-    import asyncio
-
-    loop = asyncio.get_running_loop()
-    ready = asyncio.Event()
-    loop.add_reader(descriptor, ready.set)
-    try:
-        async with asyncio.timeout(None if deadline is None else deadline - time.monotonic()):
-            await ready.wait()
-    except TimeoutError as error:
-        raise timed_out() from error
-    finally:
-        loop.remove_reader(descriptor)
 
 
 def timed_out() -> SourceTimeout:
