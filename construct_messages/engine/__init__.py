@@ -3,8 +3,3 @@
 `query.py` asks, `writing.py` writes solutions into pipes, and `pipes.py` reads them. Knows no files, no sources and no
 windows.
 """
-
-from typing import Final
-
-UNION: Final = "union"
-"""Among the names of default graphs: the default graph is the merge of all graphs."""

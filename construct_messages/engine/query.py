@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import pyoxigraph as ox
 
-from construct_messages.engine import UNION
 from construct_messages.errors import ConstructMessagesError, QueryError, SourceError, UsageError
+from construct_messages.options import UNION
 from construct_messages.query.depth import check_depth
 from construct_messages.query.full_names import names_in_full
 from construct_messages.query.refusals import refusal

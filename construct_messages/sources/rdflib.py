@@ -17,7 +17,6 @@ from rdflib.plugins.sparql.processor import SPARQLProcessor
 from rdflib.query import Result
 from rdflib.term import Identifier, Variable
 
-from construct_messages.engine import UNION
 from construct_messages.errors import (
     ConstructMessagesError,
     Position,
@@ -25,6 +24,7 @@ from construct_messages.errors import (
     SourceError,
     UsageError,
 )
+from construct_messages.options import UNION
 from construct_messages.query.prologue import undeclared
 from construct_messages.query.refusals import REWRITTEN
 from construct_messages.query.select import Select

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyoxigraph as ox
 import pytest
 
-from construct_messages.engine import UNION
 from construct_messages.engine.query import StoreQuery
 from construct_messages.errors import ConstructMessagesError, QueryError, SourceError, UsageError
+from construct_messages.options import UNION
 from construct_messages.query.refusals import REWRITTEN
 from construct_messages.terms import from_pyoxigraph
 

@@ -70,10 +70,10 @@ class QueryProcess:
             registration: the query.
             saved: what was kept of its state.
             limits: see `QueryLimits`.
-            static: the store directory of the data beside its windows.
+            static: the store directory of the static data.
 
         Returns:
-            The process, and where the query stands.
+            The process, and the position of the query.
 
         Raises:
             QueryError, UsageError: the query is not legal, or its options make no sense.
