@@ -13,11 +13,9 @@ from typing import Final
 
 import pyoxigraph as ox
 
-from construct_messages.errors import Position
 from construct_messages.query.full_names import names_in_full
 
 _NO_LINE_BREAK: Final = re.compile(r"[^\r\n]")
-_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _PLACE: Final = re.compile(
     r"(?P<before>\b(?:line|at) )(?P<line>\d{1,9})(?P<between>, ?column |:)(?P<column>\d{1,9})",
     re.IGNORECASE,
@@ -97,10 +95,10 @@ class WrittenQuery:
             if offset is None or there is None:
                 known = False
                 return place[0]
-            position = Position.at(self.text, there)
+            line = self.text.count("\n", 0, there) + 1
             # some engines count columns from 0
-            column = position.column + int(place["column"]) - Position.at(select, offset).column
-            return f"{place['before']}{position.line}{place['between']}{column}"
+            column = int(place["column"]) + _column(self.text, there) - _column(select, offset)
+            return f"{place['before']}{line}{place['between']}{column}"
 
         return _PLACE.sub(translate, message), known
 
@@ -118,8 +116,12 @@ class WrittenQuery:
 
 def _offset(text: str, line: int, column: int) -> int | None:
     """The offset of a place; the column may be one more than the line has."""
-    lines = list(_LINE.finditer(text))
+    lines = text.split("\n")
     if not 1 <= line <= len(lines):
         return None
-    start, end = lines[line - 1].span()
-    return min(start + max(column, 1) - 1, end)
+    start = sum(len(before) + 1 for before in lines[: line - 1])
+    return start + min(max(column, 1) - 1, len(lines[line - 1]))
+
+
+def _column(text: str, offset: int) -> int:
+    return offset - text.rfind("\n", 0, offset)

@@ -146,14 +146,12 @@ async def test_by_the_server(tmp_path: Path, accept: str) -> None:
 _PLACE: Final = re.compile(r"(?:line |at )(\d+)(?:, column |:)(\d+)", re.IGNORECASE)
 
 
-def of_endpoint(url: str, query: str) -> tuple[str, str]:
-    """Where an endpoint refuses a query by itself."""
+def of_endpoint(url: str, query: str) -> re.Match[str] | None:
+    """Where an endpoint refuses a query by itself; None: it names no place."""
     form = urllib.parse.urlencode({"query": query}).encode()
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(url, form)
-    place = _PLACE.search(refused.value.read().decode())
-    assert place is not None
-    return place[1], place[2]
+    return _PLACE.search(refused.value.read().decode())
 
 
 @pytest.mark.process
@@ -166,17 +164,18 @@ def test_by_an_endpoint(
     data.write_text("<urn:s> <urn:p> <urn:o> .")
     url = serve_with(engine, data)
     for name, query in REFUSED.items():
-        for options in ({}, {"page_size": 10}):
+        if engine == "fuseki" and not query.isascii():
+            continue  # it counts units of UTF-16
+        for page_size in (None, 10):
             with pytest.raises((SourceError, QueryError)) as refused:
-                list(construct_messages(query, url, **options))
+                list(construct_messages(query, url, page_size=page_size))
             if isinstance(refused.value, SourceError):
-                place = _PLACE.search(str(refused.value))
-                assert place is not None, name
-                if refused.value.hint is None:
-                    assert place.groups() == of_endpoint(url, query), (name, options)
-                else:  # the ORDER BY of pages, at which Oxigraph stops
-                    assert options
-                    assert "places in this message are those of the SELECT" in refused.value.hint
+                found, own = _PLACE.search(str(refused.value)), of_endpoint(url, query)
+                assert (found is None) == (own is None), name
+                if "places in this message" in str(refused.value.hint):
+                    assert page_size, name  # in the ORDER BY of pages, at which Oxigraph stops
+                elif found is not None and own is not None:
+                    assert found.groups() == own.groups(), (name, page_size)
 
 
 def test_places_of_the_select_alone() -> None:
