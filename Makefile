@@ -79,6 +79,7 @@ bench:
 	$(PYTHON) -m benchmarks micro stream_server followers
 	$(PYTHON) -m benchmarks micro stream_server million
 	$(PYTHON) -m benchmarks micro transform
+	$(PYTHON) -m benchmarks micro parsing
 	$(PYTHON) -m benchmarks micro turtle
 	$(PYTHON) -m benchmarks micro virtuoso
 	$(PYTHON) -m benchmarks micro watch
