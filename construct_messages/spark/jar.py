@@ -1,6 +1,6 @@
 """The jar of this package, and whether a session has it: a reader of lines in Java, which is the same as that in SQL.
 
-Its source is in `java/`; docs/decisions/057-lines-in-java.md says why there is any. A session has the jar if it was
+Its source is in `java/`; docs/decisions/057-lines-in-java.md has the reasons for it. A session has the jar if it was
 started with `settings`; every other session reads lines by SQL alone. Nothing here starts or changes a session.
 """
 
@@ -27,7 +27,7 @@ def settings(given: Mapping[str, str]) -> dict[str, str]:
     """The settings of a new session that has the jar: none where there is no file, or its name cannot be in a list.
 
     Args:
-        given: settings of the session by its user; jars named there are kept.
+        given: the user's settings of the session; their jars are kept.
 
     >>> sorted(settings({})), settings({"spark.jars": "a.jar"})["spark.jars"].startswith("a.jar,")
     (['spark.jars', 'spark.sql.catalog.construct_messages'], True)

@@ -21,6 +21,7 @@ from pyparsing import ParseException
 
 from construct_messages import construct_messages
 from construct_messages.errors import Position, QueryError, SourceError
+from construct_messages.options import Grouping, Requests
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.query.written import WrittenQuery
 from tests.support.commands import Done
@@ -90,7 +91,7 @@ def test_with_bindings_and_groups() -> None:
     with pytest.raises(QueryError) as refused:
         list(
             construct_messages(
-                query, ox.Store(), group_by="s", group_order="sorted", bindings={"p": "<urn:p>"}
+                query, ox.Store(), group_by=Grouping("s", order="sorted"), bindings={"p": "<urn:p>"}
             )
         )
     assert refused.value.position == of_engine(query)
@@ -168,7 +169,8 @@ def test_by_an_endpoint(
             continue  # it counts units of UTF-16
         for page_size in (None, 10):
             with pytest.raises((SourceError, QueryError)) as refused:
-                list(construct_messages(query, url, page_size=page_size))
+                requests = Requests(page_size=page_size)
+                list(construct_messages(query, url, requests=requests))
             if isinstance(refused.value, SourceError):
                 found, own = _PLACE.search(str(refused.value)), of_endpoint(url, query)
                 assert (found is None) == (own is None), name

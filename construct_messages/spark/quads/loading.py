@@ -126,7 +126,7 @@ class _Dump:
         ]:
             raise UsageError(f"{colons[0]}: {_NO_COLONS}", hint=_RENAME)
         kinds = {documents.kind_of(file, format) for file in files}
-        # names cannot tell the groups apart where a format is given: then one group takes all
+        # names do not distinguish the groups if there is an explicit format: then one group takes all
         apart = format is None or all(map(self._is_text, kinds))
         text = {kind for kind in kinds if apart and self._is_text(kind)}
         self._whole = kinds - text
@@ -224,7 +224,7 @@ def _by_java(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> Data
 
 
 def _by_sql(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> DataFrame:
-    """The quads of lines, by expressions; the same as `_by_java` gives."""
+    """The quads of lines, by expressions; the same as those of `_by_java`."""
     line = _canonical_line(graphs, _failure if strict else lambda _: "NULL", lenient)
     frame = text.selectExpr(f"{line} AS line").filter("line IS NOT NULL")
     for columns in lines.terms("line", _SCOPE, graphs=graphs):

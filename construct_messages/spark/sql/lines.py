@@ -1,10 +1,10 @@
 r"""Lines of N-Triples and N-Quads in SQL: from a line to its terms in canonical form, with no Python worker.
 
 For sessions that have not got the functions of the jar (`jar.statement`), which read the same. A line in canonical form
-is told by one regular expression and cut (`canonical`, `terms`); any other is read token by token: RDF 1.2 N-Triples
-and N-Quads, section 7, and canonical N-Triples as `terms.py` has it. What is legal is what pyoxigraph accepts: IRIs of
-RFC 3987, language tags of RFC 5646. Regular expressions are Java's, and possessive where a stack could overflow; sets
-of single characters are quicker there than ranges. Nothing here reads a file, and no pyspark.
+is recognised by one regular expression and cut (`canonical`, `terms`); any other is read token by token: RDF 1.2
+N-Triples and N-Quads, section 7, and canonical N-Triples as `terms.py` has it. What is legal is what pyoxigraph
+accepts: IRIs of RFC 3987, language tags of RFC 5646. Regular expressions are Java's, and possessive where a stack could
+overflow; sets of single characters are quicker there than ranges. Nothing here reads a file, and no pyspark.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _USUAL_CHARS: Final = f"{_USUAL}*(?:(?:%{HEX}{{2}}|[\\u00a0-\\ud7ff]+){_USUAL}*)
 _USUAL_IRI: Final = (
     f"(?:https?://{_set(_UNRESERVED)}*{_PORT}/|{_SCHEME}(?!//)){_USUAL_CHARS}(?:#{_USUAL_CHARS})?+"
 )
-# what most IRIs of a dump are, told in three quarters of the time
+# the form of most IRIs of a dump, recognised in three quarters of the time
 _COMMON_IRI: Final = f"https?://{_set(_UNRESERVED)}*/(?>{_USUAL}*#?{_USUAL}*)"
 
 # --- language tags --------------------------------------------------------------------------------------------------
@@ -146,11 +146,11 @@ def canonical(
     Args:
         line: a column of strings: text without its line break.
         scope: SQL of what labels of blank nodes get in front; computed only where there are any.
-        malformed: gives SQL of what the result is for a line that is malformed, for SQL of that line.
+        malformed: returns SQL of the result for a malformed line, for SQL of that line.
         graphs: whether a statement may name a graph (N-Quads).
         lenient: whether IRIs and language tags that are malformed are passed.
     """
-    # not as code of Spark's, which would be so large that Java never compiles the method in which most lines are told
+    # not as code of Spark's, which would be so large that Java never compiles the method that recognises most lines
     other = let(
         line, lambda text: _other(text, scope, malformed, graphs, lenient), interpreted=True
     )
@@ -165,10 +165,11 @@ def canonical(
 
 
 def terms(line: str, scope: str, *, graphs: bool = True) -> tuple[tuple[str, ...], ...]:
-    """SQL of projections, one over the other: the last gives `subject`, `predicate`, `object`, `graph` (NULL: none).
+    """SQL of projections, one over the other: the columns of the last are `subject`, `predicate`, `object`, `graph`
+    (NULL: none).
 
     Args:
-        line: a column of what `canonical` gives, not NULL.
+        line: a column of results of `canonical`, not NULL.
         scope, graphs: as for `canonical`.
     """
     object, graph = _object_and_graph("rest", graphs)
@@ -309,7 +310,7 @@ def _literal(token: str, suffix: str, lenient: bool) -> str:
 
 
 def _decoded(text: str) -> str:
-    """Text without escapes. Piece by piece, for what one escape gives may look like the beginning of another."""
+    """Text without escapes. Piece by piece, because the result of one escape may look like the beginning of another."""
     backslash = literal("\\")
     raw = literal("\t\b\n\r\f")
     piece = case(
