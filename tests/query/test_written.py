@@ -168,8 +168,8 @@ def test_by_an_endpoint(
         if engine == "fuseki" and not query.isascii():
             continue  # it counts units of UTF-16
         for page_size in (None, 10):
+            requests = Requests(page_size=page_size)
             with pytest.raises((SourceError, QueryError)) as refused:
-                requests = Requests(page_size=page_size)
                 list(construct_messages(query, url, requests=requests))
             if isinstance(refused.value, SourceError):
                 found, own = _PLACE.search(str(refused.value)), of_endpoint(url, query)
