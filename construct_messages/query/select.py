@@ -24,7 +24,7 @@ from construct_messages.query.syntax.nodes import (
 )
 from construct_messages.query.syntax.parser import parse
 from construct_messages.query.tokens import tokenize
-from construct_messages.query.written import Written
+from construct_messages.query.written import WrittenQuery
 from construct_messages.terms import Term, has_blank
 
 
@@ -61,7 +61,7 @@ class Select:
     offset: int = 0
     values: str = ""
     keys: tuple[str, ...] | None = None
-    written: Written | None = field(default=None, compare=False, repr=False)
+    written: WrittenQuery | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         if self.keys is not None:

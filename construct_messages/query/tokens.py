@@ -199,20 +199,6 @@ def check_braces(text: str, tokens: Sequence[Token]) -> None:
         )
 
 
-def closing(tokens: Sequence[Token], opening: int) -> int:
-    """The index of the `}` that closes the `{` at index `opening`, among balanced braces.
-
-    >>> closing(tokenize("{ { } } { }"), 0)
-    3
-    """
-    depth = 0
-    for index in range(opening, len(tokens)):
-        depth += tokens[index].is_mark("{") - tokens[index].is_mark("}")
-        if depth == 0:
-            return index
-    raise AssertionError("braces are balanced")
-
-
 def outer(tokens: Sequence[Token], start: int, end: int) -> Iterator[int]:
     """The indexes from `start` to before `end` of the tokens that stand in no bracket, and of the outermost brackets.
 

@@ -38,7 +38,7 @@ _MOST: Final = 18  # digits of a number of messages
 
 
 @dataclass(frozen=True)
-class Registration:
+class RegisterClause:
     """The contents of REGISTER; all None if there is no such clause.
 
     Args:
@@ -52,7 +52,7 @@ class Registration:
     every: int | None = None
 
 
-def read_registration(cursor: Cursor) -> Registration:
+def read_registration(cursor: Cursor) -> RegisterClause:
     """REGISTER … AS, from behind REGISTER.
 
     Raises:
@@ -81,7 +81,7 @@ def read_registration(cursor: Cursor) -> Registration:
         cursor.require("EVERY", "write COMPUTED EVERY 5s")
         every = read_duration(cursor)
     cursor.require("AS", _REGISTER_HINT)
-    return Registration(output, Operator(found) if found in OPERATORS else None, every)
+    return RegisterClause(output, Operator(found) if found in OPERATORS else None, every)
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ def _report(cursor: Cursor) -> Report | None:
 
 
 @dataclass(frozen=True)
-class Graph:
+class GraphClause:
     """A FROM clause that names a graph.
 
     Args:
@@ -239,7 +239,7 @@ class Graph:
 
 
 @dataclass(frozen=True)
-class Declaration:
+class WindowClause:
     """A FROM clause that declares a window.
 
     Args:
@@ -257,7 +257,7 @@ class Declaration:
     implicit: bool = False
 
 
-def read_from(cursor: Cursor) -> Graph | Declaration:
+def read_from(cursor: Cursor) -> GraphClause | WindowClause:
     """A FROM clause, from behind FROM.
 
     Raises:
@@ -270,12 +270,12 @@ def read_from(cursor: Cursor) -> Graph | Declaration:
         start = cursor.token
         stream = cursor.stream("write FROM STREAM <stream> [RANGE 15s STEP 5s]")
         name = window_name(stream, cursor.text, start.start)
-        return Declaration(name, stream, read_specification(cursor), implicit=True)
+        return WindowClause(name, stream, read_specification(cursor), implicit=True)
     cursor.take("GRAPH")  # of drafts of RSP-QL
-    return Graph(cursor.iri("the IRI of a graph, WINDOW or STREAM behind FROM"), named)
+    return GraphClause(cursor.iri("the IRI of a graph, WINDOW or STREAM behind FROM"), named)
 
 
-def _window(cursor: Cursor, *, named: bool) -> Declaration:
+def _window(cursor: Cursor, *, named: bool) -> WindowClause:
     """`FROM NAMED WINDOW <w> ON <s> [RANGE …]`, from behind WINDOW.
 
     Drafts of RSP-QL have the name last (`ON STREAM <s> [RANGE …] AS <w>`), parsers of RSP4J's the bracket first, and
@@ -296,7 +296,7 @@ def _window(cursor: Cursor, *, named: bool) -> Declaration:
         name = _name(cursor)
     if name is None and named:
         raise cursor.expected("AS and the IRI of the window", _WINDOW_HINT)
-    return Declaration(name, stream, found, merged=not named)
+    return WindowClause(name, stream, found, merged=not named)
 
 
 def _name(cursor: Cursor) -> str:

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 from construct_messages.query.continuous.values import is_relative
 from construct_messages.query.prologue import Prologue
-from construct_messages.query.syntax.parser import Parser
+from construct_messages.query.syntax.parser import QueryParser
 from construct_messages.query.tokens import Token
 from construct_messages.terms import resolve
 
 
-class Cursor(Parser):
+class Cursor(QueryParser):
     """Reads forward through tokens.
 
     Args:

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from construct_messages.query.continuous.clauses import (
     OPERATORS,
-    Declaration,
-    Graph,
-    Registration,
+    GraphClause,
+    RegisterClause,
+    WindowClause,
     read_from,
     read_registration,
 )
@@ -92,7 +92,7 @@ def _parse(query: QueryText, base: str | None) -> ContinuousQuery:
             patterns.needs[name] |= Needs.MEMBERS | Needs.CONTEXT
     graphs: dict[bool, list[str]] = {False: [], True: []}
     if patterns.windows:
-        for graph in (clause.says for clause in clauses if isinstance(clause.says, Graph)):
+        for graph in (clause.says for clause in clauses if isinstance(clause.says, GraphClause)):
             known = name_of(source, graph.name.written, graph.name.start, prologue)
             graphs[graph.named].append(known)
         splices += patterns.splices
@@ -109,7 +109,7 @@ def _parse(query: QueryText, base: str | None) -> ContinuousQuery:
     reports = (
         clause.says.specification.report
         for clause in clauses
-        if isinstance(clause.says, Declaration)
+        if isinstance(clause.says, WindowClause)
     )
     return ContinuousQuery(
         output=registration.output,
@@ -131,18 +131,18 @@ class _Clause(NamedTuple):
     start: int
     end: int
     name: str
-    says: Graph | Declaration
+    says: GraphClause | WindowClause
 
     @property
     def window(self) -> Window | None:
         """The window that it declares."""
-        if isinstance(self.says, Graph):
+        if isinstance(self.says, GraphClause):
             return None
         return self.says.specification.window(self.name, self.says.stream)
 
     def is_default(self, named: Collection[str]) -> bool:
         """Whether it declares a window that is part of the default graph, where patterns name these."""
-        if isinstance(self.says, Graph):
+        if isinstance(self.says, GraphClause):
             return False
         return self.says.merged or (self.says.implicit and self.name not in named)
 
@@ -169,10 +169,10 @@ def _head(query: QueryText) -> int:
     raise error(query.text, len(query.text), "there is no CONSTRUCT and no SELECT")
 
 
-def _registration(cursor: Cursor, head: int) -> tuple[Registration, list[Splice]]:
+def _registration(cursor: Cursor, head: int) -> tuple[RegisterClause, list[Splice]]:
     """What REGISTER and an operator behind the form of the query say, and how they are taken out."""
     text, tokens = cursor.text, cursor.tokens
-    registration, splices = Registration(), []
+    registration, splices = RegisterClause(), []
     for index in outer(tokens, 0, head):
         if tokens[index].keyword == "REGISTER":
             cursor.index = index + 1
@@ -196,7 +196,7 @@ def _clauses(cursor: Cursor) -> list[_Clause]:
         cursor.index = index + 1
         says = read_from(cursor)
         name = ""
-        if isinstance(says, Declaration):
+        if isinstance(says, WindowClause):
             name = says.name or unused_name(windows)
             if name in windows:
                 message = f"the window {written(name)} is declared twice"

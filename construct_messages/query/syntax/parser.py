@@ -46,7 +46,7 @@ CLAUSES: Final = {"GROUP": 0, "HAVING": 1, "ORDER": 2, "LIMIT": 3, "OFFSET": 3, 
 """The keywords of the clauses after WHERE, and their order."""
 
 
-class Parser(PatternReader):
+class QueryParser(PatternReader):
     """Reads a query from its form on."""
 
     def form(self) -> FormNode:
@@ -370,7 +370,7 @@ def parse(
     head = find_form(source)
     check_braces(text, tokens)
     prologue = Prologue.read(text, tokens[:head], base=base, prefixes=prefixes or {})
-    parser = Parser(text, tokens)
+    parser = QueryParser(text, tokens)
     before = _before(parser, head)
     parser.index = head
     return Query(source, prologue, read(parser.form, text), before)
@@ -389,7 +389,7 @@ def find_form(source: QueryText) -> int:
     raise error(source.text, len(source.text), "there is no CONSTRUCT, nor any other form of query")
 
 
-def _before(parser: Parser, head: int) -> tuple[Unknown, ...]:
+def _before(parser: QueryParser, head: int) -> tuple[Unknown, ...]:
     """What is not a declaration before the form."""
     found = []
     while parser.index < head:

@@ -33,7 +33,7 @@ from construct_messages.errors import (
 )
 from construct_messages.formats.documents import TRIPLES
 from construct_messages.formats.results import SOLUTIONS
-from construct_messages.query.written import Written
+from construct_messages.query.written import WrittenQuery
 from construct_messages.sources import REWRITTEN
 from construct_messages.sources.evaluators.evaluation import (
     QueryResult,
@@ -54,7 +54,7 @@ class Solve(msgspec.Struct, tag=True, frozen=True):
     variables: tuple[str, ...]
     default_graphs: tuple[str, ...]
     named_graphs: tuple[str, ...]
-    written: Written | None = None
+    written: WrittenQuery | None = None
 
 
 class Respond(msgspec.Struct, tag=True, frozen=True):

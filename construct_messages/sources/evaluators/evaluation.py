@@ -17,7 +17,7 @@ from construct_messages.errors import ConstructMessagesError, QueryError, Source
 from construct_messages.query.depth import check_depth
 from construct_messages.query.full_names import names_in_full
 from construct_messages.query.refusals import refusal
-from construct_messages.query.written import Written
+from construct_messages.query.written import WrittenQuery
 from construct_messages.sources import UNION
 from construct_messages.terms import from_pyoxigraph
 
@@ -137,7 +137,7 @@ def serialize(result: QueryResult, pipe: int, format: ox.QueryResultsFormat | ox
 
 
 def explain(
-    error: BaseException, text: str, hint: str | None, written: Written | None = None
+    error: BaseException, text: str, hint: str | None, written: WrittenQuery | None = None
 ) -> ConstructMessagesError:
     """The engine's exception as an error of this package.
 
