@@ -1,6 +1,6 @@
 """Writing logs: `write_log` and `awrite_log`, from any iterable of messages to a file.
 
-How a message is written is said in `logs/`, what a file on its way is in `files/output.py`. RDF Messages, section 3.
+`logs/` encodes messages, and `files/output.py` writes files. RDF Messages, section 3.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def write_log(
             written.
         target: a path, which appears when the log is complete and is compressed if it ends in `.gz`, `.bz2`, `.xz` or
             `.zst`; or a binary file, which stays open.
-        format: a name, extension or media type, whose parameters give the syntax; None: that of the extension of the
-            path or of the file's name, which must be known; N-Quads if there is no extension.
+        format: a name, extension or media type, whose parameters determine the syntax; None: that of the extension of
+            the path or of the file's name, which must be known; N-Quads if there is no extension.
         syntax: the syntax: `"rdfm"`, `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`; None: `rdfm`, or
             the format's own delimiters.
         prefixes: for formats that have prefixes; None: if `messages` is a `LogReader`, those that the log has declared
@@ -173,7 +173,7 @@ class _Log:
                 graphs=graphs,
                 generalized=self._messages.generalized,
             )
-        # where only some terms may stand anywhere is then for the encoder to say
+        # the encoder checks the positions of terms
         self._checker = Checker(
             self._lenience, generalized=options is not None and options.is_generalized
         )

@@ -1,6 +1,6 @@
 """The jar of this package: a reader of lines in Java, and how a session gets it.
 
-Its source is in `java/`; docs/decisions/057-lines-in-java.md says why there is any. Sessions that this package starts
+Its source is in `java/`; docs/decisions/057-lines-in-java.md has the reasons for it. Sessions that this package starts
 have it by `settings`; it is added to every other session, for this session alone, when that first reads lines.
 """
 
@@ -28,7 +28,7 @@ def settings(given: Mapping[str, str]) -> dict[str, str]:
     """The settings of a new session that has the jar: none where there is no file, or its name cannot be in a list.
 
     Args:
-        given: settings of the session by its user; jars named there are kept.
+        given: the user's settings of the session; their jars are kept.
 
     >>> sorted(settings({})), settings({"spark.jars": "a.jar"})["spark.jars"].startswith("a.jar,")
     (['spark.jars', 'spark.sql.catalog.construct_messages'], True)

@@ -31,7 +31,7 @@ _HINT: Final = (
     "make windows or messages smaller, or give registered queries more memory (query_bytes)"
 )
 _START_SECONDS: Final = 60.0
-_SPARE: Final = 1 << 20  # bytes of an answer beside its messages and their lengths
+_SPARE: Final = 1 << 20  # bytes of an answer in addition to its messages and their lengths
 _ANSWERS: Final = msgspec.msgpack.Decoder(Answer)
 
 
@@ -74,10 +74,10 @@ class QueryProcess:
             registration: the query.
             saved: what was kept of its state.
             limits: see `QueryLimits`.
-            static: the store directory of the data beside its windows.
+            static: the store directory of the static data.
 
         Returns:
-            The process, and where the query stands.
+            The process, and the position of the query.
 
         Raises:
             QueryError, UsageError: the query is not legal, or its options make no sense.
@@ -151,7 +151,7 @@ class QueryProcess:
             raise ended(self._process.returncode, _HINT)
 
     async def kill(self) -> None:
-        """Ends the process, whatever it does."""
+        """Ends the process, even if it is busy."""
         with suppress(ProcessLookupError):
             self._process.kill()
         await (

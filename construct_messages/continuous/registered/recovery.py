@@ -1,6 +1,6 @@
 """What becomes of a registered query whose process ended, or whose evaluation failed. Decides; starts nothing.
 
-A process that ended did not say why: it may have been killed by somebody, or by the system for want of memory. It is
+The reason why a process has ended is unknown: a user may have killed it, or the system, for lack of memory. It is
 started again, after longer and longer pauses, until it has failed often at one place. What the query itself answers is
 an error, and pauses it at once. A query may be registered to leave out an element with which it keeps failing.
 docs/decisions/071-restarts-of-queries.md.

@@ -126,8 +126,8 @@ async def serve(
 class _RunningRequests:
     """The requests that are being answered.
 
-    aiohttp's own shutdown closes what has not ended, which some clients take for a clean end; cancelled, an answer is
-    reset by whoever writes it.
+    aiohttp's own shutdown closes unfinished answers, which some clients take for a clean end. A cancelled answer is
+    reset by the task that writes it.
     """
 
     def __init__(self) -> None:

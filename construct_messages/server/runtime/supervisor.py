@@ -33,7 +33,7 @@ from construct_messages.sources.evaluators.process import module_command, module
 FAILED: Final = 1
 
 _TRIES: Final = 3
-"""How often in a row a process may end before it was ready, until the server gives up."""
+"""How many times in a row a process may end before it was ready; then the server gives up."""
 _FIRST_PAUSE: Final = 0.25
 _LONGEST_PAUSE: Final = 30.0
 _STABLE_SECONDS: Final = 60.0
@@ -51,7 +51,7 @@ def run(
 
     Args:
         config: the settings.
-        loading: a context manager around loading files, which gives the callback for progress.
+        loading: a context manager around loading files, which returns the callback for progress.
 
     Raises:
         OSError: the address cannot be listened at.
@@ -61,7 +61,7 @@ def run(
     request_log = RequestLog(config)
     request_log.capture_logging()
     with ExitStack() as stack:
-        # before the stores, which may take long: an address that is taken is said at once
+        # before the stores, which may take long: an address in use is an error at once
         listening = stack.enter_context(bound(config))
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="construct-messages-")))
         began = time.monotonic()
@@ -237,7 +237,7 @@ class Supervisor:
         self._listening.close()
         await self._end(stop.forced)
         for keeper in gave_up:
-            keeper.result()  # raises what nobody foresaw
+            keeper.result()  # raises unexpected errors
         self._request_log.log("info", "stopped")
         return FAILED if gave_up else 0
 
@@ -287,7 +287,7 @@ class Supervisor:
         )
         self._processes.add(process)
         assert process.stdin is not None
-        with suppress(ConnectionError):  # then it has ended, which its end says
+        with suppress(ConnectionError):  # then it has ended, which is detected elsewhere
             process.stdin.write(msgspec.json.encode(job) + b"\n")
             await process.stdin.drain()
         return process

@@ -2,7 +2,7 @@
 
 For formats whose statements are not lines, and packed files that Spark's text reader cannot unpack. A worker parses a
 file at a time and opens nothing: Spark reads the bytes. Blank nodes are numbered in the order of their first occurrence
-in a file, so that a task that runs again gives the same labels.
+in a file, so that a task that runs again makes the same labels.
 """
 
 from __future__ import annotations

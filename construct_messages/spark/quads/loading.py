@@ -124,7 +124,7 @@ class _Dump:
         ]:
             raise UsageError(f"{colons[0]}: {_NO_COLONS}", hint=_RENAME)
         kinds = {documents.kind_of(file, format) for file in files}
-        # names cannot tell the groups apart where a format is given: then one group takes all
+        # names do not distinguish the groups if there is an explicit format: then one group takes all
         apart = format is None or all(map(self._is_text, kinds))
         text = {kind for kind in kinds if apart and self._is_text(kind)}
         self._whole = kinds - text
