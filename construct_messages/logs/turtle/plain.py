@@ -67,8 +67,8 @@ def _expression(by_comment: bool, graphs: bool) -> re.Pattern[str]:
     """
     if by_comment:
         # no punctuation of a triple stands before the next match
-        delimiter = r"\#\s*+@message[^\r\n]*+(?<![,;])(?=[\r\n])"
-        no_delimiter = r"(?!\s*+@message)"
+        delimiter = r"\#[^\S\r\n]*+@message[^\r\n]*+(?<![,;])(?=[\r\n])"
+        no_delimiter = r"(?![^\S\r\n]*+@message)"
     else:
         delimiter, no_delimiter = f"MESSAGE(?={_WHITE})", ""
     space = rf"{_WHITE}*+(?:\#{no_delimiter}[^\r\n]*+[\r\n]{_WHITE}*+)*+"
@@ -80,7 +80,7 @@ def _expression(by_comment: bool, graphs: bool) -> re.Pattern[str]:
     marks = f"{delimiter}{braces}|{_declaration(_PREFIX, _IRI)}"
     return re.compile(
         rf"(?:(?<=[,;])|(?<![,;]){space}({node}))"
-        rf"(?:(?<=,)|{space}({_NAME}|{_IRI}|a(?={_WHITE})))"
+        rf"(?:(?<=,)|(?<!,){space}({_NAME}|{_IRI}|a(?={_WHITE})))"
         rf"{space}(?:{string}|{simple_name}|{other})(?:(?<=\")({_SUFFIX}))?+"
         rf"{space}(?:,|;(?:{_WHITE}\.(?={_WHITE}))?+|\.(?={_WHITE})|(?=\}}))"
         rf"|(?:(?<![,;]){space}(?={marks}))?+((?<![,;])(?:{marks})|(?s:.++))"

@@ -121,6 +121,8 @@ WRONG: Final = {
     "a comma before the dot": ":a :b :c , .",
     "a delimiter within": ":a :b MESSAGE :c .",
     "a language of one letter": ':a :b "x"@a .',
+    "a predicate after a comma": ":a :b :c , a :d .",
+    "two subjects": ":a :b :c ; :d :e :f .",
     "an open graph": ":g { :a :b :c .",
     "a closed graph": ":a :b :c . }",
 }
@@ -159,6 +161,13 @@ def test_labels_are_those_of_the_simple_path() -> None:
     message = ":a :b _:z , _:y . _:y :c _:z . _:0a1b :d _:e ."
     log = log_of([message, message], NEW)
     assert both(log, Kind(TURTLE, NEW)) == 2
+
+
+def test_a_comment_has_one_line() -> None:
+    data = (
+        f"# @message\n{HEAD}# @message\n:a :b :c . #\n @message . :a :b :d .\n# @message\n".encode()
+    )
+    both(data, Kind(TURTLE, RDFM), single_bytes(data))
 
 
 @pytest.mark.parametrize("end", [";", ",", ".", "}", "MESSAGE"])
