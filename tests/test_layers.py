@@ -46,6 +46,7 @@ FLOORS = {
         "urls / headers / timeouts / failures / addresses",
         "responses / retries",
         "aiohttp_client / urllib_client",
+        "oauth",
     ),
     "query": floors(
         "tokens",
