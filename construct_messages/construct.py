@@ -1,4 +1,4 @@
-"""The one join: a query and a source give messages.
+"""The one join of a query and a source, which results in messages.
 
 `construct_messages` is what users call. A `QueryMessages` pulls batches of solutions from the source, groups them,
 instantiates the template (`assembly.py`), and hands out messages or the bytes of a log. What is in a message is decided
@@ -68,7 +68,7 @@ def construct_messages(
         skolemize: replace blank nodes of the data by IRIs under this IRI, such as
             `https://example.org/.well-known/genid/`; blank nodes of the template stay.
         label_prefix: the beginning of blank node labels: a lower-case letter, then lower-case letters or digits. None:
-            random, so that two results share no node. With a fixed prefix the same solutions give the same log.
+            random, so that two results share no node. With a fixed prefix, the same solutions result in the same log.
         max_messages: end the result after this number of messages.
         bindings: initial bindings, joined as a VALUES block in WHERE: variable to term (N-Triples text, a term of
             pyoxigraph or rdflib, or a number, boolean, date, time or duration of Python).
@@ -190,7 +190,7 @@ class QueryMessages(SingleUse):
         """The solutions, a batch at a time, for asyncio; `instantiate` makes messages of those that are wanted.
 
         Args:
-            condition: what the source said before of its data; where that is unchanged, there are no solutions.
+            condition: the source's earlier validators; if the data have not changed since, there are no solutions.
 
         Raises:
             SourceError: see `Source.asolutions`; the solutions are not all then.

@@ -76,7 +76,7 @@ _SHOWN: int = 300
 
 
 def shown(text: str) -> str:
-    """Returns text of somebody else for an error message: on one line, printable, and cut to its beginning.
+    """Returns text of other programs for an error message: on one line, printable, and cut to its beginning.
 
     >>> shown("out of\\r\\n  memory")
     'out of memory'
@@ -87,9 +87,7 @@ def shown(text: str) -> str:
     """
     # the spaces of a text that is longer are not all looked at
     line = " ".join(text[: 10 * _SHOWN].split())
-    if (
-        not line.isprintable()
-    ):  # it could move the cursor of a terminal, or hide what stands beside it
+    if not line.isprintable():  # it could move the cursor of a terminal, or hide other text
         line = "".join(
             each if each.isprintable() else each.encode("unicode_escape").decode() for each in line
         )

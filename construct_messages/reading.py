@@ -1,6 +1,6 @@
-"""Reading logs: `read_log`, from wherever bytes come, blocking or not.
+"""Reading logs: `read_log`, from files, bytes and streams, blocking or not.
 
-Only bytes are brought here; what they mean is said in `logs/`. RDF Messages, section 3.
+This module only reads bytes; `logs/` decodes them. RDF Messages, section 3.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def read_log(
             logs are recognised by the extension (`.gz`, `.bz2`, `.xz`, `.zst`) or the first bytes. A tar archive is a
             log whose messages are its files, in their order.
         format: a name, extension or media type; None: that of the file's extension, else detected from up to the first
-            4 KiB. The parameters of a media type give the syntax. In a document whose media type gives none, comments
-            do not delimit messages.
+            4 KiB. The parameters of a media type determine the syntax. In a document whose media type has none,
+            comments do not delimit messages.
         syntax: the syntax, if it is announced outside of the log, as by a media type: `"rdfm"`, `"1.2-messages"`,
             `"1.2-basic-messages"` or `"1.1-messages"`; None: that of the log.
         base: resolve relative IRIs against this IRI, until the log declares a base.
@@ -94,7 +94,7 @@ def read_log(
             Jelly streams only. False is for `rdfm` logs of other programs that scope labels to their message. True has
             an effect in Jelly logs only.
         jelly_conformance: read a Jelly log as the tests of the Jelly project require: the same as `generalized`,
-            `shared_labels` and `keep_labels`, which must not be given beside it.
+            `shared_labels` and `keep_labels`, which it excludes.
         lenient: pass malformed IRIs and language tags unchanged, and log their number at the end; otherwise they are
             errors.
 
@@ -314,7 +314,7 @@ def _chunks(source: LogSource) -> Generator[bytes]:
 
 
 async def _achunks(source: LogSource) -> AsyncGenerator[bytes]:
-    """`_chunks`, where whatever may block does so in a thread."""
+    """`_chunks`, with all blocking calls in a thread."""
     if isinstance(source, AsyncIterable):
         async for part in source:
             yield _checked(part)
@@ -337,7 +337,7 @@ async def _achunks(source: LogSource) -> AsyncGenerator[bytes]:
 
 
 def _let_go(chunks: Generator[bytes], read: asyncio.Future[bytes | None]) -> None:
-    read.exception()  # else asyncio complains that nobody asked
+    read.exception()  # else asyncio logs that the exception was never retrieved
     chunks.close()
 
 

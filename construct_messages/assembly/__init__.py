@@ -25,7 +25,7 @@ from construct_messages.template import Template
 from construct_messages.terms import has_blank, iri
 
 DISTINCT_LIMIT: Final = 10_000_000
-"""How many messages `distinct` tells apart unless told otherwise; each takes about 100 bytes."""
+"""How many messages `distinct` compares by default; each takes about 100 bytes."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ Group: TypeAlias = list[Numbered]
 
 
 def digest(text: str) -> bytes:
-    """128 bits that stand for a text where keeping the text itself would take too much memory."""
+    """128 bits that represent a text, to save memory."""
     from hashlib import blake2b  # OpenSSL takes long to load, and most queries do without
 
     return blake2b(text.encode(), digest_size=16).digest()
@@ -35,11 +35,11 @@ class Grouper(Protocol):
     """Batches of solutions in, groups out."""
 
     def feed(self, solutions: Solutions) -> Iterator[Group]:
-        """Takes the next batch; gives the groups that are complete now.
+        """Takes the next batch, and returns the groups that are now complete.
 
         Raises:
             LimitExceeded: more solutions would be held than allowed.
-            GroupError: a group cannot be told.
+            GroupError: a group is ambiguous.
         """
         ...
 

@@ -26,7 +26,7 @@ class Syntax:
         version: the value of the media type's parameter `version`; empty where it has none.
         announcement: what a log begins with.
         delimiter: the line of a delimiter, with its line break.
-        delimiter_first: whether a delimiter stands before every message, instead of after.
+        delimiter_first: whether a delimiter comes before every message, instead of after.
         triple_terms: whether a message may hold triple terms (RDF 1.2 Full).
         directions: whether a literal may have a base direction (RDF 1.2).
     """
@@ -66,9 +66,9 @@ class Format:
         document_reader: a function that returns the messages of a document, and takes its bytes and `DecoderOptions`;
             None: the decoder reads it, as a log of one message.
         options: `FormatOptions`, where the format has options that no other has.
-        beginning: a regular expression that a log in this format alone begins with, behind blanks and comments.
-        sniffer: where no regular expression tells it, a function that takes the first bytes, and gives whether they
-            are those of a log in this format; None: it takes more of them.
+        beginning: a regular expression for the beginning of logs in this format only, after white space and comments.
+        sniffer: for formats without such a regular expression, a function that takes the first bytes of a document, and
+            returns whether it is a log in this format; None: it needs more bytes.
         binary: whether documents are no text, which is UTF-8.
         line_based: whether each statement is a line, so that a log can be cut at line ends.
         log_prefixes: whether a log declares the prefixes of the query that it is the answer to; not where its readers
@@ -313,7 +313,8 @@ def asks_for_messages(media_type: str, parameters: Mapping[str, str]) -> bool:
 def syntax_of(parameters: Mapping[str, str]) -> Syntax | None:
     """The syntax that media type parameters (in lower case) ask for; None where there is none like that.
 
-    A version that is a label wins over `messages`; beside `messages=rdfm` any other restricts what messages may hold.
+    A version that is a label takes precedence over `messages`. With `messages=rdfm`, any other version restricts the
+    content of messages.
 
     >>> syntax_of({"messages": "rdfm", "version": "1.2-messages"}).label
     '1.2-messages'
@@ -409,7 +410,7 @@ def find_log(format: str | LogType, syntax: str | None = None) -> LogType:
         syntax: a label; None: what the format has, and where it has none, `rdfm`.
 
     Raises:
-        UsageError: as `find_format` and `find_syntax`, and a label beside a format that delimits messages by itself.
+        UsageError: see `find_format` and `find_syntax`; also a label with a format that delimits messages by itself.
 
     >>> find_log("nt", "1.2-messages")[1].delimiter, find_log("nt")[1].delimiter, find_log("jelly")[1].delimiter
     ('MESSAGE\\n', '# @message\\n', '')

@@ -85,7 +85,7 @@ class OpeningCheck:
                 if said != "ok"
             ]
         except sqlite3.DatabaseError as error:
-            # other errors say nothing of the pages: the check was interrupted, or the disk cannot be read
+            # other errors are not about the pages: the check was interrupted, or the disk cannot be read
             found = [str(error)] if is_damage(error) else []
         finally:
             self._connection.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from construct_messages.streams.wire import ENDPOINTS, Property
+from construct_messages.net.wire import ENDPOINTS, Property
 from construct_messages.terms import XSD
 
 CM: Final = "https://w3id.org/construct-messages#"
@@ -63,4 +63,4 @@ CONTEXT: Final[dict[str, Any]] = {
     "lag": {"@id": "cm:lag", "@type": "xsd:integer"},
     **{name: _link(f"cm:{name}") for name in (Property.STREAM, Property.NEXT, Property.PREVIOUS)},
 }
-"""The context of all descriptions; it stands in each of them, so that nothing has to be fetched."""
+"""The context of all descriptions; each of them contains it, so that nothing has to be fetched."""

@@ -36,7 +36,7 @@ _ONE_A_LINE: Final = (
 class RdfXmlDecoder:
     """Reads an RDF/XML log; see `Decoder`.
 
-    RDF 1.2 XML is read, triple terms and base directions included, where a document says `rdf:version="1.2"`.
+    RDF 1.2 XML is read, including triple terms and base directions, if a document has `rdf:version="1.2"`.
 
     Args:
         syntax: RDF/XML's own.
@@ -130,7 +130,7 @@ def _read(
         ) from error
     except (
         MemoryError
-    ) as error:  # of that buffer; namespaces that an XML literal repeats may make so much
+    ) as error:  # of that buffer; namespaces that an XML literal repeats may take as much
         raise LimitExceeded(
             f"message {number}: a term is too long for the parser: {error}"
         ) from error

@@ -36,7 +36,7 @@ from construct_messages.query.syntax.nodes import (
 )
 from construct_messages.query.syntax.patterns import PatternReader
 from construct_messages.query.syntax.query import Query
-from construct_messages.query.syntax.reader import Refused
+from construct_messages.query.syntax.reader import Refused, read
 from construct_messages.query.tokens import QueryText, Token, check_braces, error, outer
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ CLAUSES: Final = {"GROUP": 0, "HAVING": 1, "ORDER": 2, "LIMIT": 3, "OFFSET": 3, 
 """The keywords of the clauses after WHERE, and their order."""
 
 
-class Parser(PatternReader):
+class QueryParser(PatternReader):
     """Reads a query from its form on."""
 
     def form(self) -> FormNode:
@@ -84,7 +84,7 @@ class Parser(PatternReader):
         while not self._ends_projection():
             items.append(self._projected(everything))
         if not (everything or items):
-            raise self.expected("what is selected: variables, expressions or *")
+            raise self.expected("a variable, an expression or *")
         projection = None if everything and not items else tuple(items)
         if is_query:
             end, dataset, where, clauses = self._behind_head()
@@ -163,7 +163,7 @@ class Parser(PatternReader):
         """ConstructTemplate; beside that what Apache Jena adds: `GRAPH name { … }` and `{ … }`, as in Update's Quads.
 
         Raises:
-            Refused: at the first token that cannot stand where it stands.
+            Refused: at the first token that is not allowed there.
         """
         start = self.next().start
         self.is_template = True
@@ -226,7 +226,7 @@ class Parser(PatternReader):
         """A DatasetClause.
 
         Raises:
-            Refused: something else stands there.
+            Refused: another token is there.
         """
         start = self.next().start
         named = bool(self.take("NAMED"))
@@ -370,22 +370,10 @@ def parse(
     head = find_form(source)
     check_braces(text, tokens)
     prologue = Prologue.read(text, tokens[:head], base=base, prefixes=prefixes or {})
-    parser = Parser(text, tokens)
+    parser = QueryParser(text, tokens)
     before = _before(parser, head)
     parser.index = head
     return Query(source, prologue, read(parser.form, text), before)
-
-
-def read(rule: Callable[[], T], text: str) -> T:
-    """What a rule of the grammar reads.
-
-    Raises:
-        QueryError: in place of `Refused`.
-    """
-    try:
-        return rule()
-    except Refused as problem:
-        raise error(text, problem.offset, problem.message, problem.hint) from None
 
 
 def find_form(source: QueryText) -> int:
@@ -401,7 +389,7 @@ def find_form(source: QueryText) -> int:
     raise error(source.text, len(source.text), "there is no CONSTRUCT, nor any other form of query")
 
 
-def _before(parser: Parser, head: int) -> tuple[Unknown, ...]:
+def _before(parser: QueryParser, head: int) -> tuple[Unknown, ...]:
     """What is not a declaration before the form."""
     found = []
     while parser.index < head:

@@ -43,7 +43,7 @@ _ORIGIN: Final = re.compile(
     r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?"
 )
 
-# of the connection or of the message itself (RFC 9110, sections 7.6.1 and 8.6), or set by whoever asks the endpoint
+# of the connection or of the message itself (RFC 9110, sections 7.6.1 and 8.6), or set by the client of the endpoint
 _NEVER_FORWARDED: Final = {
     *(
         "accept",

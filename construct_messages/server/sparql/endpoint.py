@@ -61,7 +61,7 @@ from construct_messages.sources.http.profiles import Profile
 from construct_messages.sources.operations import Answer, Backend, Operation
 from construct_messages.terms import Lenience
 
-# what a client may say to a remote endpoint through us, beside what the endpoint's settings add
+# headers that are forwarded to a remote endpoint, in addition to those of the endpoint's settings
 _SENT_ON: Final = (
     "Accept-Language",
     "Cache-Control",
@@ -182,7 +182,8 @@ class SparqlEndpoint:
                     if page is not None:
                         return page
                 return await self._describe(request)
-            # a browser sends a form of any site to any server, and updates change something even if nobody reads on
+            # a browser sends a form of any site to any server, and an update takes effect even if its answer is not
+            # read
             if (
                 asked.kind == "update"
                 and (origin := foreign_origin(request, self._cors)) is not None
@@ -371,7 +372,7 @@ class SparqlEndpoint:
         """Logs or refuses an answer that the source declares to be a part.
 
         Raises:
-            IncompleteResult: the settings say that this is an error.
+            IncompleteResult: the settings make this an error.
         """
         if self._settings.refuse_capped:
             await answer.body.aclose()
@@ -388,7 +389,7 @@ class SparqlEndpoint:
         """Logs or refuses an answer with as many triples as the source sends at most.
 
         Raises:
-            IncompleteResult: the settings say that this is an error.
+            IncompleteResult: the settings make this an error.
         """
         settings = self._settings
         if settings.refuse_capped:
@@ -457,7 +458,7 @@ class SparqlEndpoint:
         )
 
     async def _described(self) -> tuple[str, bytes] | None:
-        """Returns the RDF description of the endpoint behind this one, if there is one; fetched once an hour."""
+        """Returns the RDF description of the source endpoint, if there is one; fetched once an hour."""
         if self._known is None or time.monotonic() - self._known[0] > _KNOWN_SECONDS:
             self._known = time.monotonic(), await self._ask_for_description()
         return self._known[1]

@@ -135,7 +135,7 @@ def _read(block: Block, options: ReadOptions, lenience: Lenience | None) -> Iter
     first = next(chunks, b"")
     chunks = chain([first], chunks)
     format = None if block.end is None else _splittable(block.uri, options)
-    # its name need not say that it is packed
+    # its name need not have an extension of compression
     if block.end is None or format is None or packing_of(first):
         return () if block.start else _whole(block, chunks, options)
     syntax = _announced(format, options)
@@ -175,7 +175,7 @@ def _whole(block: Block, chunks: Iterator[bytes], options: ReadOptions) -> Itera
 
 
 class _Named:
-    """As much of a file as `read_log` asks for: the name may tell the format."""
+    """The part of a file that `read_log` needs: the name may determine the format."""
 
     def __init__(self, name: str, chunks: Iterator[bytes]) -> None:
         self.name, self._chunks = name, chunks
