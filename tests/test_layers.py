@@ -49,6 +49,7 @@ FLOORS = {
         "urls / headers / timeouts / failures / addresses / wire",
         "responses / retries",
         "aiohttp_client / urllib_client",
+        "oauth",
     ),
     "query": floors(
         "tokens",
