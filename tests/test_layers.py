@@ -130,7 +130,7 @@ FLOORS = {
     ),
     "spark/sql": floors(
         "columns / values",
-        "numbers / datetimes / lines",
+        "numbers / datetimes / iri_grammar",
         "comparisons / arithmetic / strings / iris / date_parts",
         "functions / aggregates / casts / value_keys",
         "expressions",
