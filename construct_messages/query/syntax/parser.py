@@ -269,16 +269,15 @@ class QueryParser(PatternReader):
 
     def _next_clause(self, first: int) -> int:
         """The index of the next clause, or of the end."""
-        index, braces, brackets = first, 0, 0
+        index, brackets = first, 0
         while True:
             token = self.tokens[index]
-            if token.kind == "end" or (token.is_mark("}") and braces == 0):
+            if token.kind == "end" or token.is_mark("}"):
                 return index
-            braces += token.is_mark("{") - token.is_mark("}")
             brackets = max(0, brackets + token.is_mark("(") - token.is_mark(")"))
-            if index > first and braces == brackets == 0 and token.keyword in CLAUSES:
+            if index > first and brackets == 0 and token.keyword in CLAUSES:
                 return index
-            index += 1
+            index = self.after(index)
 
     def _clause(self, keyword: str) -> ClauseNode:
         if keyword == "VALUES":
