@@ -84,6 +84,7 @@ bench:
 	$(PYTHON) -m benchmarks micro stream_server million
 	$(PYTHON) -m benchmarks micro syntax
 	$(PYTHON) -m benchmarks micro transform
+	$(PYTHON) -m benchmarks micro parsing
 	$(PYTHON) -m benchmarks micro turtle
 	$(PYTHON) -m benchmarks micro virtuoso
 	$(PYTHON) -m benchmarks micro watch

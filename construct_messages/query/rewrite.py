@@ -150,7 +150,7 @@ class ConstructQuery:
         mentioned, patterns = template_patterns(tree, construct.template or construct.where)
 
         keys, added = group_keys(construct.clauses), values_variables(construct.clauses)
-        bound = {*added, *in_scope(construct.dataset, construct.where)}
+        bound = {*added, *in_scope(construct.dataset, construct.where)} if group_by else set()
         everywhere = {
             decoded(text, token)[1:]: None for token in tokens if token.kind == "variable"
         }

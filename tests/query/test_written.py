@@ -21,7 +21,7 @@ from pyparsing import ParseException
 
 from construct_messages import construct_messages
 from construct_messages.errors import Position, QueryError, SourceError
-from construct_messages.options import Grouping
+from construct_messages.options import Grouping, Requests
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.query.written import WrittenQuery
 from tests.support.commands import Done
@@ -168,8 +168,9 @@ def test_by_an_endpoint(
         if engine == "fuseki" and not query.isascii():
             continue  # it counts units of UTF-16
         for page_size in (None, 10):
+            requests = Requests(page_size=page_size)
             with pytest.raises((SourceError, QueryError)) as refused:
-                list(construct_messages(query, url, page_size=page_size))
+                list(construct_messages(query, url, requests=requests))
             if isinstance(refused.value, SourceError):
                 found, own = _PLACE.search(str(refused.value)), of_endpoint(url, query)
                 assert (found is None) == (own is None), name

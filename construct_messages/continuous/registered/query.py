@@ -279,28 +279,22 @@ class RegisteredQuery:
         process = self._process
         assert process is not None
         with self._store.changes() as changed:
-            watcher = asyncio.create_task(process.tell_end(changed))
-            try:
-                while True:
-                    changed.clear()
-                    process.check()
-                    self._idle = False
-                    now = await self._store.anow() if self._timed else None
-                    last = {state.name: state.last for state in self._states()}
-                    is_new = any(last[name] > position for name, position in self.positions.items())
-                    if self._more or is_new or now is not None:
-                        await _whole(
-                            self._commit(await process.step(self._recovery.order(last, now)))
-                        )
-                        if self._more:
-                            continue
-                    self._idle = True
-                    # one's own elements are a change, too, and after it there is nothing to take
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(_TICK_SECONDS if self._timed else None):
-                            await changed.wait()
-            finally:
-                watcher.cancel()
+            while True:
+                changed.clear()
+                await process.check()
+                self._idle = False
+                now = await self._store.anow() if self._timed else None
+                last = {state.name: state.last for state in self._states()}
+                is_new = any(last[name] > position for name, position in self.positions.items())
+                if self._more or is_new or now is not None:
+                    await _whole(self._commit(await process.step(self._recovery.order(last, now))))
+                    if self._more:
+                        continue
+                self._idle = True
+                # one's own elements are a change, too, and after it there is nothing to take
+                with suppress(TimeoutError), process.tell_end(changed):
+                    async with asyncio.timeout(_TICK_SECONDS if self._timed else None):
+                        await changed.wait()
 
     async def _commit(self, stepped: Stepped) -> None:
         if stepped.state:

@@ -43,7 +43,7 @@ class RegisterClause:
 
     Args:
         output: the name of the output.
-        operator: ISTREAM, DSTREAM or RSTREAM, where it is said.
+        operator: ISTREAM, DSTREAM or RSTREAM, if the text has one.
         every: the microseconds of COMPUTED EVERY.
     """
 
@@ -53,10 +53,10 @@ class RegisterClause:
 
 
 def read_registration(cursor: Cursor) -> RegisterClause:
-    """REGISTER … AS, from behind REGISTER.
+    """REGISTER … AS, after REGISTER.
 
     Raises:
-        Refused: something else stands there.
+        Refused: another token is there.
     """
     found = cursor.take(*OPERATORS, "STREAM", "QUERY")
     if not found and cursor.token.kind not in ("iri", "pname"):
@@ -112,7 +112,7 @@ def read_specification(cursor: Cursor) -> Specification:
     """`[RANGE … STEP …]` and its like.
 
     Raises:
-        Refused: something else stands there.
+        Refused: another token is there.
     """
     if not cursor.take_mark("["):
         raise cursor.expected("[ with the width of the window", _BRACKET_HINT)
@@ -164,7 +164,7 @@ def _step(cursor: Cursor) -> int:
 
 
 def _since_now(cursor: Cursor) -> Specification:
-    """SPARQLStream's `[NOW - 10 S TO NOW - 0 S SLIDE 1 S]`, from behind the first NOW."""
+    """SPARQLStream's `[NOW - 10 S TO NOW - 0 S SLIDE 1 S]`, after the first NOW."""
     width = _ago(cursor)
     if cursor.take("TO"):
         ends = cursor.token
@@ -245,7 +245,7 @@ class WindowClause:
     Args:
         name: its IRI; None where it has none.
         stream: the name of the stream.
-        specification: what stands in the brackets.
+        specification: the contents of the brackets.
         merged: whether it is part of the default graph.
         implicit: whether it is so unless a pattern names it: it is FROM STREAM.
     """
@@ -258,10 +258,10 @@ class WindowClause:
 
 
 def read_from(cursor: Cursor) -> GraphClause | WindowClause:
-    """A FROM clause, from behind FROM.
+    """A FROM clause, after FROM.
 
     Raises:
-        Refused: something else stands there.
+        Refused: another token is there.
     """
     named = bool(cursor.take("NAMED"))
     if cursor.take("WINDOW"):
@@ -276,7 +276,7 @@ def read_from(cursor: Cursor) -> GraphClause | WindowClause:
 
 
 def _window(cursor: Cursor, *, named: bool) -> WindowClause:
-    """`FROM NAMED WINDOW <w> ON <s> [RANGE …]`, from behind WINDOW.
+    """`FROM NAMED WINDOW <w> ON <s> [RANGE …]`, after WINDOW.
 
     Drafts of RSP-QL have the name last (`ON STREAM <s> [RANGE …] AS <w>`), parsers of RSP4J's the bracket first, and
     some queries leave out ON.
@@ -312,7 +312,7 @@ def window_name(name: str, text: str, offset: int) -> str:
     Args:
         name: what `Cursor.resolved` and `Cursor.stream` return.
         text: the query, for the position of errors.
-        offset: where the name stands.
+        offset: of the name.
 
     Raises:
         QueryError: it is no IRI.

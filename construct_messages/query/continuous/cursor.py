@@ -1,6 +1,6 @@
 """Reads the clauses and patterns of continuous queries from tokens: the parser, with the names of windows and streams.
 
-No grammar here: what may stand where is for those who read.
+No grammar here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Cursor(QueryParser):
         """Takes a name: an IRI without brackets; a relative one stays as written where there is no base.
 
         Raises:
-            Refused: no name stands there.
+            Refused: there is no name.
             QueryError: it has an undeclared prefix.
         """
         node = self.iri(what, hint)
@@ -46,7 +46,7 @@ class Cursor(QueryParser):
             reserved: keywords that are no names here.
 
         Raises:
-            Refused: no name stands there.
+            Refused: there is no name.
         """
         token = self.token
         if token.kind != "word" or token.keyword in reserved:
@@ -63,7 +63,7 @@ class Cursor(QueryParser):
         """Takes the name of a stream; with `variable`, also a variable in its place, with its mark.
 
         Raises:
-            Refused: neither stands there.
+            Refused: there is neither.
         """
         if variable and self.token.kind == "variable":
             return f"?{self.next().text[1:]}"

@@ -126,7 +126,7 @@ def _parse(query: QueryText, base: str | None) -> ContinuousQuery:
 
 
 class _Clause(NamedTuple):
-    """A FROM clause: the index of its FROM, that behind its end, the name of its window, if any, and what it says."""
+    """A FROM clause: the index of its FROM, that after its end, the name of its window, if any, and its contents."""
 
     start: int
     end: int
@@ -170,7 +170,7 @@ def _head(query: QueryText) -> int:
 
 
 def _registration(cursor: Cursor, head: int) -> tuple[RegisterClause, list[Splice]]:
-    """What REGISTER and an operator behind the form of the query say, and how they are taken out."""
+    """The contents of REGISTER, the operator after the form of the query, and the splices that remove both."""
     text, tokens = cursor.text, cursor.tokens
     registration, splices = RegisterClause(), []
     for index in outer(tokens, 0, head):
@@ -186,7 +186,7 @@ def _registration(cursor: Cursor, head: int) -> tuple[RegisterClause, list[Splic
 
 
 def _clauses(cursor: Cursor) -> list[_Clause]:
-    """The FROM clauses, wherever they stand outside of groups: Janus has them before REGISTER."""
+    """The FROM clauses, anywhere outside of groups: Janus has them before REGISTER."""
     tokens = cursor.tokens
     found: list[_Clause] = []
     windows: set[str] = set()
@@ -218,7 +218,7 @@ def _names_timestamp(query: QueryText, prologue: Prologue) -> bool:
 
 
 def _plain(tokens: Sequence[Token], head: int, clauses: Sequence[_Clause]) -> list[Token]:
-    """The tokens from the form on without those of streams: an operator behind the form, and FROM clauses."""
+    """The tokens from the form on without those of streams: an operator after the form, and FROM clauses."""
     operator = head + 1 < len(tokens) and tokens[head + 1].keyword in OPERATORS
     left_out = {place for clause in clauses for place in range(clause.start, clause.end)}
     left_out |= {head + 1} if operator else set()

@@ -163,7 +163,7 @@ class QueryParser(PatternReader):
         """ConstructTemplate; beside that what Apache Jena adds: `GRAPH name { … }` and `{ … }`, as in Update's Quads.
 
         Raises:
-            Refused: at the first token that cannot stand where it stands.
+            Refused: at the first token that is not allowed there.
         """
         start = self.next().start
         self.is_template = True
@@ -226,7 +226,7 @@ class QueryParser(PatternReader):
         """A DatasetClause.
 
         Raises:
-            Refused: something else stands there.
+            Refused: another token is there.
         """
         start = self.next().start
         named = bool(self.take("NAMED"))
