@@ -82,7 +82,6 @@ bench:
 	$(PYTHON) -m benchmarks micro streams
 	$(PYTHON) -m benchmarks micro stream_server followers
 	$(PYTHON) -m benchmarks micro stream_server million
-	$(PYTHON) -m benchmarks micro syntax
 	$(PYTHON) -m benchmarks micro transform
 	$(PYTHON) -m benchmarks micro parsing
 	$(PYTHON) -m benchmarks micro turtle

@@ -24,7 +24,6 @@ NAMES = {
     "spark_logs": "logs on Spark, against one process",
     "streams": "live streams: the store, beside SQLite alone, and over HTTP",
     "stream_server": "200 followers of a live stream (`followers`), or a long log (`million`)",
-    "syntax": "queries read to a syntax tree, against rdflib and pyoxigraph",
     "transform": "a CONSTRUCT over each message of a stream alone: together, and one by one",
     "turtle": "Turtle and TriG logs, written and read",
     "virtuoso": "a Virtuoso with DBpedia's limits (Debian's virtuoso-opensource-7-bin)",
