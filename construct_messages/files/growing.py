@@ -1,8 +1,8 @@
 """A file that grows by whole parts: a part that a process did not finish is cut off before the next one.
 
-While a part is written, a journal beside the file has its beginning, its length and its checksum. So a kill or
-a power failure costs nothing but the part, and appending writes each byte once. A lock on the file keeps processes
-apart. Who reads the file meanwhile may see a part of a part. Nothing here knows what is written.
+While a part is written, a journal next to the file contains its beginning, its length and its checksum. So a kill or a
+power failure costs nothing but the part, and appending writes each byte once. A lock on the file keeps processes apart.
+Who reads the file meanwhile may see a part of a part. Nothing here knows what is written.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def load_files(paths: Sequence[Path], *, lenient: bool = False) -> ox.Store:
         lenient: whether malformed IRIs and language tags are loaded, too.
 
     Raises:
-        UsageError: no such file, or a name whose extension says no RDF format.
+        UsageError: no such file, or a name without the extension of an RDF format.
         SourceError: a file that does not parse, naming it and the line.
     """
     store = ox.Store()
@@ -53,7 +53,7 @@ def load_into(
         lenient: see `load_files`.
 
     Raises:
-        UsageError: no such file, or a name whose extension says no RDF format.
+        UsageError: no such file, or a name without the extension of an RDF format.
         SourceError: a file that does not parse, naming it and the line.
     """
     for path, packing, format in [(path, *_kind(path)) for path in paths]:

@@ -53,7 +53,7 @@ def load_directory(
         lenient: see `files.load_files`.
 
     Raises:
-        UsageError: no such file, or a name whose extension says no RDF format; a directory that is not empty.
+        UsageError: no such file, or a name without the extension of an RDF format; a directory that is not empty.
         SourceError: a file that does not parse, naming it and the line; no space.
     """
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
@@ -89,7 +89,7 @@ def load_directory(
 def _follow(
     process: subprocess.Popen[bytes], total: int, progress: Callable[[int, int], None] | None
 ) -> bool:
-    """Reads the process's reports; whether the last one says that it is done."""
+    """Reads the process's reports; returns whether the last one means that it is done."""
     assert process.stdout is not None
     with process.stdout:
         for line in process.stdout:
@@ -134,7 +134,7 @@ def _report(report: _Read | Ended) -> None:
     try:
         os.write(sys.stdout.fileno(), msgspec.json.encode(report) + b"\n")
     except BrokenPipeError:
-        os._exit(1)  # nobody waits for the store any more
+        os._exit(1)  # no task waits for the store any more
 
 
 if __name__ == "__main__":

@@ -156,7 +156,7 @@ async def aread(document: Document, deadline: float | None) -> bytes:
 
 
 async def readable(descriptor: int, deadline: float | None) -> None:
-    """Waits for bytes, or the end; whoever is cancelled while waiting has taken nothing.
+    """Waits for bytes, or the end; if the waiting task is cancelled, no bytes are lost.
 
     Raises:
         SourceTimeout: nothing came before the deadline.
