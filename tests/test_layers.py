@@ -49,13 +49,16 @@ FLOORS = {
     ),
     "query": floors(
         "tokens",
-        "prologue / scope / depth",
-        "full_names",
-        "written",
-        "select / triples / service / refusals",
+        "prologue / depth",
+        "syntax / full_names",
+        "written / scope",
+        "select / template_patterns / service / refusals / checks",
         "volatile",
         "pages / rewrite / results / algebra",
         "optimizer / continuous",
+    ),
+    "query/syntax": floors(
+        "nodes", "reader", "triples", "expressions / query", "patterns", "parser"
     ),
     "query/continuous": floors("values", "cursor", "durations", "clauses", "patterns", "parse"),
     "streams": floors(
@@ -95,7 +98,7 @@ FLOORS = {
     "query/algebra": floors(
         "property_paths",
         "nodes",
-        "expressions / correlation / join_order / active_graph / plan / parse_tree",
+        "expressions / correlation / join_order / active_graph / plan / leaves",
         "patterns / calls",
         "groups",
         "translation",

@@ -140,6 +140,7 @@ def test_a_query_over_an_endpoint_loads_what_it_needs() -> None:
             server.shutdown()
             answering.join()
     not_needed = {
+        "SPARQLWrapper",
         "aiohttp",
         "asyncio",
         "importlib.metadata",

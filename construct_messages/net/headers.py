@@ -1,8 +1,9 @@
-"""Headers of requests: checks what HTTP can send, and writes credentials. Sends nothing."""
+"""Headers of requests: checks what HTTP can send, and writes credentials."""
 
 from __future__ import annotations
 
 import base64
+import os
 import re
 from typing import Final
 
@@ -42,3 +43,24 @@ def authorization(user: str | None, password: str | None, token: str | None) -> 
         pair = f"{user}:{password or ''}".encode()
         return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
     return {}
+
+
+def authorization_of_environment() -> dict[str, str]:
+    """The header for the credentials in the environment.
+
+    They are `CONSTRUCT_MESSAGES_USER` and `CONSTRUCT_MESSAGES_PASSWORD` (Basic), or `CONSTRUCT_MESSAGES_TOKEN`
+    (Bearer).
+
+    Raises:
+        UsageError: they are incomplete, or both are there.
+    """
+    user, password, token = (
+        os.environ.get(f"CONSTRUCT_MESSAGES_{name}") for name in ("USER", "PASSWORD", "TOKEN")
+    )
+    if (user is None) != (password is None) or (user is not None and token is not None):
+        raise UsageError(
+            "the environment holds half of the credentials, or two of them",
+            hint="set both CONSTRUCT_MESSAGES_USER and CONSTRUCT_MESSAGES_PASSWORD, or only "
+            "CONSTRUCT_MESSAGES_TOKEN",
+        )
+    return authorization(user, password, token)

@@ -1,7 +1,8 @@
 """The blocking HTTP client: sends one request by urllib, and receives the bytes of the response.
 
 Follows no redirect to another origin, keeps no cookies, decompresses nothing, and bounds every wait by `Timeouts`.
-`aiohttp_client.py` does the same for asyncio.
+`aiohttp_client.py` does the same for asyncio, but takes longer to import than a short answer: see
+docs/decisions/081-requests-of-our-own.md.
 """
 
 from __future__ import annotations

@@ -159,6 +159,8 @@ def decoded(text: str, token: Token) -> str:
     >>> decoded("", tokenize(r"?caf\\u00E9")[0])
     '?café'
     """
+    if "\\" not in token.text:
+        return token.text
     try:
         name = ESCAPE.sub(_unescaped, token.text)
     except TermError as problem:

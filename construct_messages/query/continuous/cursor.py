@@ -135,4 +135,4 @@ def name_of(text: str, token: Token, prologue: Prologue) -> str:
         return token.text[1:-1]
     if token.text.startswith(":") and "" not in prologue.prefixes and "" not in prologue.unusable:
         return token.text
-    return prologue.iri(text, token)[1:-1]
+    return prologue.iri(text, token.text, token.start)[1:-1]

@@ -32,7 +32,7 @@ def read(
     timeouts: Timeouts,
     *handlers: urllib.request.BaseHandler,
 ) -> Generator[Solutions]:
-    """Sends a request that SPARQLWrapper made, and reads the answer; closing the generator closes the connection.
+    """Sends a request, and reads the answer; closing the generator closes the connection.
 
     Args:
         request: what to send.
