@@ -58,6 +58,10 @@ class Firing:
         variables: the names of their values.
         solutions: the solutions, as terms; the empty string is unbound.
         messages: one message for each solution.
+
+    >>> firing = Firing(10_000_000, Operator.RSTREAM, ("s",), [("<urn:a>",)], [Message()])
+    >>> dict(zip(firing.variables, firing.solutions[0]))
+    {'s': '<urn:a>'}
     """
 
     time: int

@@ -74,6 +74,9 @@ async def publish(
             message.
         TermError: a term that is not RDF, or is not allowed in its position; the messages before it were sent.
         SourceError: the server refuses the request (see `response_status`), or cannot be reached.
+
+    >>> asyncio.run(publish([Message(), Message()], f"{server}/streams/rooms", create=True))
+    2
     """
     if batch < 1:
         raise UsageError(f"batch={batch} is less than 1")

@@ -100,6 +100,14 @@ def subscribe(
         SourceError: the server refuses the request (`response_status` 404: there is no such stream or element), or
             cannot be reached; `status` 410: the next element was removed by retention, or elements are missing.
         LogError, LimitExceeded: the data are not a message, or too large.
+
+    >>> from construct_messages import Message
+    >>> from construct_messages.feeds import publish
+    >>> async def main(stream):
+    ...     await publish([Message(), Message()], stream, create=True)
+    ...     return [element.sequence async for element in subscribe(stream, follow=False)]
+    >>> asyncio.run(main(f"{server}/streams/rooms"))
+    [1, 2]
     """
     wishes = sum(wish is not None for wish in (after, last, since, checkpoint))
     if wishes > 1:

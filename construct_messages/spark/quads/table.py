@@ -30,6 +30,10 @@ class QuadTable:
     Args:
         frame: a DataFrame with exactly these columns.
         statistics: the statistics of the table; `distinct` if it has no duplicates.
+
+    >>> frame = spark.createDataFrame([("<urn:a>", "<urn:p>", "<urn:b>")], ["s", "predicate", "object"])
+    >>> QuadTable.of(frame, {"subject": "s"}).frame.columns
+    ['subject', 'predicate', 'object', 'graph']
     """
 
     frame: DataFrame
