@@ -13,13 +13,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from construct_messages.arguments import checked
-from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT, Assembly, Options, Writing
+from construct_messages.assembly import DISTINCT_LIMIT, Assembly, Options, Writing
 from construct_messages.errors import UsageError
 from construct_messages.formats import LogType, find_log
 from construct_messages.labels import Labels
 from construct_messages.logs import FormatOptions
 from construct_messages.message import Message
-from construct_messages.net.timeouts import RETRIES
+from construct_messages.options import Dataset, Grouping, Requests
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.single_use import SingleUse
 from construct_messages.solutions import Solutions
@@ -40,31 +40,19 @@ def construct_messages(
     query: str,
     source: SourceLike = None,
     *,
-    group_by: Sequence[str] = (),
-    group_order: str = "appearance",
-    group_limit: int = GROUP_LIMIT,
+    group_by: Grouping | str | Sequence[str] = (),
     distinct: bool = False,
     distinct_limit: int = DISTINCT_LIMIT,
     skip_empty: bool = False,
     skolemize: str | None = None,
     label_prefix: str | None = None,
+    max_messages: int | None = None,
     bindings: Mapping[str, Any] | None = None,
-    default_graph: str | Sequence[str] = (),
-    named_graphs: Sequence[str] = (),
     prefixes: Mapping[str, str] | None = None,
     base: str | None = None,
-    page_size: int | None = None,
-    page_key: str | None = None,
-    max_messages: int | None = None,
-    timeout: float | None = None,
-    method: str = "post",
-    headers: Mapping[str, str] | None = None,
-    results: str = "auto",
-    profile: str = "generic",
-    retries: int = RETRIES,
-    allow_stale: bool = False,
+    dataset: Dataset = Dataset(),
+    requests: Requests = Requests(),
     lenient: bool = False,
-    strict: bool = False,
 ) -> QueryMessages:
     """Runs a CONSTRUCT query and returns one RDF Message for each solution.
 
@@ -73,10 +61,7 @@ def construct_messages(
     Args:
         query: the text of a SPARQL 1.1 or 1.2 CONSTRUCT query; `GRAPH` is allowed in its template.
         source: see `open_source`; None: the environment variable CONSTRUCT_MESSAGES_SOURCE.
-        group_by: variables; solutions with equal terms for them form one message.
-        group_order: `"appearance"` keeps the order of first appearance and holds all solutions, up to `group_limit`;
-            `"sorted"` lets the source sort by the variables and holds one group.
-        group_limit: the maximal number of solutions to hold.
+        group_by: variables; solutions with equal terms for them form one message. A `Grouping` has further options.
         distinct: leave out messages that equal an earlier one, up to blank nodes of the template.
         distinct_limit: the maximal number of messages to compare; more are an error.
         skip_empty: leave out messages without quads.
@@ -84,22 +69,15 @@ def construct_messages(
             `https://example.org/.well-known/genid/`; blank nodes of the template stay.
         label_prefix: the beginning of blank node labels: a lower-case letter, then lower-case letters or digits. None:
             random, so that two results share no node. With a fixed prefix, the same solutions result in the same log.
+        max_messages: end the result after this number of messages.
         bindings: initial bindings, joined as a VALUES block in WHERE: variable to term (N-Triples text, a term of
             pyoxigraph or rdflib, or a number, boolean, date, time or duration of Python).
-        default_graph: `"union"` for all graphs, or IRIs to merge.
-        named_graphs: IRIs.
         prefixes: prefixes that the query uses but does not declare.
         base: resolve relative IRIs of the query against this IRI.
-        page_size: solutions per request, for endpoints that limit their answers.
-        page_key: a variable of the template that is an IRI in every solution: pages follow each other by its values
-            instead of by OFFSET, so that the endpoint's order of other values does not matter.
-        max_messages: end the result after this number of messages.
-        timeout: seconds for the whole answer of the source.
-        method, headers, results, profile, retries, allow_stale: see `open_source`.
+        dataset: the default and named graphs of the query.
+        requests: how the source is opened and asked: time limit, pages, and options for endpoints.
         lenient: pass malformed IRIs and language tags of the source unchanged, and log their number at the end;
             otherwise they are errors.
-        strict: raise an error instead of logging a warning if blank nodes occur in several pages (`page_size`), because
-            labels are only valid within a response.
 
     Returns:
         A lazy result. Iterate it (`for` or `async for`), write it or serialize it, once.
@@ -118,76 +96,39 @@ def construct_messages(
     <Message of 1 quad: <urn:a> <urn:q> "a" .>
     <Message of 1 quad: <urn:b> <urn:q> "b" .>
     """
-    if isinstance(group_by, str):
-        group_by = (group_by,)
-    if isinstance(default_graph, str):
-        default_graph = (default_graph,)
-    if group_order not in ("appearance", "sorted"):
-        raise UsageError(
-            f"group_order={group_order!r} is unknown", hint='choose "appearance" or "sorted"'
-        )
-    limits = {
-        "group_limit": group_limit,
-        "distinct_limit": distinct_limit,
-        "page_size": page_size,
-        "timeout": timeout,
-    }
-    for name, value in limits.items():
-        if value is not None and value <= 0:
-            raise UsageError(f"{name}={value} must be more than 0")
-    if page_key is not None and page_size is None:
-        raise UsageError(
-            f"page_key={page_key!r} is given without page_size",
-            hint="give the solutions per request",
-        )
+    grouping = Grouping.of(group_by)
+    if distinct_limit <= 0:
+        raise UsageError(f"distinct_limit={distinct_limit} must be more than 0")
     if max_messages is not None and max_messages < 0:
         raise UsageError(f"max_messages={max_messages} is negative")
     if skolemize is not None:
         iri(skolemize)
-    opened = open_source(
-        source,
-        method=method,
-        headers=headers,
-        results=results,
-        profile=profile,
-        retries=retries,
-        allow_stale=allow_stale,
-        lenient=lenient,
-    )
+    opened = open_source(source, lenient=lenient, **requests.opening)
     parsed = ConstructQuery.parse(
-        query, base=base, prefixes=prefixes, predefined=opened.predefined, group_by=group_by
+        query, base=base, prefixes=prefixes, predefined=opened.predefined, group_by=grouping.by
     )
     select = parsed.rewritten
     if bindings:
         select = select.bind(
             {name.lstrip("?$"): as_term(value) for name, value in bindings.items()}
         )
-    keys = tuple(name.lstrip("?$") for name in group_by)
-    if keys and group_order == "sorted":
-        select = select.sorted_by(keys)
+    if grouping.is_sorted:
+        select = select.sorted_by(grouping.by)
     options = Options(
-        keys,
-        group_order,
-        group_limit,
-        distinct,
-        distinct_limit,
-        skip_empty,
-        skolemize,
-        max_messages,
-        strict,
+        grouping, distinct, distinct_limit, skip_empty, skolemize, max_messages, requests.strict
     )
     return QueryMessages(
         parsed,
         opened,
         Request(
             select,
-            tuple(default_graph),
-            tuple(named_graphs),
-            page_size,
-            timeout,
+            dataset.default_graph,
+            dataset.named_graphs,
+            requests.page_size,
+            requests.timeout,
             lenience=Lenience() if lenient else None,
             labels=Labels(label_prefix),
-            page_key=None if page_key is None else page_key.lstrip("?$"),
+            page_key=None if requests.page_key is None else requests.page_key.lstrip("?$"),
         ),
         options,
         owns_source=opened is not source,

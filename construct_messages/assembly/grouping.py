@@ -31,7 +31,7 @@ def digest(text: str) -> bytes:
     return blake2b(text.encode(), digest_size=16).digest()
 
 
-class Grouping(Protocol):
+class Grouper(Protocol):
     """Batches of solutions in, groups out."""
 
     def feed(self, solutions: Solutions) -> Iterator[Group]:
@@ -121,7 +121,7 @@ class ByAppearance:
             if self._held > self._limit:
                 raise LimitExceeded(
                     f"grouping would hold more than {self._limit} solutions",
-                    hint='raise group_limit, or stream with group_order="sorted"',
+                    hint='raise the limit of the grouping, or stream with order="sorted"',
                 )
             self._groups.setdefault(key, []).append(numbered)
         return iter(())
@@ -159,7 +159,8 @@ class Sorted:
                 self._open(key)
             if len(self._group) == self._limit:
                 raise LimitExceeded(
-                    f"one group holds more than {self._limit} solutions", hint="raise group_limit"
+                    f"one group holds more than {self._limit} solutions",
+                    hint="raise the limit of the grouping",
                 )
             self._group.append(numbered)
 
@@ -178,6 +179,6 @@ class Sorted:
             )
             raise GroupError(
                 f"the group {named} came back after it was closed: the source does not sort by this key",
-                hint='use group_order="appearance"',
+                hint='use order="appearance"',
             )
         self._key = key

@@ -51,7 +51,11 @@ _STATUSES: Final = (
 )
 _DAMAGED: Final = 3
 _ABOUT_THE_QUERY: Final = {
-    *("group_by", "group_order", "bindings", "default_graph", "named_graphs", "prefixes", "base")
+    "group_by",
+    "bindings",
+    "dataset",
+    "prefixes",
+    "base",
 }
 
 

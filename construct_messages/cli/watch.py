@@ -22,9 +22,9 @@ from construct_messages.cli.queries import (
     add_dataset,
     add_query,
     add_source,
-    asking,
     dataset,
     query_text,
+    requests,
 )
 from construct_messages.cli.report import warn
 from construct_messages.cli.standard import STANDARD, target
@@ -127,7 +127,7 @@ def _watch(options: argparse.Namespace) -> int:
             skip_first=options.skip_first,
             skip_empty=options.skip_empty,
             skolemize=options.skolemize,
-            **asking(options),
+            requests=requests(options),
             **dataset(options),
         )
         report = (lambda _: None) if options.quiet else warn

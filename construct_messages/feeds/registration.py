@@ -9,11 +9,11 @@ from urllib.parse import urlencode
 
 from construct_messages.arguments import checked
 from construct_messages.errors import SourceError
-from construct_messages.feeds.client import Client, check_stream_url, origin_of, target_of
+from construct_messages.feeds.http.client import Client, check_stream_url, origin_of, target_of
 from construct_messages.formats import NDJSON_LD
 from construct_messages.formats.media_types import SPARQL_QUERY
 from construct_messages.net.urls import without_query
-from construct_messages.streams.wire import Property
+from construct_messages.wire import Property
 
 _NO_GET = 405
 

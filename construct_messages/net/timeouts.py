@@ -10,9 +10,6 @@ from typing import Final
 
 from construct_messages.errors import SourceTimeout
 
-RETRIES: Final = 3
-"""How often a request is sent again, by default."""
-
 CONNECT_SECONDS: Final = 30.0
 """How many seconds a connection may take, by default."""
 

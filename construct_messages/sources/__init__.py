@@ -14,9 +14,6 @@ from construct_messages.query.select import Select
 from construct_messages.solutions import Solutions
 from construct_messages.terms import Lenience
 
-UNION = "union"
-"""In `Request.default_graphs`: the default graph is the merge of all graphs of the source."""
-
 REWRITTEN = "lines are those of your query; on the line of CONSTRUCT, columns are those of the rewritten SELECT"
 """The hint about an engine's own position in a query that it refuses."""
 

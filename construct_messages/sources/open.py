@@ -12,8 +12,8 @@ import pyoxigraph as ox
 
 from construct_messages.arguments import checked
 from construct_messages.errors import UsageError
-from construct_messages.net.timeouts import RETRIES
 from construct_messages.net.urls import is_url
+from construct_messages.options import RETRIES
 from construct_messages.sources import Source
 from construct_messages.sources.files import load_files, open_directory
 from construct_messages.sources.oxigraph import OxigraphSource

@@ -18,6 +18,7 @@ from construct_messages.errors import UsageError
 from construct_messages.formats import Format, find_log
 from construct_messages.labels import Labels
 from construct_messages.logs import FormatOptions, options_for_writing
+from construct_messages.options import Dataset, Grouping
 from construct_messages.query.algebra.plan import Plan
 from construct_messages.query.optimizer.explanation import explanation
 from construct_messages.query.optimizer.optimize import Hints, optimize
@@ -26,7 +27,7 @@ from construct_messages.spark.frames.checks import check
 from construct_messages.spark.frames.evaluation import EvaluationOptions, evaluate
 from construct_messages.spark.frames.messages import MessageOptions, messages, relabelled
 from construct_messages.spark.logs.writer import Written, write_file, write_folder
-from construct_messages.spark.planning import keys, plan_query
+from construct_messages.spark.planning import plan_query
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.session import translated
 from construct_messages.targets import format_of_target
@@ -44,20 +45,16 @@ def construct_messages(
     query: str,
     quads: DataFrame | QuadTable,
     *,
-    columns: Mapping[str, str] | None = None,
-    assume_distinct: bool = False,
-    group_by: Sequence[str] = (),
-    group_order: str = "appearance",
+    group_by: Grouping | str | Sequence[str] = (),
     distinct: bool = False,
     skip_empty: bool = False,
     skolemize: str | None = None,
     label_prefix: str | None = None,
+    max_messages: int | None = None,
     bindings: Mapping[str, Any] | None = None,
-    default_graph: str | Sequence[str] = (),
-    named_graphs: Sequence[str] = (),
     prefixes: Mapping[str, str] | None = None,
     base: str | None = None,
-    max_messages: int | None = None,
+    dataset: Dataset = Dataset(),
     max_path_rounds: int = 1000,
     allow_full_closure: bool = False,
     out_of_range: str = "fail",
@@ -69,22 +66,19 @@ def construct_messages(
 
     Args:
         query: the text of a CONSTRUCT query: SPARQL 1.1, with the templates of 1.2 and with `GRAPH` in them.
-        quads: a table of `read_quads` or `load_quads`, or any DataFrame of terms in N-Triples syntax.
-        columns: the names of a DataFrame's columns for `subject`, `predicate`, `object` and `graph`, if they differ.
-        assume_distinct: the DataFrame contains no quad twice; this is not checked.
-        group_by: variables; solutions with equal terms for them form one message.
-        group_order: `"appearance"`: the order of the groups' first solutions, if the query has an order; `"sorted"`:
-            the order of the variables.
+        quads: a table of `read_quads` or `load_quads`, or a DataFrame of terms in N-Triples syntax with the columns
+            `subject`, `predicate`, `object` and `graph`. For others, see `QuadTable.of`.
+        group_by: variables; solutions with equal terms for them form one message. A `Grouping` has further options: its
+            order `"appearance"` is that of the groups' first solutions, if the query has an order.
         distinct: leave out messages that equal an earlier one, up to blank nodes of the template.
         skip_empty: leave out messages without quads.
         skolemize: replace blank nodes of the data by IRIs under this IRI; blank nodes of the template stay.
         label_prefix: the beginning of blank node labels; None: random, so that two results share no node.
+        max_messages: the maximal number of messages.
         bindings: initial bindings, joined as a VALUES block in WHERE: variable to term.
-        default_graph: IRIs of graphs to merge.
-        named_graphs: IRIs.
         prefixes: prefixes that the query uses but does not declare.
         base: resolve relative IRIs of the query against this IRI.
-        max_messages: the maximal number of messages.
+        dataset: the default and named graphs of the query; `"union"` is refused.
         max_path_rounds: the maximal number of steps of a path of any length.
         allow_full_closure: allow paths of any length between two unbound ends.
         out_of_range: for numbers and dates that Spark cannot represent: `"fail"` ends the job with `ValueOutOfRange`;
@@ -112,18 +106,13 @@ def construct_messages(
             hint=f"choose one of {', '.join(OUT_OF_RANGE)}",
         )
     if not isinstance(quads, QuadTable):
-        quads = QuadTable.of(quads, columns, assume_distinct)
-    elif columns or assume_distinct:
-        raise UsageError(
-            "columns and assume_distinct are about a DataFrame, and this is a table of quads already"
-        )
+        quads = QuadTable.of(quads)
+    grouping = Grouping.of(group_by)
     parsed, plan = plan_query(
         query,
-        group_by=group_by,
-        group_order=group_order,
+        group_by=grouping,
         bindings=bindings,
-        default_graph=default_graph,
-        named_graphs=named_graphs,
+        dataset=dataset,
         prefixes=prefixes,
         base=base,
     )
@@ -133,7 +122,7 @@ def construct_messages(
         parsed,
         plan,
         quads,
-        MessageOptions(keys(group_by), distinct, skip_empty, skolemize, max_messages),
+        MessageOptions(grouping.by, distinct, skip_empty, skolemize, max_messages),
         EvaluationOptions(
             max_path_rounds, allow_full_closure, Labels(label_prefix), out_of_range == "unbound"
         ),

@@ -277,7 +277,7 @@ ERRORS = {
         ["run", "--query", ANY, "--source", DATA, "--group-by", "?s", "--group-limit", "9"],
         4,
         "9",
-        "group_limit",
+        "raise the limit",
     ),
     "too much to tell apart": (
         [

@@ -16,11 +16,12 @@ from pyld.documentloader.frozen import BUNDLED_CONTEXTS  # type: ignore[import-u
 
 from construct_messages.documents.contexts import CONTEXTS, KnownContexts
 from construct_messages.errors import LogError, ProtocolError
-from construct_messages.feeds.pages import document_in
+from construct_messages.feeds.http.pages import document_in
+from construct_messages.feeds.transport import Settings
 from construct_messages.message import Message
 from construct_messages.server.streams.publishing.messages import read_messages
-from construct_messages.streams.wire import CONTEXT_RELATION
 from construct_messages.terms import RDF, XSD
+from construct_messages.wire import CONTEXT_RELATION
 from tests.support.logs.json_ld import NODE
 from tests.support.places import absent
 
@@ -42,6 +43,10 @@ def response(media_type: str, *, context: str | None = None) -> Any:
     """A response with what is read of it but its body."""
     links = {} if context is None else {CONTEXT_RELATION: {"url": context}}
     return SimpleNamespace(headers={"Content-Type": media_type}, links=links, url="http://e/")
+
+
+def settings(contexts: KnownContexts) -> Settings:
+    return Settings(contexts=contexts, message_bytes=1000, retries=0, idle_seconds=60)
 
 
 def objects(message: Message, predicate: str) -> set[str]:
@@ -287,11 +292,11 @@ def test_a_key_twice_is_an_error_under_an_implied_context(twice: bytes) -> None:
         )
     answer = response("application/json", context="urn:c")
     with pytest.raises(LogError, match="stands twice in one object"):
-        document_in(answer, KnownContexts({"urn:c": {}}), 1000).read(twice, 1)
+        document_in(answer, settings(KnownContexts({"urn:c": {}}))).read(twice, 1)
 
 
 def test_subscribers_read_activities() -> None:
-    reader = document_in(response("application/activity+json"), CONTEXTS, 1000)
+    reader = document_in(response("application/activity+json"), settings(CONTEXTS))
     assert reader.read(json.dumps(FOLLOW).encode(), 1) == received(
         FOLLOW, "application/activity+json"
     )

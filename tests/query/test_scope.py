@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from construct_messages import QueryError, UsageError, construct_messages
+from construct_messages.options import Grouping
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.query.scope import group_keys, in_scope
 from construct_messages.query.syntax.parser import parse
@@ -130,7 +131,7 @@ def test_grouping_by_what_no_solution_binds(where: str, group_order: str) -> Non
     """Issue 13, 5: everything became one message, in silence."""
     query = f"CONSTRUCT {{ ?s <urn:x> ?hidden }} WHERE {where}"
     with pytest.raises(QueryError, match=r"no solution of the query binds \?hidden"):
-        construct_messages(query, ox.Store(), group_by=["?hidden"], group_order=group_order)
+        construct_messages(query, ox.Store(), group_by=Grouping(["?hidden"], order=group_order))
 
 
 @pytest.mark.parametrize(

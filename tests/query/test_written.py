@@ -18,6 +18,7 @@ from pyparsing import ParseException
 
 from construct_messages import construct_messages
 from construct_messages.errors import Position, QueryError
+from construct_messages.options import Grouping
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.query.written import Written
 from tests.support.commands import Done
@@ -87,7 +88,7 @@ def test_with_bindings_and_groups() -> None:
     with pytest.raises(QueryError) as refused:
         list(
             construct_messages(
-                query, ox.Store(), group_by="s", group_order="sorted", bindings={"p": "<urn:p>"}
+                query, ox.Store(), group_by=Grouping("s", order="sorted"), bindings={"p": "<urn:p>"}
             )
         )
     assert refused.value.position == of_engine(query)

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import construct_messages
+from construct_messages import wire
 from construct_messages.server.streams.addresses import StreamIris
-from construct_messages.streams import wire
 from construct_messages.streams.vocabulary import CONTEXT
-from construct_messages.streams.wire import (
+from construct_messages.wire import (
     CONTEXT_RELATION,
     ENDPOINTS,
     SUBPROTOCOLS,

@@ -23,7 +23,8 @@ from construct_messages.continuous.registered.recovery import Recovery
 from construct_messages.continuous.registered.registration import Registration
 from construct_messages.continuous.watching import Watch
 from construct_messages.errors import Conflict, ConstructMessagesError, NotFound, UsageError
-from construct_messages.sources import UNION, Source
+from construct_messages.options import UNION, Dataset, Requests
+from construct_messages.sources import Source
 from construct_messages.streams.element import State
 from construct_messages.streams.store import StreamStore
 
@@ -265,8 +266,8 @@ class RegisteredQuery:
             owner=self._owner,
             operator=query.operator,
             base=registration.streams,
-            timeout=watched.seconds,
-            default_graph=(UNION,) if watched.union else (),
+            requests=Requests(timeout=watched.seconds),
+            dataset=Dataset(UNION if watched.union else ()),
         )
         async with aclosing(watch.evaluations(registration.every / 1_000_000)) as evaluations:
             async for evaluation in evaluations:

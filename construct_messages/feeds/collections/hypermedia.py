@@ -14,8 +14,8 @@ from construct_messages.errors import SourceError
 from construct_messages.feeds.collections.values import OTHER, Value, seconds_of, value_of
 from construct_messages.message import Message, Quad
 from construct_messages.streams.vocabulary import CM, LDES, TREE
-from construct_messages.streams.wire import Property
 from construct_messages.terms import RDF, Term, iri, is_blank, is_literal, literal_parts, map_blanks
+from construct_messages.wire import Property
 
 Path: TypeAlias = tuple[Term, ...]
 """Properties that lead from a member to a value, one after the other."""

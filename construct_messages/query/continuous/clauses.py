@@ -21,7 +21,8 @@ from construct_messages.query.continuous.values import (
     Window,
     absolute,
 )
-from construct_messages.query.tokens import Token, error
+from construct_messages.query.syntax.nodes import IriNode
+from construct_messages.query.tokens import error
 from construct_messages.terms import iri
 
 OPERATORS: Final = tuple(operator.value for operator in Operator)
@@ -55,12 +56,12 @@ def read_registration(cursor: Cursor) -> Registration:
     """REGISTER … AS, from behind REGISTER.
 
     Raises:
-        QueryError: something else stands there.
+        Refused: something else stands there.
     """
     found = cursor.take(*OPERATORS, "STREAM", "QUERY")
     if not found and cursor.token.kind not in ("iri", "pname"):
         raise cursor.expected(f"{', '.join(OPERATORS)}, STREAM or QUERY behind REGISTER")
-    output = cursor.name(
+    output = cursor.bare_name(
         "a name for the output",
         "write REGISTER RSTREAM <output> AS CONSTRUCT ...",
         "AS",
@@ -111,7 +112,7 @@ def read_specification(cursor: Cursor) -> Specification:
     """`[RANGE … STEP …]` and its like.
 
     Raises:
-        QueryError: something else stands there.
+        Refused: something else stands there.
     """
     if not cursor.take_mark("["):
         raise cursor.expected("[ with the width of the window", _BRACKET_HINT)
@@ -233,7 +234,7 @@ class Graph:
         named: whether it is NAMED.
     """
 
-    name: Token
+    name: IriNode
     named: bool
 
 
@@ -260,7 +261,7 @@ def read_from(cursor: Cursor) -> Graph | Declaration:
     """A FROM clause, from behind FROM.
 
     Raises:
-        QueryError: something else stands there.
+        Refused: something else stands there.
     """
     named = bool(cursor.take("NAMED"))
     if cursor.take("WINDOW"):
@@ -268,12 +269,10 @@ def read_from(cursor: Cursor) -> Graph | Declaration:
     if cursor.take("STREAM"):
         start = cursor.token
         stream = cursor.stream("write FROM STREAM <stream> [RANGE 15s STEP 5s]")
-        name = window_name(stream, cursor.text, start)
+        name = window_name(stream, cursor.text, start.start)
         return Declaration(name, stream, read_specification(cursor), implicit=True)
     cursor.take("GRAPH")  # of drafts of RSP-QL
-    if cursor.token.kind not in ("iri", "pname"):
-        raise cursor.expected("the IRI of a graph, WINDOW or STREAM behind FROM")
-    return Graph(cursor.next(), named)
+    return Graph(cursor.iri("the IRI of a graph, WINDOW or STREAM behind FROM"), named)
 
 
 def _window(cursor: Cursor, *, named: bool) -> Declaration:
@@ -302,25 +301,26 @@ def _window(cursor: Cursor, *, named: bool) -> Declaration:
 
 def _name(cursor: Cursor) -> str:
     start = cursor.token
-    return window_name(cursor.iri("the IRI of the window", _WINDOW_HINT), cursor.text, start)
+    return window_name(
+        cursor.resolved("the IRI of the window", _WINDOW_HINT), cursor.text, start.start
+    )
 
 
-def window_name(name: str, text: str, token: Token) -> str:
+def window_name(name: str, text: str, offset: int) -> str:
     """The IRI of a window; a relative one, which has no base, becomes absolute, since it names a graph.
 
     Args:
-        name: what `Cursor.iri` and `Cursor.stream` give.
+        name: what `Cursor.resolved` and `Cursor.stream` return.
         text: the query, for the position of errors.
-        token: where the name stands.
+        offset: where the name stands.
 
     Raises:
         QueryError: it is no IRI.
 
-    >>> from construct_messages.query.tokens import tokenize
-    >>> window_name("w1", "<w1>", tokenize("<w1>")[0])
+    >>> window_name("w1", "<w1>", 0)
     'urn:construct-messages:window:w1'
     """
     try:
         return iri(absolute(name, WINDOW_NAMES))[1:-1]
     except TermError as problem:
-        raise error(text, token.start, problem.message, problem.hint) from None
+        raise error(text, offset, problem.message, problem.hint) from None

@@ -238,15 +238,17 @@ class ValuesPattern(NamedTuple):
 
 
 class WindowPattern(NamedTuple):
-    """`WINDOW name { … }` of RSP-QL and `STREAM name [ … ] { … }` of CQELS: what stands before the group, as tokens.
+    """`WINDOW name { … }` of RSP-QL, and `STREAM name [ … ] { … }` of CQELS, by its keyword in upper case.
 
-    `query.continuous` makes these; no other query has them.
+    Only `query.continuous` reads these. `stream` and `window` are of STREAM: the name, and what stands in the brackets.
     """
 
     start: int
     end: int
     keyword: str
-    tokens: tuple[int, int]
+    name: VariableNode | IriNode | None
+    stream: str
+    window: Any
     group: GroupPattern
 
 

@@ -36,7 +36,7 @@ from construct_messages.query.syntax.nodes import (
 )
 from construct_messages.query.syntax.patterns import PatternReader
 from construct_messages.query.syntax.query import Query
-from construct_messages.query.syntax.reader import Refused
+from construct_messages.query.syntax.reader import Refused, read
 from construct_messages.query.tokens import QueryText, Token, check_braces, error, outer
 
 T = TypeVar("T")
@@ -84,7 +84,7 @@ class Parser(PatternReader):
         while not self._ends_projection():
             items.append(self._projected(everything))
         if not (everything or items):
-            raise self.expected("what is selected: variables, expressions or *")
+            raise self.expected("a variable, an expression or *")
         projection = None if everything and not items else tuple(items)
         if is_query:
             end, dataset, where, clauses = self._behind_head()
@@ -374,18 +374,6 @@ def parse(
     before = _before(parser, head)
     parser.index = head
     return Query(source, prologue, read(parser.form, text), before)
-
-
-def read(rule: Callable[[], T], text: str) -> T:
-    """What a rule of the grammar reads.
-
-    Raises:
-        QueryError: in place of `Refused`.
-    """
-    try:
-        return rule()
-    except Refused as problem:
-        raise error(text, problem.offset, problem.message, problem.hint) from None
 
 
 def find_form(source: QueryText) -> int:

@@ -7,7 +7,7 @@ read nevertheless. No sub-select and no clause after a group is read here, and n
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from construct_messages.query.syntax.expressions import ExpressionReader
 from construct_messages.query.syntax.nodes import (
@@ -35,11 +35,13 @@ from construct_messages.query.tokens import Token
 
 T = TypeVar("T")
 
-_BEGIN: Final = ("OPTIONAL", "MINUS", "FILTER", "BIND", "GRAPH", "SERVICE", "VALUES")
-
 
 class PatternReader(ExpressionReader):
     """Reads groups."""
+
+    begin: tuple[str, ...]
+    begin = ("OPTIONAL", "MINUS", "FILTER", "BIND", "GRAPH", "SERVICE", "VALUES")
+    """The keywords with which elements of groups begin."""
 
     def __init__(self, text: str, tokens: Sequence[Token]) -> None:
         super().__init__(text, tokens)
@@ -259,7 +261,7 @@ class PatternReader(ExpressionReader):
                 elif (
                     brackets == 0
                     and index > start
-                    and (token.keyword in _BEGIN or token.is_mark("."))
+                    and (token.keyword in self.begin or token.is_mark("."))
                 ):
                     return index
             index += 1

@@ -5,12 +5,15 @@ SPARQL 1.2 Query, section 19.8. No grammar here: what may stand where is for tho
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
 
 from construct_messages.query.syntax.nodes import IriNode, VariableNode
-from construct_messages.query.tokens import Token, decoded
+from construct_messages.query.tokens import Token, decoded, error
 
-MOST_NESTED = 100
+T = TypeVar("T")
+
+MOST_NESTED: Final = 100
 """How deep brackets are read in each other; each takes a few frames of the interpreter's stack."""
 
 
@@ -141,3 +144,15 @@ class Reader:
         self.index += 1
         name = decoded(self.text, token) if "\\" in token.text else token.text
         return VariableNode(token.start, token.start + len(token.text), name[1:])
+
+
+def read(rule: Callable[[], T], text: str) -> T:
+    """What a rule of the grammar reads.
+
+    Raises:
+        QueryError: in place of `Refused`.
+    """
+    try:
+        return rule()
+    except Refused as problem:
+        raise error(text, problem.offset, problem.message, problem.hint) from None

@@ -31,6 +31,7 @@ from construct_messages.formats import LogType, content_type
 from construct_messages.formats.documents import JSON_LD, N_TRIPLES, RDF_XML, TRIPLES, TURTLE
 from construct_messages.formats.negotiation import Plain, negotiate
 from construct_messages.formats.results import SOLUTIONS
+from construct_messages.options import UNION, Grouping
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.query.service import (
     check_fetches,
@@ -54,7 +55,7 @@ from construct_messages.server.sparql.cap import counted_codings, watched
 from construct_messages.server.sparql.description import describe
 from construct_messages.server.sparql.protocol import ProtocolRequest, forwarded, read_request
 from construct_messages.server.sparql.record import SparqlRecord
-from construct_messages.sources import UNION, Request
+from construct_messages.sources import Request
 from construct_messages.sources.http.partial import partial_reason
 from construct_messages.sources.http.profiles import Profile
 from construct_messages.sources.operations import Answer, Backend, Operation
@@ -230,7 +231,7 @@ class SparqlEndpoint:
         record.format = content_type(*choice)
         prefixes, predefined = self._settings.prefixes, self._backend.predefined
         return choice, ConstructQuery.parse(
-            text, prefixes=prefixes, predefined=predefined, group_by=_keys(asked)
+            text, prefixes=prefixes, predefined=predefined, group_by=_grouping(asked).by
         )
 
     def _check(self, kind: str, form: str, text: QueryText) -> None:
@@ -278,7 +279,7 @@ class SparqlEndpoint:
             lenience=Lenience() if settings.lenient else None,
         )
         options = Options(
-            _keys(asked),
+            _grouping(asked),
             strict=settings.strict,
             solution_limit=limits.solutions,
             message_limit=limits.messages,
@@ -491,8 +492,8 @@ class SparqlEndpoint:
         return {name: request.headers[name] for name in names if name in request.headers}
 
 
-def _keys(asked: ProtocolRequest) -> tuple[str, ...]:
-    return tuple(name.strip().lstrip("?$") for name in asked.values("group-by"))
+def _grouping(asked: ProtocolRequest) -> Grouping:
+    return Grouping([name.strip() for name in asked.values("group-by")])
 
 
 def _record(request: web.Request) -> SparqlRecord:

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequenc
 from contextlib import aclosing
 from typing import Final, TypeAlias
 
-from construct_messages.documents import DocumentWriter
+from construct_messages.documents import document_writer
 from construct_messages.errors import NotAcceptable, UnsupportedByFormat
 from construct_messages.formats import N_QUADS, NDJSON_LD, RDFM, TRIG, Format, Syntax
 from construct_messages.formats.negotiation import prefer
@@ -21,7 +21,6 @@ from construct_messages.streams.vocabulary import PROV
 from construct_messages.terms import XSD
 
 _Key: TypeAlias = tuple[str, int, int]
-_DOCUMENT_BYTES: Final = 1 << 24
 _PARSED_BYTES: Final = 1 << 20  # of N-Quads; as objects they take ten times as much
 _PAGE_BYTES: Final = (
     1 << 16
@@ -51,7 +50,7 @@ class ParsedElements:
 
 
 class ElementDocuments:
-    """Elements as documents of one format, which are written once for all followers.
+    """Elements as documents of one format.
 
     Args:
         format: of the documents.
@@ -60,9 +59,7 @@ class ElementDocuments:
 
     def __init__(self, format: Format, parsed: ParsedElements) -> None:
         self.format = format
-        self._writer, self._parsed = DocumentWriter(format), parsed
-        self._recent: OrderedDict[_Key, bytes] = OrderedDict()
-        self._bytes = 0
+        self._write, self._parsed = document_writer(format), parsed
 
     def encode(self, elements: Sequence[Element]) -> Iterator[bytes]:
         """The documents of elements, in order.
@@ -71,21 +68,8 @@ class ElementDocuments:
             UnsupportedByFormat: the format cannot carry the next element.
         """
         if self.format == N_QUADS:  # a row of the store is such a document already
-            for element in elements:
-                yield element.nquads + b"\n" if element.nquads else b""
-            return
-        known = [self._recent.get(_key(element)) for element in elements]
-        new = [each for each, document in zip(elements, known, strict=True) if document is None]
-        messages = iter(self._parsed.messages(new))
-        for element, document in zip(elements, known, strict=True):
-            yield self._written(element, next(messages)) if document is None else document
-
-    def _written(self, element: Element, message: Message) -> bytes:
-        self._recent[_key(element)] = document = self._writer.write(message)
-        self._bytes += len(document)
-        while self._bytes > _DOCUMENT_BYTES:
-            self._bytes -= len(self._recent.popitem(last=False)[1])
-        return document
+            return (element.nquads + b"\n" if element.nquads else b"" for element in elements)
+        return map(self._write, self._parsed.messages(elements))
 
 
 def _key(element: Element) -> _Key:

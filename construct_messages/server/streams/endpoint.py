@@ -52,7 +52,7 @@ from construct_messages.server.streams.resources import (
 )
 from construct_messages.streams.element import State
 from construct_messages.streams.store import StreamStore
-from construct_messages.streams.wire import Header
+from construct_messages.wire import Header
 
 T = TypeVar("T")
 P = ParamSpec("P")

@@ -21,7 +21,7 @@ from construct_messages.server.streams.rdf import serialize
 from construct_messages.server.streams.resources import Document
 from construct_messages.streams.element import State
 from construct_messages.streams.vocabulary import CONTEXT, LDP
-from construct_messages.streams.wire import Property
+from construct_messages.wire import Property
 
 LISTED: Final = 1000
 """How many elements a page has."""

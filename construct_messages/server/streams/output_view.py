@@ -55,7 +55,7 @@ from construct_messages.server.streams.selection import (
 )
 from construct_messages.streams.element import State
 from construct_messages.streams.store import StreamStore
-from construct_messages.streams.wire import Header
+from construct_messages.wire import Header
 
 _DOCUMENTS: Final = {format.document_type: format for format in (NDJSON_LD, *FORMATS)}
 """The formats of an element, best first."""

@@ -25,7 +25,7 @@ from construct_messages.server.streams.publishing.messages import ACCEPTED
 from construct_messages.server.streams.rdf import serialize
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.resources import Document
-from construct_messages.streams.wire import Header
+from construct_messages.wire import Header
 
 ACCEPT_POST: Final = {"Accept-Post": ", ".join(ACCEPTED)}
 _HINTS: Final[Mapping[int, Mapping[str, str]]] = {

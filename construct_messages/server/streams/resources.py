@@ -11,7 +11,7 @@ from typing import Any
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.streams.element import State
 from construct_messages.streams.vocabulary import CONTEXT, PREFIXES
-from construct_messages.streams.wire import ENDPOINTS, Property
+from construct_messages.wire import ENDPOINTS, Property
 
 Document = dict[str, Any]
 

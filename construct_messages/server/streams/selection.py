@@ -12,7 +12,7 @@ from multidict import MultiMapping
 from construct_messages.errors import ProtocolError
 from construct_messages.streams.element import Element, State
 from construct_messages.streams.store import StreamStore
-from construct_messages.streams.wire import Parameter
+from construct_messages.wire import Parameter
 
 UPPER_BOUNDS: Final = (Parameter.BEFORE, Parameter.UNTIL)
 _MICROSECOND: Final = timedelta(microseconds=1)

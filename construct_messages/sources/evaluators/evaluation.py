@@ -14,11 +14,11 @@ from typing import Final, TypeAlias
 import pyoxigraph as ox
 
 from construct_messages.errors import ConstructMessagesError, QueryError, SourceError, UsageError
+from construct_messages.options import UNION
 from construct_messages.query.depth import check_depth
 from construct_messages.query.full_names import names_in_full
 from construct_messages.query.refusals import refusal
 from construct_messages.query.written import Written
-from construct_messages.sources import UNION
 from construct_messages.terms import from_pyoxigraph
 
 _FIRST_SOLUTIONS: Final = 64

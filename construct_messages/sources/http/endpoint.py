@@ -15,11 +15,12 @@ from construct_messages.errors import UsageError
 from construct_messages.formats.results import READ
 from construct_messages.net.headers import check_header
 from construct_messages.net.retries import attempts
-from construct_messages.net.timeouts import CONNECT_SECONDS, RETRIES, Timeouts
+from construct_messages.net.timeouts import CONNECT_SECONDS, Timeouts
 from construct_messages.net.urllib_client import Digest
+from construct_messages.options import RETRIES, UNION
 from construct_messages.query.select import Select
 from construct_messages.solutions import Solutions
-from construct_messages.sources import UNION, Request
+from construct_messages.sources import Request
 from construct_messages.sources.http.paging import Page, pages
 from construct_messages.sources.http.profiles import Profile
 from construct_messages.sources.http.protocol import FORMAT_PARAMETERS, Endpoint

@@ -22,7 +22,8 @@ from construct_messages.net.aiohttp_client import areceive, asend, new_session
 from construct_messages.net.headers import authorization, check_header
 from construct_messages.net.responses import seconds
 from construct_messages.net.retries import attempts
-from construct_messages.net.timeouts import RETRIES, Timeouts
+from construct_messages.net.timeouts import Timeouts
+from construct_messages.options import RETRIES
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
 from construct_messages.sources.http.endpoint import EndpointSource

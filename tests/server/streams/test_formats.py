@@ -25,7 +25,7 @@ from construct_messages.formats import (
     content_type,
 )
 from construct_messages.logs import DecoderOptions, decoder_for
-from construct_messages.streams.wire import SUBPROTOCOLS
+from construct_messages.wire import SUBPROTOCOLS
 from tests.support.http.streams import StreamsServer, of_member, read, serving_streams, take
 from tests.support.logs.kinds import KINDS, Kind, isomorphic, write
 from tests.support.strategies import messages

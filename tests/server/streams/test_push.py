@@ -11,7 +11,7 @@ import pytest
 
 from construct_messages import Message, Quad, iri, literal
 from construct_messages.formats import FORMATS, JELLY, N_QUADS, Format
-from construct_messages.streams.wire import SUBPROTOCOLS
+from construct_messages.wire import SUBPROTOCOLS
 from tests.support.http.streams import StreamsServer, events, read, serving_streams, take
 from tests.support.logs.kinds import isomorphic
 from tests.support.places import shared_path

@@ -12,8 +12,9 @@ from construct_messages.errors import (
     SourceError,
     UsageError,
 )
+from construct_messages.options import UNION
 from construct_messages.query.select import Select
-from construct_messages.sources import UNION, Request
+from construct_messages.sources import Request
 from construct_messages.sources.http.endpoint import EndpointSource
 from construct_messages.sources.http.protocol import Endpoint
 from construct_messages.sources.open import open_source

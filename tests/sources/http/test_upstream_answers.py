@@ -12,7 +12,8 @@ from urllib.parse import urlencode
 import pytest
 
 from construct_messages.errors import IncompleteResult, SourceError, UsageError
-from construct_messages.sources import UNION, Request
+from construct_messages.options import UNION
+from construct_messages.sources import Request
 from construct_messages.sources.http.upstream import Upstream
 from construct_messages.sources.operations import Operation
 from tests.support.engines.servers import Serve

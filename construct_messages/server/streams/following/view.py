@@ -33,7 +33,7 @@ from construct_messages.server.streams.selection import (
 )
 from construct_messages.streams.element import Element
 from construct_messages.streams.store import StreamStore
-from construct_messages.streams.wire import SUBPROTOCOLS, Header, Parameter
+from construct_messages.wire import SUBPROTOCOLS, Header, Parameter
 
 _BYTES: Final = (
     1 << 12

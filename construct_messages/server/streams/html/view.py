@@ -25,7 +25,7 @@ from construct_messages.server.streams.requests import InThread, record_of
 from construct_messages.server.streams.resources import Document
 from construct_messages.streams.element import Element, State
 from construct_messages.streams.vocabulary import TREE
-from construct_messages.streams.wire import Parameter
+from construct_messages.wire import Parameter
 
 SHOWN: Final = 20
 """How many elements a page shows."""

@@ -16,8 +16,8 @@ from construct_messages.message import Message, Quad
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.streams.element import Element, Retention, State, messages_of
 from construct_messages.streams.vocabulary import CM, DCTERMS, LDES, PROV, RDFS, TREE
-from construct_messages.streams.wire import Property
 from construct_messages.terms import RDF, XSD, Term, iri, literal
+from construct_messages.wire import Property
 
 LDES_PREFIXES: Final = {
     "cm": CM,

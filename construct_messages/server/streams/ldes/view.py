@@ -47,8 +47,8 @@ from construct_messages.server.streams.selection import Selection, selected, seq
 from construct_messages.streams.element import Element, State
 from construct_messages.streams.store import StreamStore
 from construct_messages.streams.vocabulary import PROFILE
-from construct_messages.streams.wire import Parameter
 from construct_messages.terms import iri
+from construct_messages.wire import Parameter
 
 _LOGS: Final = {format.document_type: format for format in (N_QUADS, TRIG, TURTLE, N_TRIPLES)}
 OFFERED: Final = (

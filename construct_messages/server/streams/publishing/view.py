@@ -29,7 +29,7 @@ from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import InThread, idempotency_key, record_of
 from construct_messages.server.streams.resources import published_document
 from construct_messages.streams.store import StreamStore
-from construct_messages.streams.wire import SUBPROTOCOLS
+from construct_messages.wire import SUBPROTOCOLS
 
 _LARGE: Final = (
     1 << 16

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from construct_messages import Message, Quad, blank, iri, literal
-from construct_messages.documents import DocumentWriter
+from construct_messages.documents import document_writer
 from construct_messages.formats import FORMATS, N_QUADS, TURTLE, Format
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.streams.publishing.messages import ACCEPTED
@@ -23,7 +23,7 @@ PATH = "/streams/a/input"
 
 
 def frame(message: Message, format: Format = N_QUADS) -> bytes:
-    return DocumentWriter(format).write(message)
+    return document_writer(format)(message)
 
 
 def text(message: Message) -> str:

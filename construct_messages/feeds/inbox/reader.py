@@ -14,19 +14,21 @@ from typing import Final, NamedTuple
 from urllib.parse import urljoin
 
 from construct_messages.errors import LogError, SourceError, UsageError
-from construct_messages.feeds.client import Client, link, target_of
-from construct_messages.feeds.collections.collection import Collection
 from construct_messages.feeds.collections.hypermedia import Page
 from construct_messages.feeds.collections.known import Known
-from construct_messages.feeds.pages import ACCEPT_PAGES, document_in, quads_in
+from construct_messages.feeds.http.client import link, target_of
+from construct_messages.feeds.http.pages import ACCEPT_PAGES, description_in, document_in, quads_in
+from construct_messages.feeds.http.stream import HttpStream
 from construct_messages.feeds.sequences import check_next, is_sequence
+from construct_messages.feeds.state import Checkpoint
+from construct_messages.feeds.transport import Start, Transport
 from construct_messages.formats import NDJSON_LD
 from construct_messages.net.urls import without_query
 from construct_messages.streams import Element
 from construct_messages.streams.publication import received
 from construct_messages.streams.vocabulary import CM, LDP
-from construct_messages.streams.wire import Property
 from construct_messages.terms import iri, is_literal, literal_parts
+from construct_messages.wire import Property
 
 _CONTAINS: Final = iri(f"{LDP}contains")
 _FIRST, _LAST = (iri(f"{CM}{name}") for name in (Property.FIRST_SEQUENCE, Property.LAST_SEQUENCE))
@@ -90,59 +92,55 @@ def _place(url: str, said: str | None) -> str | None:
         return None
 
 
-class InboxReader:
-    """Reads one inbox.
+class InboxTransport(Transport):
+    """Reads one inbox; see `Transport`.
 
     Args:
-        client: sends the requests.
-        url: of the inbox.
-        collection: where to begin, and what is allowed.
-
-    Attributes:
-        known: how far it is.
-
-    Raises:
-        UsageError: a time, or a sequence, to begin with: notifications have none.
+        stream: whose inbox is read.
     """
 
-    def __init__(self, client: Client, url: str, collection: Collection) -> None:
-        if collection.since is not None or collection.after:
-            raise UsageError(
-                "notifications of an inbox have no times or sequences to begin with",
-                hint="begin with the last so many, or go on from a state; after=0 is the beginning",
-            )
-        self._client, self._url, self._collection = client, url, collection
-        self.known = Known(collection.start)
+    def __init__(self, stream: HttpStream) -> None:
+        self._client, self._settings = stream.client, stream.settings
+        self._url = stream.endpoints.urls[Property.INBOX]
+        self._known = Known(None)
         self._pages: dict[str, _ListPage] = {}
 
-    async def elements(self, *, follow: bool) -> AsyncGenerator[Element | None]:
-        """The notifications: None once it is known where to begin, then those that are there, and then what comes.
+    @property
+    def position(self) -> Checkpoint | None:
+        """See `Transport.position`."""
+        return self._known.checkpoint
 
-        Args:
-            follow: whether to wait for more.
+    async def read(self, start: Start, *, follow: bool) -> AsyncGenerator[Element | None]:
+        """The notifications; see `Transport.read`.
 
         Raises:
+            UsageError: a time, or a sequence, to begin with: notifications have none.
             SourceError: no such inbox, what it lists is at another origin, it cannot be reached, or its sequences have
                 a gap.
             LogError, LimitExceeded: a notification is no message, or too large.
         """
-        collection = self._collection
-        if collection.last is not None and collection.checkpoint is None:
-            listed = [each for each in await self._listed() if not self.known.has(each.iri, ())]
-            for each in listed[: len(listed) - collection.last]:
-                self.known.give(each.iri, (), each.sequence or self.known.sequence + 1)
+        if start.since is not None or start.after:
+            raise UsageError(
+                "notifications of an inbox have no times or sequences to begin with",
+                hint="begin with the last so many, or go on from a state; after=0 is the beginning",
+            )
+        self._known = Known.at(start)
+        if start.last is not None:
+            listed = [each for each in await self._listed() if not self._known.has(each.iri, ())]
+            for each in listed[: len(listed) - start.last]:
+                self._known.give(each.iri, (), each.sequence or self._known.sequence + 1)
         yield None
         while True:
             for each in await self._listed():
-                if self.known.has(each.iri, ()):
+                if self._known.has(each.iri, ()):
                     continue
                 self._check_gap(each.sequence)
                 if (element := await self._notification(each)) is not None:
-                    self.known.give(each.iri, (), element.sequence)
+                    self._known.give(each.iri, (), element.sequence)
                     yield element
             if not follow:
                 return
-            await asyncio.sleep(collection.poll_seconds)
+            await asyncio.sleep(self._settings.poll_seconds)
 
     def _check_gap(self, sequence: int | None) -> None:
         """Makes sure that a notification follows on the last one, where the inbox numbers them.
@@ -150,8 +148,8 @@ class InboxReader:
         Raises:
             SourceError: some between them were removed before they were read (410).
         """
-        if sequence is not None and self.known.sequence:
-            check_next(self._url, self.known.sequence, sequence)
+        if sequence is not None and self._known.sequence:
+            check_next(self._url, self._known.sequence, sequence)
 
     async def _listed(self) -> list[_Listed]:
         """All notifications, from page to page; the pages before the first that is answered come before it."""
@@ -182,12 +180,12 @@ class InboxReader:
         headers = {"Accept": ACCEPT_PAGES, **_PREFER} | (
             {} if known.etag is None else {"If-None-Match": known.etag}
         )
-        most = self._collection.message_bytes
+        most = self._settings.message_bytes
         response, body = await self._client.fetch(url, headers, most, (_NOT_MODIFIED,))
         if response.status == _NOT_MODIFIED:
             return known
         said = response.headers
-        reader = document_in(response, self._collection.contexts.for_descriptions(), most)
+        reader = description_in(response, self._settings)
         page = Page(quads_in(reader, body, in_order=False))
         names = [
             self._target(url, object[1:-1])
@@ -244,18 +242,18 @@ class InboxReader:
         return sequences
 
     def _target(self, url: str, said: str) -> str:
-        return target_of(url, said, self._collection.origins)
+        return target_of(url, said, self._settings.origins)
 
     async def _notification(self, listed: _Listed) -> Element | None:
         """A notification; None: it was removed since it was listed."""
-        url, most = listed.iri, self._collection.message_bytes
+        url, most = listed.iri, self._settings.message_bytes
         response, body = await self._client.fetch(
             url, {"Accept": _ACCEPT_NOTIFICATION}, most, _GONE
         )
         if response.status in _GONE:
             return None
-        reader = document_in(response, self._collection.contexts, most)
-        sequence = listed.sequence or self.known.sequence + 1
+        reader = document_in(response, self._settings)
+        sequence = listed.sequence or self._known.sequence + 1
         try:
             return received(self._url, sequence, reader.read(body, sequence))
         except LogError as error:

@@ -5,8 +5,8 @@ Linked Data Event Streams and the TREE profile for pages; JSON-LD 1.1, section 6
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
 import aiohttp
 import pyoxigraph as ox
@@ -14,7 +14,8 @@ import pyoxigraph as ox
 from construct_messages.documents import DocumentReader, document_format
 from construct_messages.documents.contexts import implied_context
 from construct_messages.errors import SourceError, UsageError
-from construct_messages.feeds.client import link
+from construct_messages.feeds.http.client import link
+from construct_messages.feeds.transport import Settings
 from construct_messages.formats import N_QUADS, N_TRIPLES, NDJSON_LD, RDF_XML, TRIG, TURTLE
 from construct_messages.formats.media_types import JSON, read_media_type
 from construct_messages.labels import Labels
@@ -22,7 +23,7 @@ from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.message import Quad
 from construct_messages.streams.vocabulary import PROFILE
-from construct_messages.streams.wire import CONTEXT_RELATION
+from construct_messages.wire import CONTEXT_RELATION
 
 _STATEMENTS: Final = (N_QUADS, TRIG, TURTLE, N_TRIPLES)
 """The formats whose documents are statements in an order, so that the TREE profile has a meaning."""
@@ -39,21 +40,15 @@ ACCEPT_PAGES: Final = ", ".join(
 
 
 def reader_of(
-    content_type: str,
-    *,
-    base: str,
-    contexts: Mapping[str, Any],
-    context: str | None,
-    message_bytes: int,
+    content_type: str, settings: Settings, *, base: str, context: str | None = None
 ) -> DocumentReader:
     """Returns the reader for documents that a server sends.
 
     Args:
         content_type: of the documents.
+        settings: which contexts are known, and how large a document may be.
         base: the IRI that relative IRIs resolve against.
-        contexts: JSON-LD contexts by their IRI.
         context: the IRI of the context that holds for all of them, as a Link header names it; None: there is none.
-        message_bytes: how large one may be.
 
     Raises:
         SourceError: the media type is not known.
@@ -63,27 +58,31 @@ def reader_of(
     except UsageError as error:
         raise SourceError(error.message, hint=error.hint) from error
     options = DecoderOptions(
-        base=base, contexts=contexts, context=context, message_bytes=message_bytes, comments=False
+        base=base,
+        contexts=settings.contexts,
+        context=context,
+        message_bytes=settings.message_bytes,
+        comments=False,
     )
     return DocumentReader(format, options)
 
 
-def document_in(
-    response: aiohttp.ClientResponse, contexts: Mapping[str, Any], message_bytes: int
-) -> DocumentReader:
+def document_in(response: aiohttp.ClientResponse, settings: Settings) -> DocumentReader:
     """Returns the reader for the document of a response; see `reader_of`."""
     content_type = response.headers.get("Content-Type", "")
     media_type, parameters = read_media_type(content_type) or ("", {})
-    return reader_of(
-        content_type,
-        base=str(response.url),
-        contexts=contexts,
-        # JSON-LD names its contexts itself
-        context=link(response, CONTEXT_RELATION)
+    # JSON-LD 1.1, section 6.1: a document that is JSON-LD names its context itself
+    context = (
+        link(response, CONTEXT_RELATION)
         if media_type == JSON
-        else implied_context(media_type, parameters),
-        message_bytes=message_bytes,
+        else implied_context(media_type, parameters)
     )
+    return reader_of(content_type, settings, base=str(response.url), context=context)
+
+
+def description_in(response: aiohttp.ClientResponse, settings: Settings) -> DocumentReader:
+    """Returns the reader for the description or the list in a response, of which not all is understood."""
+    return document_in(response, replace(settings, contexts=settings.contexts.for_descriptions()))
 
 
 def quads_in(reader: DocumentReader, document: bytes, *, in_order: bool) -> list[Quad]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from construct_messages.errors import LimitExceeded
-from construct_messages.feeds.event_stream import Event, EventParser
+from construct_messages.feeds.sse.event_stream import Event, EventParser
 from construct_messages.server.streams.push import event
 
 STREAMS: dict[str, tuple[bytes, list[tuple[str, str, bytes]]]] = {

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from construct_messages import Message
-from construct_messages.documents import DocumentReader, DocumentWriter, document_format
+from construct_messages.documents import DocumentReader, document_format, document_writer
 from construct_messages.errors import LogError, UnsupportedByFormat, UsageError
 from construct_messages.formats import FORMATS, Format
 from construct_messages.logs import DecoderOptions
@@ -19,14 +19,14 @@ OPTIONS = DecoderOptions(comments=False)
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
 @given(drawn=messages())
 def test_documents_are_read_as_they_were_written(format: Format, drawn: list[Message]) -> None:
-    writer, reader = DocumentWriter(format), DocumentReader(format, OPTIONS)
+    write, reader = document_writer(format), DocumentReader(format, OPTIONS)
     for number, message in enumerate(drawn, 1):
         try:
-            document = writer.write(message)
+            document = write(message)
         except UnsupportedByFormat:
             continue
         assert reader.read(document, number).isomorphic(message)
-        assert writer.write(message) == document  # it depends on its message alone
+        assert write(message) == document  # it depends on its message alone
 
 
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
@@ -42,7 +42,7 @@ def test_no_bytes_are_the_empty_message(format: Format) -> None:
 def test_media_types_of_documents(media_type: str) -> None:
     format = document_format(f"{media_type}; charset=utf-8")
     assert media_type in (*format.document_types, *format.media_types)
-    document = DocumentWriter(format).write(numbered(1))
+    document = document_writer(format)(numbered(1))
     assert DocumentReader(format, OPTIONS).read(document) == numbered(1)
 
 

@@ -17,8 +17,6 @@ from typing import Final, NamedTuple
 from urllib.parse import urldefrag
 
 from construct_messages.errors import LimitExceeded, LogError, SourceError, UsageError
-from construct_messages.feeds.client import Client, target_of
-from construct_messages.feeds.collections.collection import Collection
 from construct_messages.feeds.collections.hypermedia import (
     EventStream,
     Member,
@@ -29,8 +27,12 @@ from construct_messages.feeds.collections.hypermedia import (
 )
 from construct_messages.feeds.collections.known import Known
 from construct_messages.feeds.collections.values import Value, value_of
-from construct_messages.feeds.pages import ACCEPT_PAGES, document_in, quads_in
+from construct_messages.feeds.http.client import target_of
+from construct_messages.feeds.http.pages import ACCEPT_PAGES, document_in, quads_in
+from construct_messages.feeds.http.stream import HttpStream
 from construct_messages.feeds.sequences import check_next, is_sequence
+from construct_messages.feeds.state import Checkpoint
+from construct_messages.feeds.transport import Start, Transport
 from construct_messages.formats.media_types import read_media_type
 from construct_messages.message import Message
 from construct_messages.net.urls import without_query
@@ -38,6 +40,7 @@ from construct_messages.streams import Element
 from construct_messages.streams.publication import received
 from construct_messages.streams.vocabulary import PROFILE
 from construct_messages.terms import Term, is_literal, literal_parts
+from construct_messages.wire import Property
 
 _GONE, _NOT_MODIFIED = 410, 304
 _PAGES: Final = 1_000_000
@@ -80,21 +83,17 @@ class _Answer(NamedTuple):
     immutable: bool
 
 
-class EventStreamReader:
-    """Reads one event stream.
+class EventStreamTransport(Transport):
+    """Reads one event stream; see `Transport`.
 
     Args:
-        client: sends the requests.
-        url: of the stream, its root, or one of its pages.
-        collection: where to begin, and what is allowed.
-
-    Attributes:
-        known: how far it is.
+        stream: its URL is that of the stream, its root, or one of its pages.
     """
 
-    def __init__(self, client: Client, url: str, collection: Collection) -> None:
-        self._client, self._url, self._collection = client, url, collection
-        self.known = Known(collection.start)
+    def __init__(self, stream: HttpStream) -> None:
+        self._client, self._settings = stream.client, stream.settings
+        self._url = url = stream.endpoints.urls[Property.LDES]
+        self._known = Known(None)
         self._root = urldefrag(url).url  # until it is known
         self._stream = EventStream(Term(f"<{url}>"))
         self._visited: dict[str, _Visited] = {}
@@ -106,30 +105,33 @@ class EventStreamReader:
         # up to where no page that was read can have got a member since; None: wherever they stand
         self._horizon: tuple[Value, ...] | None = None
 
-    async def elements(self, *, follow: bool) -> AsyncGenerator[Element | None]:
-        """The members: None once it is known where to begin, then those that are there, and then what comes.
+    @property
+    def position(self) -> Checkpoint | None:
+        """See `Transport.position`."""
+        return self._known.checkpoint
 
-        Args:
-            follow: whether to wait for more.
+    async def read(self, start: Start, *, follow: bool) -> AsyncGenerator[Element | None]:
+        """The members; see `Transport.read`.
 
         Raises:
+            UsageError: a sequence or a time to begin with, where members have none.
             SourceError: no such stream, a page that is refused or at another origin, a member without a value that puts
                 it in order, or the server cannot be reached.
             LogError: a page is malformed.
             LimitExceeded: a page that is too large, or too many.
         """
-        collection = self._collection
+        self._known = Known.at(start)
         self._root, self._stream = await self._discover()
-        self._check(self._stream)
-        pause = max(self._stream.polling_seconds or 0, collection.poll_seconds)
-        if collection.last is None or collection.checkpoint is not None:
+        self._check(start)
+        pause = max(self._stream.polling_seconds or 0, self._settings.poll_seconds)
+        if start.last is None:
             yield None
         else:
             newest: deque[_Held] = deque()
             async with aclosing(self._pass()) as members:
                 async for held in members:
                     newest.append(held)
-                    if len(newest) > collection.last:
+                    if len(newest) > start.last:
                         self._give(newest.popleft())
             yield None
             for held in newest:
@@ -142,13 +144,14 @@ class EventStreamReader:
                 return
             await asyncio.sleep(pause)
 
-    def _check(self, stream: EventStream) -> None:
-        if self._collection.after and not stream.has_elements:
+    def _check(self, start: Start) -> None:
+        stream = self._stream
+        if start.after and not stream.has_elements:
             raise UsageError(
                 f"the members of {stream.iri} have no sequences to begin behind",
                 hint="begin with a time, or go on from a state; 0 is the beginning",
             )
-        if self._collection.since is not None and stream.timestamp_path is None:
+        if start.since is not None and stream.timestamp_path is None:
             raise UsageError(
                 f"the members of {stream.iri} have no times",
                 hint="leave out the time to begin with",
@@ -177,7 +180,7 @@ class EventStreamReader:
         return root, at_root if at_root.paths else described
 
     def _target(self, url: str, said: str) -> str:
-        return target_of(url, said, self._collection.origins)
+        return target_of(url, said, self._settings.origins)
 
     # --- members ------------------------------------------------------------------------------------------------------
 
@@ -218,7 +221,7 @@ class EventStreamReader:
             page = await self._visit(relation)
             for each in page.relations:
                 if each.page in found or (
-                    each.upper is not None and self.known.is_past(each.upper)
+                    each.upper is not None and self._known.is_past(each.upper)
                 ):
                     continue
                 found.add(each.page)
@@ -242,10 +245,10 @@ class EventStreamReader:
     def _give(self, held: _Held) -> Element:
         self._waiting.remove(held.iri)
         self._held_bytes -= len(held.element.nquads)
-        sequence = held.element.sequence or self.known.sequence + 1
-        if held.element.sequence and self.known.sequence:
-            check_next(self._stream.iri[1:-1], self.known.sequence, sequence)
-        self.known.give(held.iri, held.terms, sequence)
+        sequence = held.element.sequence or self._known.sequence + 1
+        if held.element.sequence and self._known.sequence:
+            check_next(self._stream.iri[1:-1], self._known.sequence, sequence)
+        self._known.give(held.iri, held.terms, sequence)
         return held.element._replace(sequence=sequence)
 
     def _hold(self, member: Member, relation: Relation) -> None:
@@ -260,12 +263,12 @@ class EventStreamReader:
                 f"{member.iri} has {terms[0]}, which is not within the bounds of the relation to {relation.page}"
             )
         self._latest = max(self._latest, values[:1])
-        if member.iri in self._waiting or self.known.has(member.iri, values):
+        if member.iri in self._waiting or self._known.has(member.iri, values):
             return
         sequence = 0
         if self._stream.has_elements:
             sequence = _sequence(terms[-1])
-            if sequence <= self.known.sequence:
+            if sequence <= self._known.sequence:
                 return
             message = member.element()
         else:
@@ -322,7 +325,7 @@ class EventStreamReader:
     async def _get(self, url: str, etag: str | None = None) -> _Answer:
         """Fetches a page. One that is gone is empty, but for the root."""
         headers = {"Accept": ACCEPT_PAGES} | ({} if etag is None else {"If-None-Match": etag})
-        most = self._collection.message_bytes
+        most = self._settings.message_bytes
         gone = () if url == self._root else (_GONE,)
         response, body = await self._client.fetch(url, headers, most, (_NOT_MODIFIED, *gone))
         places = tuple(dict.fromkeys((url, str(response.url))))
@@ -333,7 +336,7 @@ class EventStreamReader:
         said = response.headers
         _, parameters = read_media_type(said.get("Content-Type", "")) or ("", {})
         in_profile = PROFILE in parameters.get("profile", "").split()
-        reader = document_in(response, self._collection.contexts, most)
+        reader = document_in(response, self._settings)
         try:
             page = Page(quads_in(reader, body, in_order=in_profile), in_profile=in_profile)
         except LogError as error:

@@ -9,23 +9,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from dataclasses import replace
+from typing import Any, Final
 from urllib.parse import urldefrag
 
 import aiohttp
 
 from construct_messages.documents import DocumentReader
-from construct_messages.documents.contexts import KnownContexts
 from construct_messages.errors import LogError, SourceError
-from construct_messages.feeds.client import (
+from construct_messages.feeds.collections.hypermedia import Page
+from construct_messages.feeds.http.client import (
     Client,
     as_http,
     check_stream_url,
     link,
     target_of,
 )
-from construct_messages.feeds.collections.hypermedia import Page
-from construct_messages.feeds.pages import ACCEPT_PAGES, FETCHED, document_in, quads_in
+from construct_messages.feeds.http.pages import ACCEPT_PAGES, FETCHED, description_in, quads_in
+from construct_messages.feeds.http.stream import Endpoints
+from construct_messages.feeds.transport import Settings
 from construct_messages.formats import NDJSON_LD
 from construct_messages.formats.media_types import (
     EVENT_STREAM,
@@ -34,8 +36,8 @@ from construct_messages.formats.media_types import (
 )
 from construct_messages.net.urls import without_query
 from construct_messages.streams.vocabulary import LDP
-from construct_messages.streams.wire import Property
 from construct_messages.terms import iri
+from construct_messages.wire import ENDPOINTS, Property
 
 _INBOX, _CONTAINS = f"{LDP}{Property.INBOX}", iri(f"{LDP}contains")
 _DESCRIPTIONS: Final = (NDJSON_LD.document_type, JSON)
@@ -44,43 +46,21 @@ _ACCEPT: Final = {
     + ", ".join(f"{format.document_type};q=0.4" for format in FETCHED if format != NDJSON_LD),
     "Prefer": 'return=representation; max-member-count="1"',  # a long list need not be read to know what it is
 }
+_READ_OR_WRITTEN: Final = [name for name in Property if name in ENDPOINTS.keys() - {Property.QUERY}]
 _DESCRIPTION_BYTES: Final = 1 << 20  # at least
 _RDF: Final = {"Accept": ACCEPT_PAGES}
 _MEDIA_TYPES: Final = frozenset(name for format in FETCHED for name in format.document_types)
 
 
-class Endpoints(NamedTuple):
-    """The URLs of what a stream offers; None: it does not, as far as is known.
-
-    Args:
-        stream: the IRI of the stream, or what stands for it.
-        input: takes messages.
-        output: gives a sequence of elements as a log.
-        events: pushes them as server-sent events.
-        socket: pushes them over WebSocket.
-        ldes: gives them as members of a Linked Data Event Stream; also its IRI.
-        inbox: lists notifications.
-    """
-
-    stream: str
-    input: str | None = None
-    output: str | None = None
-    events: str | None = None
-    socket: str | None = None
-    ldes: str | None = None
-    inbox: str | None = None
-
-
 async def discover(
-    client: Client, url: str, contexts: KnownContexts, most: int, *, is_stream: bool = False
+    client: Client, url: str, settings: Settings, *, is_stream: bool = False
 ) -> Endpoints:
     """What there is at a URL. The list of elements, at an output or inbox, leads to the stream that it is of.
 
     Args:
         client: sends the requests.
         url: of a stream, or of one of its endpoints; the IRI of an event stream may have a fragment.
-        contexts: JSON-LD contexts by their IRI.
-        most: how many bytes a document may have.
+        settings: which contexts are known, and how large a document may be.
         is_stream: whether it is known to be that of a stream.
 
     Raises:
@@ -88,47 +68,44 @@ async def discover(
         SourceError: nothing that is known here.
     """
     asked, (url, _) = url, urldefrag(url)
-    most = max(most, _DESCRIPTION_BYTES)
+    most = max(settings.message_bytes, _DESCRIPTION_BYTES)
     check_stream_url(url)
     stream = without_query(url)
     if as_http(url) != url:
-        return Endpoints(stream, socket=url)
+        return Endpoints(stream, {Property.SOCKET: url})
     try:
         response = await client.open("GET", url, _ACCEPT)
     except SourceError as error:
         if error.response_status == 426:
-            return Endpoints(stream, socket=url)
+            return Endpoints(stream, {Property.SOCKET: url})
         if error.response_status == 405:
-            return Endpoints(stream, input=url)
+            return Endpoints(stream, {Property.INPUT: url})
         raise
     if (media_type := _media_type(response)) == EVENT_STREAM:
         response.close()
-        return Endpoints(stream, events=url)
+        return Endpoints(stream, {Property.EVENTS: url})
     body = await client.body(response, url, most)
     if media_type in _DESCRIPTIONS:
         said = _members(body)
         owner = _target(url, said, Property.STREAM)
         if owner is not None and not is_stream:
-            return await discover(client, owner, contexts, most, is_stream=True)
-        endpoints = Endpoints(
-            _member(said, "@id") or stream,
-            input=_target(url, said, Property.INPUT) or _target(url, said, Property.INBOX),
-            output=_target(url, said, Property.OUTPUT),
-            events=_target(url, said, Property.EVENTS),
-            socket=_target(url, said, Property.SOCKET),
-            ldes=_target(url, said, Property.LDES),
-            inbox=_target(url, said, Property.INBOX),
-        )
-        if any(endpoints[1:]):
-            return endpoints
+            return await discover(client, owner, settings, is_stream=True)
+        urls = {
+            name: target
+            for name in _READ_OR_WRITTEN
+            if (target := _target(url, said, name)) is not None
+        }
+        if Property.INBOX in urls:
+            urls.setdefault(Property.INPUT, urls[Property.INBOX])
+        if urls:
+            return Endpoints(_member(said, "@id") or stream, urls)
         # other formats need no contexts, and contexts are not fetched
         response = await client.open("GET", url, _RDF)
         media_type, body = _media_type(response), await client.body(response, url, most)
     if (inbox := link(response, _INBOX)) is not None:
-        found = target_of(url, inbox)
-        return Endpoints(stream, input=found, inbox=found)
+        return _inbox(stream, target_of(url, inbox))
     if media_type in _MEDIA_TYPES:
-        reader = document_in(response, contexts.for_descriptions(), most)
+        reader = description_in(response, replace(settings, message_bytes=most))
         if (described := _described(reader, str(response.url), body, asked)) is not None:
             return described
     raise SourceError(
@@ -146,13 +123,17 @@ def _described(reader: DocumentReader, url: str, body: bytes, asked: str) -> End
             f"{without_query(url)} describes no stream: {error.message}", hint=error.hint
         ) from error
     if (view := page.view(asked, (url, urldefrag(asked).url))) is not None:
-        return Endpoints(view[0][1:-1], ldes=asked)
+        return Endpoints(view[0][1:-1], {Property.LDES: asked})
     if page.pairs(_CONTAINS):
-        return Endpoints(url, input=url, inbox=url)
+        return _inbox(url, url)
     if inboxes := {target for _, target in page.pairs(iri(_INBOX))}:
         found = target_of(url, min(inboxes)[1:-1])
-        return Endpoints(url, input=found, inbox=found) if len(inboxes) == 1 else None
+        return _inbox(url, found) if len(inboxes) == 1 else None
     return None
+
+
+def _inbox(stream: str, url: str) -> Endpoints:
+    return Endpoints(stream, {Property.INPUT: url, Property.INBOX: url})
 
 
 def _media_type(response: aiohttp.ClientResponse) -> str:

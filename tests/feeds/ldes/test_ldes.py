@@ -138,7 +138,7 @@ async def test_going_on(small_pages: StreamsServer) -> None:
                 await anext(subscription)
             checkpoint = subscription.checkpoint
         kept = msgspec.json.decode(msgspec.json.encode(checkpoint), type=Checkpoint)
-        assert len(kept.known) == 1
+        assert len(kept.place["known"]) == 1
         rest = await all_of(url, checkpoint=kept)
         assert [each.sequence for each in rest] == list(range(behind + 1, 31))
 
@@ -353,7 +353,7 @@ async def test_polling_interval(monkeypatch: pytest.MonkeyPatch, said: str, seco
         where.pages["/"] = f"{where.pages['/']} </#stream> ldes:pollingInterval {said} ."
         with monkeypatch.context() as patched:
             patched.setattr(
-                "construct_messages.feeds.collections.ldes.asyncio", SimpleNamespace(sleep=sleep)
+                "construct_messages.feeds.ldes.reader.asyncio", SimpleNamespace(sleep=sleep)
             )
             following = Following(subscribe(where.url + "/", after=0, **FAST))
             await eventually(lambda: pauses)

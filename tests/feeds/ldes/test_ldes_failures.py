@@ -140,7 +140,7 @@ async def test_relations_that_lie(kind: str, number: int) -> None:
 
 
 async def test_pages_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("construct_messages.feeds.collections.ldes._PAGES", 20)
+    monkeypatch.setattr("construct_messages.feeds.ldes.reader._PAGES", 20)
     async with site() as where:
         where.page("/", f"</#stream> tree:view <> . {relation('/1')}")
         where.before = lambda path: where.page(path, relation(f"{path}1")) if path != "/" else None
@@ -151,7 +151,7 @@ async def test_pages_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_members_that_cannot_be_brought_into_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without bounds all of them are held; with bounds those of a page are."""
-    monkeypatch.setattr("construct_messages.feeds.collections.ldes._HELD_BYTES", 1500)
+    monkeypatch.setattr("construct_messages.feeds.ldes.reader._HELD_BYTES", 1500)
     async with site() as where:
         for number in range(1, 9):
             where.page(f"/{number}", members(number))
