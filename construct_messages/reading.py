@@ -130,7 +130,7 @@ def read_log(
     if jelly_conformance:
         if keep_labels or generalized or shared_labels is not None:
             raise UsageError(
-                "jelly_conformance stands for generalized, shared_labels and keep_labels",
+                "jelly_conformance includes generalized, shared_labels and keep_labels",
                 hint="leave these out",
             )
         keep_labels = generalized = shared_labels = True

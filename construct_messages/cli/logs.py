@@ -45,7 +45,7 @@ def add_input(command: argparse.ArgumentParser) -> None:
     option(
         group,
         "--labels-per",
-        "what a blank node label is for: the log, or each message; default: what the format and the syntax say",
+        "the scope of a blank node label: the log, or each message; default: that of the format and the syntax",
         choices=["log", "message"],
     )
     option(
@@ -107,7 +107,7 @@ def _shared_labels(options: argparse.Namespace) -> bool | None:
         return True if options.jelly_conformance else None
     if options.jelly_conformance:
         raise UsageError(
-            "--jelly-conformance says what labels are for", hint="leave --labels-per out"
+            "--jelly-conformance sets the scope of labels", hint="leave --labels-per out"
         )
     return bool(options.labels_per == "log")
 

@@ -371,7 +371,7 @@ class WindowedQuery:
         ):
             raise UsageError(
                 "the state is that of another query or of other options",
-                hint="begin anew without it",
+                hint="begin again without it",
             )
         engine = cls(
             query,

@@ -61,7 +61,9 @@ async def register(
         response = await client.open("POST", target, headers, query.encode())
         await client.body(response, target)
         if (location := response.headers.get("Location")) is None:
-            raise SourceError(f"{without_query(target)} does not say which stream the query fills")
+            raise SourceError(
+                f"{without_query(target)} does not name the stream that the query fills"
+            )
         return target_of(target, location)
 
 

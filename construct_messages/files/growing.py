@@ -125,7 +125,7 @@ def _settle(path: Path, file: IO[bytes]) -> None:
 
 def _not_as_left(path: Path, at: int) -> UsageError:
     return UsageError(
-        f"{path.absolute()} is not as it was left: behind byte {at} another program wrote",
+        f"{path.absolute()} was changed by another program after byte {at}",
         hint=f"cut it off there, and remove {_journal(path)} if it exists, or write to another file",
     )
 

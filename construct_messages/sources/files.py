@@ -171,7 +171,7 @@ def _has_writer(path: Path) -> bool:
     )
     if done.returncode not in (0, 3):
         raise SourceError(
-            f"{path}: cannot tell whether a writer holds it: {done.stderr.decode().strip()}"
+            f"{path}: cannot find out whether a writer has it open: {done.stderr.decode().strip()}"
         )
     return done.returncode == 3
 

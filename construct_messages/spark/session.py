@@ -423,7 +423,8 @@ _MENDABLE: Final[tuple[tuple[re.Pattern[str], Callable[[str], ConstructMessagesE
     (
         re.compile(r"\[FAILED_READ_FILE[.\w]*\] Encountered error while reading file (.*?)\. "),
         lambda file: QuadsError(
-            f"{file} cannot be read", hint="check that it is whole, and packed as its name says"
+            f"{file} cannot be read",
+            hint="check that it is complete, and compressed according to its name",
         ),
     ),
     (

@@ -245,7 +245,7 @@ class RegisteredQuery:
         if watched is None or watched.directory is None:
             raise UsageError(
                 f"there are no files at {endpoint}",
-                hint="serve them again, or register the query anew",
+                hint="serve them again, or register the query again",
             )
         return watched.directory
 
@@ -255,7 +255,7 @@ class RegisteredQuery:
         query = await asyncio.to_thread(registration.query)
         if watched is None:
             raise UsageError(
-                f"there is no endpoint {source}", hint="serve it again, or register the query anew"
+                f"there is no endpoint {source}", hint="serve it again, or register the query again"
             )
         assert registration.every is not None
         watch = Watch(
@@ -326,7 +326,7 @@ class RegisteredQuery:
 def _another(stream: str) -> Conflict:
     return Conflict(
         f"{stream} was deleted, and there is another stream of that name",
-        hint="remove the query, and register it anew",
+        hint="remove the query, and register it again",
     )
 
 

@@ -143,7 +143,7 @@ class Registry:
         """Stops a query until it is resumed, also over restarts.
 
         Raises:
-            NotFound: no query gives out such a stream.
+            NotFound: no query has the output such a stream.
         """
         async with self._changing:
             query = self._known(name)
@@ -155,7 +155,7 @@ class Registry:
         """Has a query that is paused, or failed, go on where it was.
 
         Raises:
-            NotFound: no query gives out such a stream.
+            NotFound: no query has the output such a stream.
         """
         async with self._changing:
             query = self._known(name)
@@ -168,7 +168,7 @@ class Registry:
         """Stops a query for good, and deletes its stream.
 
         Raises:
-            NotFound: no query gives out such a stream.
+            NotFound: no query has the output such a stream.
         """
         async with self._changing:
             query = self._known(name)
@@ -181,7 +181,7 @@ class Registry:
         query = self._queries.get(name)
         if query is None:
             raise NotFound(
-                f"no query gives out {name}",
+                f"no query has the output {name}",
                 hint="pause and resume streams that registered queries fill",
             )
         return query

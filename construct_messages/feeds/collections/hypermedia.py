@@ -298,4 +298,4 @@ def check_member(term: Term) -> None:
         SourceError: it is no IRI.
     """
     if is_blank(term) or not term.startswith("<"):
-        raise SourceError(f"the member {term} is no IRI, and cannot be told from others")
+        raise SourceError(f"the member {term} is no IRI, so it cannot be distinguished from others")

@@ -122,7 +122,7 @@ class InboxTransport(Transport):
         if start.since is not None or start.after:
             raise UsageError(
                 "notifications of an inbox have no times or sequences to begin with",
-                hint="begin with the last so many, or go on from a state; after=0 is the beginning",
+                hint="begin with last=, or continue from a state; after=0 is the beginning",
             )
         self._known = Known.at(start)
         if start.last is not None:
@@ -237,7 +237,7 @@ class InboxTransport(Transport):
         if len(sequences) != len(names):
             raise SourceError(
                 f"{without_query(url)} lists {len(names)} of its elements {first[0]} to {last[0]}",
-                hint="read the stream itself, and tell who runs the server",
+                hint="read the stream itself, and report it to the operator of the server",
             )
         return sequences
 

@@ -148,7 +148,7 @@ class EventStreamTransport(Transport):
         stream = self._stream
         if start.after and not stream.has_elements:
             raise UsageError(
-                f"the members of {stream.iri} have no sequences to begin behind",
+                f"the members of {stream.iri} have no sequences to begin after",
                 hint="begin with a time, or go on from a state; 0 is the beginning",
             )
         if start.since is not None and stream.timestamp_path is None:
@@ -344,7 +344,7 @@ class EventStreamTransport(Transport):
             raise
         if self._stream.has_elements and page.has_members and not reader.format.graphs:
             raise SourceError(
-                f"{without_query(url)} is in {reader.format.name}, which cannot tell what its members say",
+                f"{without_query(url)} is in {reader.format.name}, a format without named graphs for its members",
                 hint="ask for N-Quads or TriG",
             )
         directives = {

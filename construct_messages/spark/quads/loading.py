@@ -91,7 +91,7 @@ def load_quads(
     if (on_error == "quarantine") != (quarantine is not None):
         raise UsageError(
             "on_error='quarantine' and quarantine= belong together",
-            hint="say where malformed lines go: quarantine='quarantine.parquet'",
+            hint="name the table for malformed lines: quarantine='quarantine.parquet'",
         )
     listed = [paths] if isinstance(paths, str | os.PathLike) else paths
     dump = _Dump(spark, [os.fspath(path) for path in listed], format, lenient)
@@ -122,7 +122,7 @@ class _Dump:
         self._spark, self._paths = spark, [escaped_path(path) for path in paths]
         self._format, self._lenient = format, lenient
         if not paths:
-            raise UsageError("no paths are given")
+            raise UsageError("there are no paths")
         with translated():
             self._all = self._reader().text(self._paths)
             files = self._all.inputFiles()
@@ -241,7 +241,7 @@ def _by_sql(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> DataF
 
 def _failure(line: str) -> str:
     hint = literal(
-        "\n  hint: mend it, or load with on_error='quarantine', which tells what is wrong with each line"
+        "\n  hint: mend it, or load with on_error='quarantine', which records the error of each line"
     )
     return fail(QuadsError, f"concat({_FILE}, ': malformed line: ', {shown_line(line)}, {hint})")
 

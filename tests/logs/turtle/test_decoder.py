@@ -57,7 +57,7 @@ FAULTS = {
         "ttl", f"# @message\n{A}\nMESSAGE\n", 0, (3, 1), ["messages=rdfm", "# @message"]
     ),
     "MESSAGE under rdfm": Fault(RDFM_TTL, f"{A}\nMESSAGE\n", 0, (2, 1), ["messages=rdfm"]),
-    "announced behind statements": Fault(
+    "announced after statements": Fault(
         "ttl", f"{A}\n{NEW}", 0, (2, 1), ["behind statements", "beginning"]
     ),
     "announced behind a delimiter": Fault(

@@ -79,7 +79,7 @@ def read_registration(
                 f"there is no parameter {name[:40]!r}", hint=f"there are {', '.join(PARAMETERS)}"
             )
         if name in given:
-            raise ProtocolError(f"the parameter {name} stands there twice")
+            raise ProtocolError(f"the parameter {name} occurs twice")
         given[name] = value
     query = parse_continuous(text, base=streams)
     every = _duration("every", given["every"]) if "every" in given else query.every
@@ -145,7 +145,7 @@ def _inputs(query: ContinuousQuery, bound: str | None, streams: str) -> dict[str
     for iri in iris:
         if iri.startswith("?"):
             raise ProtocolError(
-                f"the query does not say which stream {iri} is",
+                f"the query does not name the stream {iri} is",
                 status=422,
                 hint="register it at the query endpoint of a stream, or give stream=NAME",
             )
