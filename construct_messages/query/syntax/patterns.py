@@ -71,6 +71,8 @@ class PatternReader(ExpressionReader):
         if self.token.keyword == "SELECT":
             elements.append(self._or_unknown(self.sub_select))
         while not self.at("}"):
+            if self.token.kind == "end":
+                raise self.expected("}")
             if self.begins_triples():
                 self._triples(elements)
             else:
@@ -216,10 +218,9 @@ class PatternReader(ExpressionReader):
             return read()
         except Refused as problem:
             self.depth = depth
-            opening = next(
-                (place for place in (start, start + 1) if self.tokens[place].is_mark("(")), None
-            )
-            if opening is None:
+            opening = start if self.tokens[start].is_mark("(") else start + 1
+            # a brace ends the group: what follows it is no part of the condition
+            if self.tokens[start].is_mark("{", "}") or not self.tokens[opening].is_mark("("):
                 raise
             return self.unknown(start, self._closing(opening, problem) + 1, problem)
 
