@@ -182,7 +182,7 @@ REFUSED = {
     "a name that is none": (f"<e:C {NAMESPACES} rdf:ID='1'/>", "rdf:ID='1' is no name"),
     "a name twice": (
         f"<rdf:RDF {NAMESPACES}><e:C rdf:ID='a'/><e:C rdf:ID='a'/></rdf:RDF>",
-        "stands twice",
+        "occurs twice",
     ),
     "a language that is none": (of("<e:p xml:lang='en_US'>x</e:p>"), "'en_US' is no language tag"),
     "a direction that is none": (of("<e:p its:dir='up'/>", " rdf:version='1.2'"), "its:dir='up'"),
