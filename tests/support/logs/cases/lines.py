@@ -107,7 +107,7 @@ READ: dict[str, tuple[str | bytes, str | None, list[Message], Wrong | None]] = {
         S + "  " + V,
         None,
         [],
-        Wrong(1, 2, 3, "behind a statement", "begin the log"),
+        Wrong(1, 2, 3, "after a statement", "begin the log"),
     ),
     "an unknown announcement": (
         *('VERSION "1.3-messages"\n', None, []),
