@@ -173,7 +173,7 @@ class Watch:
             await asyncio.sleep(begun + pause - loop.time())
 
     async def evaluate(self) -> int:
-        """Evaluates once; an answer that was cut is asked for again, as often as `retries` says.
+        """Evaluates once; a truncated answer is requested again, up to `retries` times.
 
         Returns:
             How many elements were appended.

@@ -148,7 +148,7 @@ class Subscription(AsyncIterator[Element]):
             await anext(self._elements)
 
     async def acknowledge(self, checkpoint: Checkpoint) -> None:
-        """Tells the other side that the elements up to a checkpoint were processed durably.
+        """Acknowledges to the other side that the elements up to a checkpoint were processed durably.
 
         Does nothing if the other side does not keep how far its readers are: then keep the checkpoint.
 

@@ -44,7 +44,7 @@ def is_public(address: Address) -> bool:
 class Addresses:
     """The addresses that may be connected to for one URL.
 
-    A URL whose host is an address, or `localhost`, allows just that: whoever wrote it meant it. Any other name must
+    A URL whose host is an address, or `localhost`, allows just that, because its author chose it. Any other name must
     lead to public addresses only.
 
     Args:

@@ -1,22 +1,20 @@
 """The program of a process that evaluates one registered query over streams: elements of a store in, messages out.
 
-Reads orders from standard input and answers on standard output; elements come from the store, which it only reads. What
-it answers is committed by the process that started it (`process.py`), which also kills it when an answer takes too
-long. An answer is short: after a second, or a thousand messages, it ends after the evaluation that is being made, and
-the rest is for the next order. Ends when the other process ends. Both run the same version of this package.
+Elements come from the store, which it only reads. What it answers is committed by the process that started it
+(`process.py`), which also kills it when an answer takes too long. An answer is short: after a second, or a thousand
+messages, it ends after the evaluation that is being made, and the rest is for the next order. Ends with its parent.
 """
 
 from __future__ import annotations
 
 import resource
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import BinaryIO, Final, Protocol
+from typing import Final, Protocol
 
 import msgspec
 
@@ -24,16 +22,14 @@ from construct_messages.checking import Checker
 from construct_messages.continuous.event_time import ARRIVAL
 from construct_messages.continuous.registered.orders import (
     DROPPED,
-    LENGTH,
     POSITIONS,
     SKIPPED,
     SLICE_SECONDS,
     Answer,
     Begin,
-    Failed,
     Order,
-    Step,
     Stepped,
+    TakeElements,
     positions_of,
 )
 from construct_messages.continuous.registered.registration import Registration
@@ -42,7 +38,8 @@ from construct_messages.continuous.transform import Transformation
 from construct_messages.continuous.windowed import Firing, WindowedQuery
 from construct_messages.errors import ConstructMessagesError, LimitExceeded
 from construct_messages.message import Message
-from construct_messages.sources.evaluators.child import Failure, end_with
+from construct_messages.processes.failure import Failure
+from construct_messages.processes.parent import Parent
 from construct_messages.streams import Publication
 from construct_messages.streams.element import Element
 from construct_messages.streams.store import StreamStore, open_store
@@ -215,7 +212,7 @@ class _Query:
             memory_bytes=_resident(),
         )
 
-    def step(self, step: Step) -> Stepped:
+    def step(self, step: TakeElements) -> Stepped:
         """Makes some of what is to be done: takes the next elements, and after the last of them the time."""
         began = time.monotonic()
         before = self._engine.positions
@@ -255,7 +252,7 @@ class _Query:
             memory_bytes=_resident(),
         )
 
-    def _next(self, after: Mapping[str, int], step: Step) -> list[tuple[str, Element]]:
+    def _next(self, after: Mapping[str, int], step: TakeElements) -> list[tuple[str, Element]]:
         """The next elements, with the names of their streams, in the order of their times: so windows hold back little.
 
         Args:
@@ -315,7 +312,7 @@ def _count(elements: Iterable[tuple[str, Element]], name: str) -> int:
 
 
 def _resident() -> int:
-    """The bytes that this process has in memory; 0 where the system does not tell."""
+    """The bytes that this process has in memory; 0 if the system does not report them."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     except OSError:
@@ -323,17 +320,18 @@ def _resident() -> int:
 
 
 def _elements(store: StreamStore, name: str, after: int, last: int) -> Iterator[Element]:
-    """The elements behind one, up to another."""
+    """The elements after one, up to another."""
     if after >= last:
         return iter(())
     return takewhile(lambda element: element.sequence <= last, store.read(name, after))
 
 
 def main() -> None:
-    """`python -m construct_messages.continuous.registered.evaluator`, started by `process.py`."""
-    end_with(sys.stdin.fileno())
+    """`python -m construct_messages.continuous.registered.evaluator SOCKET`, started by `process.py`."""
+    parent = Parent[Order](Order)
+    parent.end_with()
     query: _Query | None = None
-    for order in _orders(sys.stdin.buffer):
+    for order, _ in parent.orders():
         answer: Answer
         try:
             if isinstance(order, Begin):
@@ -344,24 +342,10 @@ def main() -> None:
                 assert query is not None  # nothing is asked before it began well
                 answer = query.step(order)
         except ConstructMessagesError as error:
-            answer = Failed(Failure.of(error))
+            answer = Failure.of(error)
         except MemoryError:
-            answer = Failed(
-                Failure.of(LimitExceeded("the query needs more memory than it may take"))
-            )
-        write_frame(sys.stdout.buffer, msgspec.msgpack.encode(answer))
-
-
-def write_frame(file: BinaryIO, data: bytes) -> None:
-    """Writes a frame."""
-    file.write(LENGTH.pack(len(data)) + data)
-    file.flush()
-
-
-def _orders(file: BinaryIO) -> Iterator[Order]:
-    decoder = msgspec.msgpack.Decoder(Order)
-    while length := file.read(LENGTH.size):
-        yield decoder.decode(file.read(LENGTH.unpack(length)[0]))
+            answer = Failure.of(LimitExceeded("the query needs more memory than it may take"))
+        parent.report(answer)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""What a process that evaluates a query is told and answers, as data; `process.py` and `evaluator.py` are the two ends.
+"""The orders to a process that evaluates a query, and its answers, as data; `process.py` and `evaluator.py` are the two
+ends.
 
-A frame is its length and a value of MessagePack. Both ends run the same version of this package. No I/O here.
+How they are sent is in `processes/`. No I/O here.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
@@ -13,11 +13,8 @@ import msgspec
 
 from construct_messages.continuous.registered.registration import Registration
 from construct_messages.continuous.transform import BATCH
-from construct_messages.sources.evaluators.child import Failure
+from construct_messages.processes.failure import Failure
 from construct_messages.streams import Publication
-
-LENGTH: Final = struct.Struct(">I")
-"""What stands before each frame: its length."""
 
 SLICE_SECONDS: Final = 1.0
 """After how long an answer ends, once the evaluation that is being made is done."""
@@ -52,7 +49,7 @@ class Begin(msgspec.Struct, tag=True, frozen=True):
     static: str | None = None
 
 
-class Step(msgspec.Struct, tag=True, frozen=True):
+class TakeElements(msgspec.Struct, tag=True, frozen=True):
     """Evaluate over what came.
 
     Args:
@@ -79,7 +76,7 @@ class Stepped(msgspec.Struct, tag=True, frozen=True):
         dropped: how many of all elements so far entered no window, or were left out, by reason; see `OnDrop`.
         more: whether there is more to do: elements to read, or evaluations that are due.
         due: whether evaluations are due, before further elements are taken.
-        timed: whether the query is to be told the time, as windows of arrival time are.
+        timed: whether the query needs the current time, as windows of arrival time do.
         evaluations: how many were made.
         seconds: what they took, with reading elements.
         slowest: what the slowest of them took, in seconds.
@@ -100,14 +97,9 @@ class Stepped(msgspec.Struct, tag=True, frozen=True):
     memory_bytes: int = 0
 
 
-class Failed(msgspec.Struct, tag=True, frozen=True):
-    """The query failed, and so will the next order."""
-
-    failure: Failure
-
-
-Order: TypeAlias = Begin | Step
-Answer: TypeAlias = Stepped | Failed
+Order: TypeAlias = Begin | TakeElements
+Answer: TypeAlias = Stepped | Failure
+"""After a failure, the next order fails, too."""
 
 
 def positions_of(registration: Registration, saved: Mapping[str, bytes]) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """One registered query: how it runs, follows its streams, fails and is started again.
 
-What it gives out is committed with its progress, so that wherever it ends, each of its elements is there once.
+Its output is committed together with its progress, so each of its elements is there once, even if it is killed.
 `evaluator.py` runs in a process of its own; `recovery.py` decides what follows a failure. asyncio only; no HTTP.
 """
 
@@ -138,7 +138,7 @@ class RegisteredQuery:
         """Checks that the inputs are those that it was registered over; the first time, keeps which they are.
 
         Raises:
-            Conflict: one of them is another stream of the same name, to which positions say nothing.
+            Conflict: one of them is another stream of the same name, for which positions are meaningless.
             NotFound: one of them is gone.
         """
         if known is None:
@@ -222,7 +222,7 @@ class RegisteredQuery:
 
     async def _fail(self, error: str, kind: str) -> None:
         await self._drop_process()
-        # the error may quote the query, which only its description may tell
+        # the error may quote the query, which only its description may contain
         _LOGGER.warning("the query of %s is paused: %s", self.name, kind)
         failed = replace(self.registration, status="failed", error=error)
         try:
@@ -279,28 +279,22 @@ class RegisteredQuery:
         process = self._process
         assert process is not None
         with self._store.changes() as changed:
-            watcher = asyncio.create_task(process.tell_end(changed))
-            try:
-                while True:
-                    changed.clear()
-                    process.check()
-                    self._idle = False
-                    now = await self._store.anow() if self._timed else None
-                    last = {state.name: state.last for state in self._states()}
-                    is_new = any(last[name] > position for name, position in self.positions.items())
-                    if self._more or is_new or now is not None:
-                        await _whole(
-                            self._commit(await process.step(self._recovery.order(last, now)))
-                        )
-                        if self._more:
-                            continue
-                    self._idle = True
-                    # one's own elements are a change, too, and after it there is nothing to take
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(_TICK_SECONDS if self._timed else None):
-                            await changed.wait()
-            finally:
-                watcher.cancel()
+            while True:
+                changed.clear()
+                await process.check()
+                self._idle = False
+                now = await self._store.anow() if self._timed else None
+                last = {state.name: state.last for state in self._states()}
+                is_new = any(last[name] > position for name, position in self.positions.items())
+                if self._more or is_new or now is not None:
+                    await _whole(self._commit(await process.step(self._recovery.order(last, now))))
+                    if self._more:
+                        continue
+                self._idle = True
+                # one's own elements are a change, too, and after it there is nothing to take
+                with suppress(TimeoutError), process.tell_end(changed):
+                    async with asyncio.timeout(_TICK_SECONDS if self._timed else None):
+                        await changed.wait()
 
     async def _commit(self, stepped: Stepped) -> None:
         if stepped.state:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from construct_messages.continuous.registered.orders import Step
+from construct_messages.continuous.registered.orders import TakeElements
 from construct_messages.continuous.transform import BATCH
 from construct_messages.errors import (
     ConstructMessagesError,
@@ -99,9 +99,9 @@ class Recovery:
             return None
         return Again(min(self._seconds * 2 ** max(self._tries - 1, 0), _LONGEST_PAUSE))
 
-    def order(self, last: dict[str, int], now: int | None) -> Step:
-        """The next order; see `Step`."""
-        return Step(last, now, 1 if self._singly else BATCH, self._skip)
+    def order(self, last: dict[str, int], now: int | None) -> TakeElements:
+        """The next order; see `TakeElements`."""
+        return TakeElements(last, now, 1 if self._singly else BATCH, self._skip)
 
     def advanced(self, taken: int, *, evaluated: bool) -> None:
         """Notes that an order was carried out.

@@ -1,7 +1,7 @@
 """Group graph patterns, read from tokens; what is not SPARQL becomes an `Unknown`, and reading goes on after it.
 
 SPARQL 1.2 Query, section 19.8, [54] GroupGraphPattern and below. Of what is unknown its variables, names and groups are
-read nevertheless. No sub-select and no clause after a group is read here, and no token twice but those of an error.
+read nevertheless. No sub-select and no clause after a group is read here, and no token twice except those of an error.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class PatternReader(ExpressionReader):
         """VarOrIri.
 
         Raises:
-            Refused: something else stands there.
+            Refused: another token is there.
         """
         if self.token.kind == "variable":
             return self.variable()
@@ -140,7 +140,7 @@ class PatternReader(ExpressionReader):
         """InlineData and ValuesClause.
 
         Raises:
-            Refused: at the first token that cannot stand where it stands.
+            Refused: at the first token that is not allowed there.
         """
         start = self.next().start
         one = self.token.kind == "variable"
@@ -176,7 +176,7 @@ class PatternReader(ExpressionReader):
         """`(expression AS ?variable)`.
 
         Raises:
-            Refused: at the first token that cannot stand where it stands, unless AS and a variable end the brackets.
+            Refused: at the first token that is not allowed there, unless AS and a variable end the brackets.
         """
         start, opening = self.token.start, self.index
         depth = self.depth
@@ -244,7 +244,7 @@ class PatternReader(ExpressionReader):
         )
 
     def _next_element(self, index: int) -> int:
-        """The index of the next element of a group, or of its `}`; it is after `index`, but for the brace."""
+        """The index of the next element of a group, or of its `}`; it is after `index`, except for the brace."""
         start, braces, brackets = index, 0, 0
         while True:
             token = self.tokens[index]

@@ -175,7 +175,44 @@ OXIGRAPH: Final = (
 )
 """Differences from pyoxigraph's parser. SPARQL 1.2 is on this parser's side."""
 
-RDFLIB: Final = ()
+_NEWER: Final = re.compile(
+    r"<<|>>|\{\||~|@[a-z]+--|\b(?:VERSION|TRIPLE|SUBJECT|PREDICATE|OBJECT|isTRIPLE|hasLANG|(?:has|STR)?LANGDIR)\b",
+    re.IGNORECASE,
+)
+
+
+def has_text(pattern: str) -> Callable[[Mutant, str], bool]:
+    return lambda mutant, _: re.search(pattern, mutant.text) is not None
+
+
+RDFLIB: Final = (
+    Reason("rdflib reads no SPARQL 1.2.", True, lambda mutant, _: bool(_NEWER.search(mutant.text))),
+    Reason(
+        "rdflib takes ? after a name as part of a path, also that of a variable.",
+        True,
+        has_text(r"[\w>:)]\s*\?"),
+    ),
+    Reason(
+        "rdflib decodes codepoint escapes first, also those of quotes.", True, has_text(r"\\[uU]00")
+    ),
+    Reason("rdflib reads no two signs before an operand.", True, has_text(r"[!+-]\s*[!+-]")),
+    Reason(
+        "rdflib fails on a number after a minus.",
+        True,
+        lambda _, refusal: "Not a number" in refusal,
+    ),
+    Reason(
+        "rdflib's parser looks no names up.",
+        False,
+        refused_with("prefix ", "cannot be resolved", "is no IRI"),
+    ),
+    Reason("rdflib's parser decodes no escapes.", False, refused_with("escape")),
+    Reason(
+        "rdflib's parser does not know the notes of the grammar.",
+        False,
+        lambda mutant, _: mutant.is_grammatical,
+    ),
+)
 """Differences from rdflib's parser where pyoxigraph reads as this one."""
 
 
@@ -206,9 +243,11 @@ def unexplained(mutant: Mutant, refusal: str | None, reasons: Sequence[Reason]) 
 def test_differences_have_reasons() -> None:
     found: list[tuple[str, str | None, str | None]] = []
     for text in filter(is_local, mutants(seeds(), MUTANTS, SEED)):
-        mutant, oxigraph = Mutant(text), oxigraph_refusal(text)
+        mutant, oxigraph, rdflib = Mutant(text), oxigraph_refusal(text), rdflib_refusal(text)
         if unexplained(mutant, oxigraph, OXIGRAPH):
             found.append((text, mutant.refusal, oxigraph))
+        elif (mutant.refusal is None) == (oxigraph is None) and unexplained(mutant, rdflib, RDFLIB):
+            found.append((text, mutant.refusal, rdflib))
     assert found == []
 
 

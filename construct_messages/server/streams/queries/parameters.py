@@ -60,7 +60,7 @@ def read_registration(
     Args:
         text: the query.
         parameters: of the URL, see docs/reference/continuous/registered.md.
-        streams: the IRI of the list of streams, with a slash behind it.
+        streams: the IRI of the list of streams, with a slash at the end.
         bound: the stream at whose query endpoint it is registered.
         store: of the streams.
         endpoints: the SPARQL endpoints that may be watched, or whose data may be beside windows, by path.
@@ -68,7 +68,7 @@ def read_registration(
     Raises:
         QueryError: the text is no continuous query.
         Forbidden: it has a SERVICE that is not allowed.
-        ProtocolError: a parameter that is unknown, stands twice, or makes no sense.
+        ProtocolError: a parameter that is unknown, repeated, or makes no sense.
         NotFound: there is no such stream, or element of it.
         Gone: the element that it is to begin with is kept no longer.
     """
@@ -189,7 +189,7 @@ def _static(endpoint: str, endpoints: Mapping[str, WatchedEndpoint]) -> str:
 
 
 def _after(store: StreamStore, name: str, start: str) -> int:
-    """The sequence behind which a stream is read."""
+    """The sequence after which a stream is read."""
     state = store.state(name)
     if start == "now":
         return state.last

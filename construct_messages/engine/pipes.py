@@ -1,6 +1,6 @@
 """Documents that evaluations write into pipes: opens the pipes, reads them, and decodes the solutions.
 
-The writer is a thread of this process (`oxigraph.py`) or another process (`process.py`). Starts no evaluation.
+The writer is a thread of this process or another process; `writing.py` is its end. Starts no evaluation.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from construct_messages.errors import SourceTimeout
+from construct_messages.processes.waiting import readable
 from construct_messages.results.tsv import TsvDecoder
 from construct_messages.solutions import Solutions
-from construct_messages.sources import Request
 
 _CHUNK: Final = 1 << 16
 _WIDE: Final = 1 << 20  # bytes in flight; what Linux grants anybody
@@ -50,7 +50,7 @@ def bulk_document() -> tuple[Document, int]:
 
 
 def decoded(
-    request: Request,
+    new_decoder: Callable[[], TsvDecoder],
     documents: Sequence[Document],
     deadline: float | None,
     end: Callable[[Document], None],
@@ -58,8 +58,8 @@ def decoded(
     """The solutions of an evaluation's TSV documents, one document after the other.
 
     Args:
-        request: whose solutions they are.
-        documents: see `evaluation.write_solutions`; their read ends block.
+        new_decoder: creates the decoder of a document.
+        documents: see `writing.write_solutions`; their read ends block.
         deadline: by `time.monotonic()`, None for none.
         end: called at the end of each document, which alone does not mean that the evaluation ended well: raises its
             error.
@@ -69,7 +69,7 @@ def decoded(
         IncompleteResult: a document is not whole.
     """
     for document in documents:
-        decoder = _decoder(request)
+        decoder = new_decoder()
         received = False
         while chunk := read(document, deadline):
             received = True
@@ -80,7 +80,7 @@ def decoded(
 
 
 async def adecoded(
-    request: Request,
+    new_decoder: Callable[[], TsvDecoder],
     documents: Sequence[Document],
     deadline: float | None,
     end: Callable[[Document], Awaitable[None]],
@@ -88,7 +88,7 @@ async def adecoded(
     """`decoded` for asyncio; makes the read ends non-blocking."""
     for document in documents:
         os.set_blocking(document.read_end, False)
-        decoder = _decoder(request)
+        decoder = new_decoder()
         received = False
         while chunk := await aread(document, deadline):
             received = True
@@ -98,12 +98,6 @@ async def adecoded(
         if received:
             for batch in decoder.close():
                 yield batch
-
-
-def _decoder(request: Request) -> TsvDecoder:
-    return TsvDecoder(
-        request.select.variables, scope=request.labels.of_data, lenience=request.lenience
-    )
 
 
 def read(document: Document, deadline: float | None) -> bytes:
@@ -142,7 +136,10 @@ async def aread(document: Document, deadline: float | None) -> bytes:
     import asyncio
 
     descriptor, chunk, wait_seconds = document
-    await readable(descriptor, deadline)
+    try:
+        await readable(descriptor, None if deadline is None else deadline - time.monotonic())
+    except TimeoutError as error:
+        raise timed_out() from error
     pieces = [os.read(descriptor, chunk)]
     missing = chunk - len(pieces[0])
     while wait_seconds and pieces[-1] and missing:
@@ -153,26 +150,6 @@ async def aread(document: Document, deadline: float | None) -> bytes:
             break
         missing -= len(pieces[-1])
     return b"".join(pieces)
-
-
-async def readable(descriptor: int, deadline: float | None) -> None:
-    """Waits for bytes, or the end; if the waiting task is cancelled, no bytes are lost.
-
-    Raises:
-        SourceTimeout: nothing came before the deadline.
-    """
-    import asyncio
-
-    loop = asyncio.get_running_loop()
-    ready = asyncio.Event()
-    loop.add_reader(descriptor, ready.set)
-    try:
-        async with asyncio.timeout(None if deadline is None else deadline - time.monotonic()):
-            await ready.wait()
-    except TimeoutError as error:
-        raise timed_out() from error
-    finally:
-        loop.remove_reader(descriptor)
 
 
 def timed_out() -> SourceTimeout:
