@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     )
     from construct_messages.logs.jelly.options import JellyOptions, LogicalType, PhysicalType
     from construct_messages.message import Message, Quad
+    from construct_messages.options import Dataset, Grouping, Requests
     from construct_messages.query.rewrite import ConstructQuery, query_form
     from construct_messages.reading import LogReader, read_log
     from construct_messages.sources import Source
@@ -62,9 +63,11 @@ _ROOMS: Final = {
     "Conflict": "errors",
     "ConstructMessagesError": "errors",
     "ConstructQuery": "query.rewrite",
+    "Dataset": "options",
     "Forbidden": "errors",
     "Gone": "errors",
     "GroupError": "errors",
+    "Grouping": "options",
     "IncompleteResult": "errors",
     "JellyOptions": "logs.jelly.options",
     "LimitExceeded": "errors",
@@ -82,6 +85,7 @@ _ROOMS: Final = {
     "QuadsError": "errors",
     "QueryError": "errors",
     "QueryMessages": "construct",
+    "Requests": "options",
     "Source": "sources",
     "SourceError": "errors",
     "SourceTimeout": "errors",
@@ -116,9 +120,11 @@ __all__ = [
     "Conflict",
     "ConstructMessagesError",
     "ConstructQuery",
+    "Dataset",
     "Forbidden",
     "Gone",
     "GroupError",
+    "Grouping",
     "IncompleteResult",
     "JellyOptions",
     "LimitExceeded",
@@ -136,6 +142,7 @@ __all__ = [
     "QuadsError",
     "QueryError",
     "QueryMessages",
+    "Requests",
     "Source",
     "SourceError",
     "SourceTimeout",

@@ -1,8 +1,8 @@
 """Validates messages that a caller passes to be written: each must be RDF before any of its bytes are written.
 
-Each term is canonical N-Triples, of well-formed IRIs and language tags, and stands where RDF has a place for it (RDF
-1.2 Concepts, section 3.1). Messages that this package has read or made are so, and are not looked at again. What a
-format cannot carry besides is `logs/capabilities.py`'s to say.
+Each term is canonical N-Triples, of well-formed IRIs and language tags, and is in a position that RDF allows (RDF 1.2
+Concepts, section 3.1). Messages that this package has read or made are so, and are not looked at again.
+`logs/capabilities.py` has the other restrictions of formats.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from construct_messages.terms.grammar import (
     compiled,
 )
 
-# nearly all terms, but for blank nodes in triple terms and such: what it does not know is read
+# nearly all terms, except for example blank nodes in triple terms: other terms are parsed
 _USUAL: Final = f"{CANONICAL_IRI}|{CANONICAL_LITERAL}|{CANONICAL_BLANK}"
 # terms to remember, and the length of those worth it
 _MOST: Final = 1 << 15
@@ -33,7 +33,7 @@ class Checker:
 
     Args:
         lenience: what passes and counts malformed IRIs and language tags; None: they are refused.
-        generalized: whether terms may stand where RDF has no place for them, as Jelly can carry them.
+        generalized: whether terms may be in positions that RDF does not allow, as in Jelly.
 
     >>> Checker().check(Message([Quad(Term("<urn:a>"), Term("<urn:b>"), Term("urn:c"))]))
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""The one join: a query and a source give messages.
+"""The one join of a query and a source, which results in messages.
 
 `construct_messages` is what users call. A `QueryMessages` pulls batches of solutions from the source, groups them,
 instantiates the template (`assembly.py`), and hands out messages or the bytes of a log. What is in a message is decided
@@ -13,17 +13,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from construct_messages.arguments import checked
-from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT, Assembly, Options, Writing
+from construct_messages.assembly import DISTINCT_LIMIT, Assembly, Options, Writing
 from construct_messages.errors import UsageError
 from construct_messages.formats import LogType, find_log
 from construct_messages.labels import Labels
 from construct_messages.logs import FormatOptions
 from construct_messages.message import Message
+from construct_messages.options import Dataset, Grouping, Requests
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.single_use import SingleUse
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Condition, Request, Source
-from construct_messages.sources.http.timeouts import RETRIES
 from construct_messages.sources.open import open_source
 from construct_messages.targets import LogTarget, format_of_target, log_file
 from construct_messages.terms import Lenience, as_term, iri
@@ -40,31 +40,19 @@ def construct_messages(
     query: str,
     source: SourceLike = None,
     *,
-    group_by: Sequence[str] = (),
-    group_order: str = "appearance",
-    group_limit: int = GROUP_LIMIT,
+    group_by: Grouping | str | Sequence[str] = (),
     distinct: bool = False,
     distinct_limit: int = DISTINCT_LIMIT,
     skip_empty: bool = False,
     skolemize: str | None = None,
     label_prefix: str | None = None,
+    max_messages: int | None = None,
     bindings: Mapping[str, Any] | None = None,
-    default_graph: str | Sequence[str] = (),
-    named_graphs: Sequence[str] = (),
     prefixes: Mapping[str, str] | None = None,
     base: str | None = None,
-    page_size: int | None = None,
-    page_key: str | None = None,
-    max_messages: int | None = None,
-    timeout: float | None = None,
-    method: str = "post",
-    headers: Mapping[str, str] | None = None,
-    results: str = "auto",
-    profile: str = "generic",
-    retries: int = RETRIES,
-    allow_stale: bool = False,
+    dataset: Dataset = Dataset(),
+    requests: Requests = Requests(),
     lenient: bool = False,
-    strict: bool = False,
 ) -> QueryMessages:
     """Runs a CONSTRUCT query and returns one RDF Message for each solution.
 
@@ -73,33 +61,23 @@ def construct_messages(
     Args:
         query: the text of a SPARQL 1.1 or 1.2 CONSTRUCT query; `GRAPH` is allowed in its template.
         source: see `open_source`; None: the environment variable CONSTRUCT_MESSAGES_SOURCE.
-        group_by: variables; solutions with equal terms for them form one message.
-        group_order: `"appearance"` keeps the order of first appearance and holds all solutions, up to `group_limit`;
-            `"sorted"` lets the source sort by the variables and holds one group.
-        group_limit: the maximal number of solutions to hold.
+        group_by: variables; solutions with equal terms for them form one message. A `Grouping` has further options.
         distinct: leave out messages that equal an earlier one, up to blank nodes of the template.
         distinct_limit: the maximal number of messages to compare; more are an error.
         skip_empty: leave out messages without quads.
         skolemize: replace blank nodes of the data by IRIs under this IRI, such as
             `https://example.org/.well-known/genid/`; blank nodes of the template stay.
         label_prefix: the beginning of blank node labels: a lower-case letter, then lower-case letters or digits. None:
-            random, so that two results share no node. With a fixed prefix the same solutions give the same log.
+            random, so that two results share no node. With a fixed prefix, the same solutions result in the same log.
+        max_messages: end the result after this number of messages.
         bindings: initial bindings, joined as a VALUES block in WHERE: variable to term (N-Triples text, a term of
             pyoxigraph or rdflib, or a number, boolean, date, time or duration of Python).
-        default_graph: `"union"` for all graphs, or IRIs to merge.
-        named_graphs: IRIs.
         prefixes: prefixes that the query uses but does not declare.
         base: resolve relative IRIs of the query against this IRI.
-        page_size: solutions per request, for endpoints that limit their answers.
-        page_key: a variable of the template that is an IRI in every solution: pages follow each other by its values
-            instead of by OFFSET, so that the endpoint's order of other values does not matter.
-        max_messages: end the result after this number of messages.
-        timeout: seconds for the whole answer of the source.
-        method, headers, results, profile, retries, allow_stale: see `open_source`.
+        dataset: the default and named graphs of the query.
+        requests: how the source is opened and asked: time limit, pages, and options for endpoints.
         lenient: pass malformed IRIs and language tags of the source unchanged, and log their number at the end;
             otherwise they are errors.
-        strict: raise an error instead of logging a warning if blank nodes occur in several pages (`page_size`), because
-            labels are only valid within a response.
 
     Returns:
         A lazy result. Iterate it (`for` or `async for`), write it or serialize it, once.
@@ -118,76 +96,39 @@ def construct_messages(
     <Message of 1 quad: <urn:a> <urn:q> "a" .>
     <Message of 1 quad: <urn:b> <urn:q> "b" .>
     """
-    if isinstance(group_by, str):
-        group_by = (group_by,)
-    if isinstance(default_graph, str):
-        default_graph = (default_graph,)
-    if group_order not in ("appearance", "sorted"):
-        raise UsageError(
-            f"group_order={group_order!r} is unknown", hint='choose "appearance" or "sorted"'
-        )
-    limits = {
-        "group_limit": group_limit,
-        "distinct_limit": distinct_limit,
-        "page_size": page_size,
-        "timeout": timeout,
-    }
-    for name, value in limits.items():
-        if value is not None and value <= 0:
-            raise UsageError(f"{name}={value} must be more than 0")
-    if page_key is not None and page_size is None:
-        raise UsageError(
-            f"page_key={page_key!r} is given without page_size",
-            hint="give the solutions per request",
-        )
+    grouping = Grouping.of(group_by)
+    if distinct_limit <= 0:
+        raise UsageError(f"distinct_limit={distinct_limit} must be more than 0")
     if max_messages is not None and max_messages < 0:
         raise UsageError(f"max_messages={max_messages} is negative")
     if skolemize is not None:
         iri(skolemize)
-    opened = open_source(
-        source,
-        method=method,
-        headers=headers,
-        results=results,
-        profile=profile,
-        retries=retries,
-        allow_stale=allow_stale,
-        lenient=lenient,
-    )
+    opened = open_source(source, lenient=lenient, **requests.opening)
     parsed = ConstructQuery.parse(
-        query, base=base, prefixes=prefixes, predefined=opened.predefined, group_by=group_by
+        query, base=base, prefixes=prefixes, predefined=opened.predefined, group_by=grouping.by
     )
     select = parsed.rewritten
     if bindings:
         select = select.bind(
             {name.lstrip("?$"): as_term(value) for name, value in bindings.items()}
         )
-    keys = tuple(name.lstrip("?$") for name in group_by)
-    if keys and group_order == "sorted":
-        select = select.sorted_by(keys)
+    if grouping.is_sorted:
+        select = select.sorted_by(grouping.by)
     options = Options(
-        keys,
-        group_order,
-        group_limit,
-        distinct,
-        distinct_limit,
-        skip_empty,
-        skolemize,
-        max_messages,
-        strict,
+        grouping, distinct, distinct_limit, skip_empty, skolemize, max_messages, requests.strict
     )
     return QueryMessages(
         parsed,
         opened,
         Request(
             select,
-            tuple(default_graph),
-            tuple(named_graphs),
-            page_size,
-            timeout,
+            dataset.default_graph,
+            dataset.named_graphs,
+            requests.page_size,
+            requests.timeout,
             lenience=Lenience() if lenient else None,
             labels=Labels(label_prefix),
-            page_key=None if page_key is None else page_key.lstrip("?$"),
+            page_key=None if requests.page_key is None else requests.page_key.lstrip("?$"),
         ),
         options,
         owns_source=opened is not source,
@@ -249,7 +190,7 @@ class QueryMessages(SingleUse):
         """The solutions, a batch at a time, for asyncio; `instantiate` makes messages of those that are wanted.
 
         Args:
-            condition: what the source said before of its data; where that is unchanged, there are no solutions.
+            condition: the source's earlier validators; if the data have not changed since, there are no solutions.
 
         Raises:
             SourceError: see `Source.asolutions`; the solutions are not all then.
@@ -268,7 +209,7 @@ class QueryMessages(SingleUse):
     def serialize(
         self,
         format: str | LogType = "nq",
-        messages: str | None = None,
+        syntax: str | None = None,
         *,
         prefixes: Mapping[str, str] | None = None,
         options: FormatOptions | None = None,
@@ -280,8 +221,8 @@ class QueryMessages(SingleUse):
         Args:
             format: a name, extension or media type (`"nt"`, `"nq"`, `"ttl"`, `"trig"`, `"ndjsonld"`, `"yamlld"`,
                 `"rdfxml"`, `"jelly"`), or a type of log of `formats.negotiation`. Parameters of a media type override
-                `messages`.
-            messages: `"rdfm"` (default), `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`; only for the
+                `syntax`.
+            syntax: `"rdfm"` (default), `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`; only for the
                 first four formats, because the others delimit messages by themselves.
             prefixes: for formats that have prefixes; None: those of the query.
             options: options of the format, such as `JellyOptions`.
@@ -292,21 +233,21 @@ class QueryMessages(SingleUse):
             SourceError: the source failed; the log is incomplete.
         """
         self._begin()
-        chunks = _serialize(self._batches(), self._writing(format, messages, prefixes, options))
+        chunks = _serialize(self._batches(), self._writing(format, syntax, prefixes, options))
         self._running = chunks
         return chunks
 
     def aserialize(
         self,
         format: str | LogType = "nq",
-        messages: str | None = None,
+        syntax: str | None = None,
         *,
         prefixes: Mapping[str, str] | None = None,
         options: FormatOptions | None = None,
     ) -> AsyncGenerator[bytes]:
         """Returns the log as chunks of bytes, for asyncio; see `serialize`."""
         self._begin()
-        chunks = _aserialize(self._abatches(), self._writing(format, messages, prefixes, options))
+        chunks = _aserialize(self._abatches(), self._writing(format, syntax, prefixes, options))
         self._arunning = chunks
         return chunks
 
@@ -314,7 +255,7 @@ class QueryMessages(SingleUse):
         self,
         target: LogTarget,
         format: str | None = None,
-        messages: str | None = None,
+        syntax: str | None = None,
         *,
         prefixes: Mapping[str, str] | None = None,
         options: FormatOptions | None = None,
@@ -326,7 +267,7 @@ class QueryMessages(SingleUse):
                 or `.zst`; or a binary file object, which stays open.
             format: see `serialize`; None: that of the extension of the path or of the file's name, which must be known;
                 N-Quads if there is no extension.
-            messages, prefixes, options: see `serialize`.
+            syntax, prefixes, options: see `serialize`.
 
         Raises:
             UsageError: an unknown format, extension or syntax.
@@ -335,7 +276,7 @@ class QueryMessages(SingleUse):
         """
         with log_file(target) as write:
             for chunk in self.serialize(
-                format_of_target(target, format), messages, prefixes=prefixes, options=options
+                format_of_target(target, format), syntax, prefixes=prefixes, options=options
             ):
                 write(chunk)
         return self.message_count
@@ -349,14 +290,14 @@ class QueryMessages(SingleUse):
     def _writing(
         self,
         format: str | LogType,
-        messages: str | None,
+        syntax: str | None,
         prefixes: Mapping[str, str] | None,
         options: FormatOptions | None,
     ) -> Writing:
-        found, syntax = find_log(format, messages)
+        found, delimiting = find_log(format, syntax)
         if prefixes is None:
             prefixes = self.query.prefixes if found.log_prefixes else {}
-        return Writing(self._assembly, self._template, found, syntax, prefixes, options)
+        return Writing(self._assembly, self._template, found, delimiting, prefixes, options)
 
     def _batches(self) -> Generator[Solutions]:
         return _pull(self._source, self._request, self._assembly, self._owns_source)

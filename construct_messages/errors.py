@@ -1,7 +1,8 @@
 """The exceptions of the package. No other module defines an exception that reaches a caller.
 
-Each of them derives from `ConstructMessagesError` and carries a position in the user's text, a hint, and the HTTP
-status that a server answers with. The command line maps classes to exit statuses.
+Each of them derives from `ConstructMessagesError` and carries a position in the user's text, a hint, and `status`: the
+HTTP status that our server answers with (RFC 9110, section 15). The status that a source or server answered us with is
+`SourceError.response_status`. The command line maps classes to exit statuses.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class ConstructMessagesError(Exception):
     Args:
         message: the problem, with the value.
         position: the position in the user's text, if there is one.
-        status: the HTTP status that a server answers with.
+        status: the HTTP status that our server answers with; None: that of the class.
         hint: the fix, as an imperative sentence without a full stop.
 
     >>> print(QueryError("prefix ex: is not declared", position=Position(2, 5), hint="add PREFIX ex: <...>"))
@@ -75,7 +76,7 @@ _SHOWN: int = 300
 
 
 def shown(text: str) -> str:
-    """Returns text of somebody else for an error message: on one line, printable, and cut to its beginning.
+    """Returns text of other programs for an error message: on one line, printable, and cut to its beginning.
 
     >>> shown("out of\\r\\n  memory")
     'out of memory'
@@ -86,9 +87,7 @@ def shown(text: str) -> str:
     """
     # the spaces of a text that is longer are not all looked at
     line = " ".join(text[: 10 * _SHOWN].split())
-    if (
-        not line.isprintable()
-    ):  # it could move the cursor of a terminal, or hide what stands beside it
+    if not line.isprintable():  # it could move the cursor of a terminal, or hide other text
         line = "".join(
             each if each.isprintable() else each.encode("unicode_escape").decode() for each in line
         )
@@ -171,6 +170,8 @@ class SourceError(ConstructMessagesError):
     """The source failed: connection, HTTP status, or evaluation.
 
     Attributes:
+        response_status: the HTTP status of the response that failed; None: there was none, or the status is not what is
+            wrong with it.
         retry_after: seconds to wait, if the source requests it (`Retry-After`), else None.
         transient: whether the same request may succeed soon.
     """
@@ -184,10 +185,12 @@ class SourceError(ConstructMessagesError):
         position: Position | None = None,
         status: int | None = None,
         hint: str | None = None,
+        response_status: int | None = None,
         retry_after: float | None = None,
         transient: bool = False,
     ) -> None:
         super().__init__(message, position=position, status=status, hint=hint)
+        self.response_status = response_status
         self.retry_after = retry_after
         self.transient = transient
 

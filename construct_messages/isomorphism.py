@@ -1,9 +1,9 @@
 """Which blank nodes of two datasets may be the same: isomorphism (RDF 1.2 Concepts, section 4.4), in bounded work.
 
-Nodes are told apart by what is said of them, and of their neighbours, and so on (colour refinement). Where that leaves
-nodes alike, one is picked and tried with each of its likes, in every connected part on its own, so that symmetry costs
-little. (RDFC-1.0 has to name nodes where here they are paired: ten times the work for each further node of a clique.)
-Nothing about messages here: quads are tuples of terms.
+Nodes are distinguished by the statements about them, about their neighbours, and so on (colour refinement). Where that
+leaves nodes alike, one is picked and tried with each of its likes, in every connected part on its own, so that symmetry
+costs little. (RDFC-1.0 has to name nodes where here they are paired: ten times the work for each further node of a
+clique.) Nothing about messages here: quads are tuples of terms.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from construct_messages.terms import Term, map_blanks
 QuadTerms: TypeAlias = tuple[Term | None, ...]
 
 STEPS: Final = 2_000_000
-"""How many statements are looked at while nodes are tried, unless told otherwise: some seconds."""
+"""How many statements are compared at most by default while nodes are tried: some seconds."""
 
 _DEEPEST: Final = 150  # nodes that are picked within each other; each is two calls
 _ROUNDS: Final = 8  # how far around a node likeness is looked for where there is no isomorphism
 
 _Node: TypeAlias = int
-# of a node: which quad it stands in and where, up to the other blank nodes in it, as a number; and these
+# of a node: its quad and its position in it, up to the other blank nodes in it, as a number; and these
 _Edge: TypeAlias = tuple[int, tuple[_Node, ...]]
 _Signature: TypeAlias = tuple[tuple[int, ...], ...]
 
@@ -35,8 +35,8 @@ def match(
 ) -> dict[Term, Term]:
     """Pairs the blank nodes of some quads with those of others.
 
-    Where the two are isomorphic, renaming by the pairs makes one of the other. Where they are not, connected parts that
-    both have are paired so, and the nodes left over by how far around them the two say the same.
+    Where the two are isomorphic, renaming by the pairs makes one of the other. Otherwise, connected parts that both
+    have are paired in this way, and the other nodes by how far around them the statements are the same.
 
     Args:
         some, others: subject, predicate, object and graph (None: the default graph) of each quad.
@@ -80,7 +80,7 @@ class _Search:
         self._edges: list[list[_Edge]] = []  # by node
         self._colours: list[int] = []  # by node
         self._shapes: dict[object, int] = {}
-        self._alone: list[int] = []  # the colours at first: what is said of a node and no other
+        self._alone: list[int] = []  # the first colours: by the statements about one node only
         self._next_colour = 0
 
     def add(self, quads: Iterable[QuadTerms]) -> list[_Node]:
@@ -121,7 +121,7 @@ class _Search:
         everything = {*first, *second}
         self._alone, self._next_colour = list(self._colours), len(self._shapes)
         self._refine(everything, everything)
-        self._left = self._steps  # telling the nodes apart is quick; it is trying that may not be
+        self._left = self._steps  # refinement is fast; only trying may be slow
         pairs: dict[_Node, _Node] = {}
         self._pair_parts(first, second, pairs, depth=0)
         return pairs
@@ -277,11 +277,11 @@ class _Search:
         } & scope
 
     def _refine(self, scope: set[_Node], changed: set[_Node]) -> None:
-        """Gives nodes of one colour that differ in what is said of them different colours, until none do.
+        """Gives different colours to nodes of one colour with different statements, until there are none.
 
         Args:
             scope: the nodes that may get another colour; no other has any of theirs.
-            changed: those of which something else may be said now than of their likes.
+            changed: nodes whose statements may now differ from those of other nodes with their colour.
         """
         likes: defaultdict[int, set[_Node]] = defaultdict(set)
         for node in scope:
@@ -301,7 +301,7 @@ class _Search:
     def _split(
         self, likes: defaultdict[int, set[_Node]], colour: int, touched: set[_Node]
     ) -> list[_Node]:
-        """Splits the nodes of a colour; gives those with a new one."""
+        """Splits the nodes of a colour, and returns those with a new one."""
         groups: defaultdict[_Signature, list[_Node]] = defaultdict(list)
         for node in touched:
             groups[self._signature(node, self._colours)].append(node)

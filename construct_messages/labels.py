@@ -1,9 +1,9 @@
 """Blank node labels: every one that this package makes is made here, and none of them can ever meet another.
 
 Each stream (a query's messages, a log that is read, a log that is folded, a job of Spark) makes labels of its own: a
-prefix that no other stream has, `_`, and a letter that tells what kind of node it is, so that the kinds never meet in
-the stream itself. A random prefix is recognised wherever it is read again, so that such labels stay as they are, and
-do not grow, however often a log is read and written. No serialization here, and nothing about where nodes come from.
+prefix that no other stream has, `_`, and a letter for the kind of node, so that labels of two kinds never collide
+within the stream. A random prefix is recognised when it is read again. So such labels are kept, and do not grow each
+time a log is read and written. No serialization here, and nothing about where nodes come from.
 
 RDF 1.2 Concepts, section 3.4: labels have meaning in one document only. docs/decisions/027-labels-with-a-prefix.md.
 """
@@ -21,7 +21,7 @@ from construct_messages.terms import Term, has_blank
 _LETTERS: Final = "bcdfghjkmnpqrstvwxz"
 _CHARACTERS: Final = "0123456789" + _LETTERS
 _LENGTH: Final = 12  # 57 bits
-_NUMBER_BYTES: Final = 16  # of which a prefix is made: so many that all prefixes are as likely
+_NUMBER_BYTES: Final = 16  # of which a prefix is made: enough to make all prefixes equally likely
 
 _PREFIX: Final = re.compile(r"[a-z][a-z0-9]{0,31}")
 _UNIQUE: Final = re.compile(
@@ -39,8 +39,8 @@ class Labels:
     """The blank node labels of one stream.
 
     Args:
-        prefix: what the labels begin with; None: a random one, which no other stream has. A prefix of your own makes
-            the same labels each time, so give it to one stream only of those that are to be joined.
+        prefix: what the labels begin with; None: a random one, which no other stream has. A fixed prefix makes the same
+            labels each time, so use it for only one of several streams that will be joined.
         keep: whether labels that hold for a whole log stay as they are (see `in_log`).
 
     Attributes:
@@ -93,7 +93,7 @@ class Labels:
     # --- a query's messages -----------------------------------------------------------------------------------------
 
     def of_template(self, number: int | str, index: int) -> Term:
-        """Blank node `index` of the template in solution `number` (or what stands in for the number)."""
+        """Blank node `index` of the template in solution `number` (or its replacement)."""
         return Term(f"_:{self.prefix}_t{number}b{index}")
 
     def in_template(self, term: Term) -> bool:

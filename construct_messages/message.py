@@ -294,7 +294,7 @@ _new: Final = object.__new__
 
 
 def of_terms(terms: Sequence[Term | None]) -> Message:
-    """The message of quads whose terms stand in a row; the quads are made when they are first asked for.
+    """A message whose terms are in one flat sequence; its quads are made when they are first used.
 
     Args:
         terms: as `by_quad` takes them; the message keeps them.

@@ -1,6 +1,6 @@
-"""Reading logs: `read_log`, from wherever bytes come, blocking or not.
+"""Reading logs: `read_log`, from files, bytes and streams, blocking or not.
 
-Only bytes are brought here; what they mean is said in `logs/`. RDF Messages, section 3.
+This module only reads bytes; `logs/` decodes them. RDF Messages, section 3.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def read_log(
     source: LogSource,
     format: str | None = None,
     *,
-    messages: str | None = None,
+    syntax: str | None = None,
     base: str | None = None,
     contexts: Mapping[str, Any] | None = None,
     message_bytes: int = MESSAGE_BYTES,
@@ -77,9 +77,9 @@ def read_log(
             logs are recognised by the extension (`.gz`, `.bz2`, `.xz`, `.zst`) or the first bytes. A tar archive is a
             log whose messages are its files, in their order.
         format: a name, extension or media type; None: that of the file's extension, else detected from up to the first
-            4 KiB. The parameters of a media type give the syntax. In a document whose media type gives none, comments
-            do not delimit messages.
-        messages: the syntax, if it is announced outside of the log, as by a media type: `"rdfm"`, `"1.2-messages"`,
+            4 KiB. The parameters of a media type determine the syntax. In a document whose media type has none,
+            comments do not delimit messages.
+        syntax: the syntax, if it is announced outside of the log, as by a media type: `"rdfm"`, `"1.2-messages"`,
             `"1.2-basic-messages"` or `"1.1-messages"`; None: that of the log.
         base: resolve relative IRIs against this IRI, until the log declares a base.
         contexts: JSON-LD contexts by IRI, as parsed JSON; contexts are never fetched.
@@ -94,7 +94,7 @@ def read_log(
             Jelly streams only. False is for `rdfm` logs of other programs that scope labels to their message. True has
             an effect in Jelly logs only.
         jelly_conformance: read a Jelly log as the tests of the Jelly project require: the same as `generalized`,
-            `shared_labels` and `keep_labels`, which must not be given beside it.
+            `shared_labels` and `keep_labels`, which it excludes.
         lenient: pass malformed IRIs and language tags unchanged, and log their number at the end; otherwise they are
             errors.
 
@@ -118,8 +118,8 @@ def read_log(
         raise UsageError(
             "a log is bytes, and the file is open for text", hint='open it with mode "rb"'
         )
-    if messages is not None:
-        find_syntax(messages)
+    if syntax is not None:
+        find_syntax(syntax)
     if isinstance(source, (str, os.PathLike)):
         name = os.fspath(source)
         packing, archive = packing_of_name(name)
@@ -138,8 +138,8 @@ def read_log(
         packing=packing,
         archive=archive,
         format=format_of_file(name) if format is None else find_format(format)[0],
-        syntax=None if format is None else _announced(format, messages),
-        label=messages,
+        syntax=None if format is None else _announced(format, syntax),
+        label=syntax,
     )
     decoding = DecoderOptions(
         base=base,
@@ -161,7 +161,7 @@ def _announced(format: str, label: str | None) -> Syntax | None:
         return syntax
     asked = find_log(format, label)[1]
     if asked.label != find_syntax(label).label:
-        raise UsageError(f"messages={label} contradicts {format!r}", hint="leave one of them out")
+        raise UsageError(f"syntax={label} contradicts {format!r}", hint="leave one of them out")
     return asked
 
 
@@ -314,7 +314,7 @@ def _chunks(source: LogSource) -> Generator[bytes]:
 
 
 async def _achunks(source: LogSource) -> AsyncGenerator[bytes]:
-    """`_chunks`, where whatever may block does so in a thread."""
+    """`_chunks`, with all blocking calls in a thread."""
     if isinstance(source, AsyncIterable):
         async for part in source:
             yield _checked(part)
@@ -337,7 +337,7 @@ async def _achunks(source: LogSource) -> AsyncGenerator[bytes]:
 
 
 def _let_go(chunks: Generator[bytes], read: asyncio.Future[bytes | None]) -> None:
-    read.exception()  # else asyncio complains that nobody asked
+    read.exception()  # else asyncio logs that the exception was never retrieved
     chunks.close()
 
 

@@ -34,7 +34,7 @@ def row_message(
         variables: the projected names in order, without `?`.
         solution: a term for each of them; the empty string is unbound.
         labels: what the blank nodes of the message are called.
-        number: of the solution, or what stands in for it: rows of one number and other terms share their blank nodes.
+        number: of the solution, or its replacement: rows with the same number share their blank nodes.
 
     Raises:
         UsageError: more or fewer terms than variables.

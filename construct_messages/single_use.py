@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class SingleUse(ABC):
-    """Messages, lazily, once: to iterate with `for` or `async for`. Whatever would read them again is an error.
+    """Messages, lazily, once: to iterate with `for` or `async for`. Reading them again is an error.
 
     It lets go of what it reads from when it is exhausted, closed, left (as a context manager) or garbage; for the last,
     its generators must know nothing of it.

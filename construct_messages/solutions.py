@@ -1,7 +1,7 @@
-"""A batch of solutions, by column: what results decoders give and log writers take.
+"""A batch of solutions, by column: the output of results decoders, and the input of log writers.
 
-Columns hold terms as `Term` or as UTF-8 bytes, whichever the source delivers; each is made from the other when asked
-for, a column at a time. Nothing here knows a template or a result format.
+Columns contain terms as `Term` or as UTF-8 bytes, as the source delivers them. A column is converted when it is used.
+Nothing here knows a template or a result format.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from construct_messages.terms import Term
 
 
 class SharedRows(NamedTuple):
-    """Solutions that differ in one variable alone, but for a few rows of all the others.
+    """Solutions that mostly differ in one variable only: there are few rows of all the others.
 
     Args:
         place: the index of the variable that each solution has to itself.
@@ -49,7 +49,7 @@ class Solutions:
         response: which response of the source they came in, counted from 0 (pages are responses).
 
     Attributes:
-        shared: the same solutions with what many of them share, where the source tells; None: it does not.
+        shared: the same solutions with the terms that many of them share, if the source knows them, else None.
 
     >>> batch = Solutions([[b"<urn:a>", b"<urn:b>"], [b'"1"', b""]])
     >>> list(batch)

@@ -46,7 +46,7 @@ _PARTS: Final[Mapping[Term, str]] = {
     _OBJECT_NODE: "object",
     _OBJECT_VALUE: "object",
 }
-"""The part of the template that a property stands in for, beside `rdf:containsTriple` and the type."""
+"""The part of the template that a property replaces, in addition to `rdf:containsTriple` and the type."""
 
 
 @checked
@@ -122,7 +122,7 @@ def _part(
 
 
 def _occurrences(message: Message) -> Iterator[Term]:
-    """The nodes that match the template in the default graph as SPARQL would: whatever else is said about them."""
+    """The nodes that match the template in the default graph as in SPARQL: they may have other statements."""
     parts: defaultdict[Term, set[str]] = defaultdict(set)
     contained = []
     for subject, predicate, object, graph in message:

@@ -1,6 +1,6 @@
-"""Where logs go: a path or a binary file object, and the format that its name says.
+"""The targets of logs: a path or a binary file object, and the format of its name.
 
-What a file on its way is, is said in `files/output.py`. Nothing is known of messages here.
+`files/output.py` writes files. Nothing is known of messages here.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def format_of_target(
 
     Args:
         target: a path, or an open file.
-        format: as given; None: what the target's name says.
-        otherwise: what is written where it says nothing.
+        format: the argument of the caller; None: that of the target's name.
+        otherwise: the format to write if the name has no extension.
 
     Raises:
         UsageError: a path is named as an archive, or has an extension that is unknown.
@@ -35,7 +35,7 @@ def format_of_target(
     ('trig', 'rdfxml')
     """
     if not isinstance(target, (str, os.PathLike)):
-        # whoever opened a file may have called it anything, and its name may be a descriptor
+        # an open file may have any name, and its name may be a descriptor
         name = getattr(target, "name", None)
         found = format_of_file(name) if isinstance(name, str) else None
         return format or (found or otherwise).extension

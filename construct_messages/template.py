@@ -91,7 +91,7 @@ def legal(slot: Slot, position: str) -> bool:
 
 
 def may_coincide(a: Pattern, b: Pattern) -> bool:
-    """Whether two patterns can give the same quad in one solution.
+    """Whether two patterns can produce the same quad in one solution.
 
     >>> s, p, q = Variable(0), Constant(Term("<urn:p>")), Constant(Term("<urn:q>"))
     >>> may_coincide(Pattern(s, p, s), Pattern(s, q, s)), may_coincide(Pattern(s, p, s), Pattern(s, p, Variable(1)))
@@ -116,10 +116,10 @@ def _may_equal(a: Slot, b: Slot) -> bool:
 
 
 def coinciding(patterns: Sequence[Pattern]) -> Iterator[tuple[int, int]]:
-    """The pairs of patterns that can give the same quad in one solution, by their indexes.
+    """The pairs of patterns that can produce the same quad in one solution, by their indexes.
 
-    Only patterns are compared whose constants and blank nodes are equal wherever both have one, so the time grows with
-    the number of patterns, and not with that of their pairs.
+    Only patterns with equal constants and blank nodes in common positions are compared, so the time grows with the
+    number of patterns, and not with that of their pairs.
 
     >>> s, p, q = Variable(0), Constant(Term("<urn:p>")), Constant(Term("<urn:q>"))
     >>> list(coinciding([Pattern(s, p, s), Pattern(s, q, s), Pattern(s, p, Variable(1))]))
@@ -244,7 +244,7 @@ class Template:
     def instantiate_all(
         self, columns: Sequence[list[Term]], first: int
     ) -> Iterator[tuple[Quad, ...]]:
-        """Instantiates consecutive solutions: what `instantiate` gives for each, in less time.
+        """Instantiates consecutive solutions: the same as `instantiate` for each, in less time.
 
         Args:
             columns: a column per variable, at least one; the empty string is unbound.

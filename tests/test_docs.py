@@ -21,7 +21,7 @@ from tests.support.waiting import wait_until
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 # Blocks that other tests run, or that are no code: what a query gives, the syntax of a command, settings.
-SHOWN = {"text", "py", "turtle", "sh", "toml", "nginx", "ini", "dockerfile", "yaml"}
+SHOWN = {"text", "py", "turtle", "sh", "toml", "nginx", "ini", "dockerfile", "yaml", "html"}
 
 
 def of(*languages: str) -> pytest.MarkDecorator:
@@ -152,7 +152,7 @@ def test_the_five_commands_of_the_live_stream(place: Path) -> None:
     commands = [
         block.text.strip()
         for block in BLOCKS
-        if (block.page, block.language) == ("docs/streams.md", "sh")
+        if (block.page, block.language) == ("docs/guides/streams.md", "sh")
     ][:5]
     port = free_port()
     serve, make, publish, see, follow = (
@@ -170,7 +170,7 @@ def test_the_five_commands_of_the_live_stream(place: Path) -> None:
         assert shell(publish, place) == ""
         assert shell(see, place).count("# @message\n") == 2
         # the page's Python goes on while the server runs
-        test_python("docs/streams.md", place)
+        test_python("docs/reference/streams/clients.md", place)
         for count in (5, 10):
             with started(follow, place) as following:
                 wait_until(lambda count=count: copied() == count)
@@ -180,8 +180,8 @@ def test_the_five_commands_of_the_live_stream(place: Path) -> None:
 
 
 def test_a_query_registered_as_the_page_says(place: Path) -> None:
-    """The commands of docs/continuous.md that register a query, at the server of docs/streams.md."""
-    of_page = [block for block in BLOCKS if block.page == "docs/continuous.md"]
+    """The commands of docs/guides/register-a-query.md."""
+    of_page = [block for block in BLOCKS if block.page == "docs/guides/register-a-query.md"]
     (number,) = (number for number, block in enumerate(of_page) if block.title == "hot.rq")
     (place / "hot.rq").write_text(of_page[number].text, encoding="utf-8")
     commands = of_page[number + 1]

@@ -101,7 +101,7 @@ class Log(NamedTuple):
 
     def read(self) -> Iterable[Message]:
         return read_log(
-            self.document, self.kind.format.media_types[0], messages=self.kind.syntax.label or None
+            self.document, self.kind.format.media_types[0], syntax=self.kind.syntax.label or None
         )
 
     def tagged(self, name: str) -> list[Message]:
@@ -159,7 +159,7 @@ def same_nodes(found: Sequence[Message], wanted: Sequence[Message]) -> bool:
 
 def plain(document: bytes) -> list[Message]:
     """The messages of a log with the labels that stand there."""
-    return list(read_log(document, "nq", messages="rdfm", keep_labels=True))
+    return list(read_log(document, "nq", syntax="rdfm", keep_labels=True))
 
 
 def lines(messages: Iterable[Message]) -> bytes:
@@ -178,7 +178,7 @@ def concatenated(one: Log, other: Log) -> bytes:
 
 def concatenated_twice_written(one: Log, other: Log) -> bytes:
     def rewritten(log: Log) -> bytes:
-        return lines(read_log(lines(log.read()), "nq", messages="rdfm"))
+        return lines(read_log(lines(log.read()), "nq", syntax="rdfm"))
 
     return rewritten(one) + rewritten(other)
 
@@ -207,7 +207,7 @@ def by_cat(one: Log, other: Log) -> bytes:
             path = Path(folder, name).with_suffix(f".{log.kind.format.extension}")
             path.write_bytes(log.document)
             names.append(str(path))
-        assert main(["cat", *names, "--output", str(joined), "--messages", "rdfm", "--quiet"]) == 0
+        assert main(["cat", *names, "--output", str(joined), "--syntax", "rdfm", "--quiet"]) == 0
         return joined.read_bytes()
 
 
@@ -220,7 +220,7 @@ def by_cat_of_converted(one: Log, other: Log) -> bytes:
             names.append(str(path.with_suffix(".trig.gz")))
             assert main(["convert", str(path), names[-1], "--quiet"]) == 0
         joined = Path(folder, "joined.nq")
-        assert main(["cat", *names, "--output", str(joined), "--messages", "rdfm", "--quiet"]) == 0
+        assert main(["cat", *names, "--output", str(joined), "--syntax", "rdfm", "--quiet"]) == 0
         return joined.read_bytes()
 
 
@@ -299,9 +299,9 @@ def test_nodes_of_folds(some: list[Term], others: list[Term]) -> None:
 @given(LOGS)
 def test_labels_do_not_grow(log: Log) -> None:
     once = lines(log.read())
-    assert lines(read_log(once, "nq", messages="rdfm")) == once
+    assert lines(read_log(once, "nq", syntax="rdfm")) == once
     scoped = io.BytesIO()
-    write_log(read_log(once, "nq", messages="rdfm"), scoped, "nq", messages="1.2-messages")
+    write_log(read_log(once, "nq", syntax="rdfm"), scoped, "nq", syntax="1.2-messages")
     again = lines(read_log(scoped.getvalue()))
     assert len(again) <= len(once) + 3 * once.count(
         b"_:"
@@ -310,10 +310,10 @@ def test_labels_do_not_grow(log: Log) -> None:
 
 @given(LOGS)
 def test_a_prefix_of_ones_own_gives_the_same_log(log: Log) -> None:
-    media_type, messages = log.kind.format.media_types[0], log.kind.syntax.label or None
+    media_type, syntax = log.kind.format.media_types[0], log.kind.syntax.label or None
 
     def written() -> bytes:
-        return lines(read_log(log.document, media_type, messages=messages, label_prefix="x"))
+        return lines(read_log(log.document, media_type, syntax=syntax, label_prefix="x"))
 
     assert written() == written()
 

@@ -28,6 +28,7 @@ from construct_messages import (
     write_log,
 )
 from construct_messages.formats import FORMATS, JELLY, NDJSON_LD, SYNTAXES, YAML_LD, Format
+from construct_messages.options import Requests
 from construct_messages.terms import Term, iri
 from tests.support.http.fault_server import JSON, TSV, XML, FaultServer, response
 from tests.support.logs.archives import archive
@@ -173,9 +174,11 @@ def test_endpoints(
         server.play(*[response(document(("s", "o"), TABLE), media_type)] * 2)
         query = QUERY.partition("ORDER")[0]
         with pytest.raises(IncompleteResult, match=r"is no IRI|is not a language tag") as error:
-            list(construct_messages(query, server.url, results=results))
+            list(construct_messages(query, server.url, requests=Requests(results=results)))
         assert "read leniently" in (error.value.hint or "")
-        messages = list(construct_messages(query, server.url, results=results, lenient=True))
+        messages = list(
+            construct_messages(query, server.url, requests=Requests(results=results), lenient=True)
+        )
     finally:
         server.close()
     assert {str(quad) for message in messages for quad in message} == LINES
@@ -224,9 +227,9 @@ def test_logs(
     """Issue 13, 9: what is written leniently is read leniently, and the strict way refuses it at both ends."""
     label = syntax if format.own is None else None
     with pytest.raises(TermError, match="message 2: "):
-        write_log([Message(), PASSED], io.BytesIO(), format.extension, messages=label)
+        write_log([Message(), PASSED], io.BytesIO(), format.extension, syntax=label)
     log = io.BytesIO()
-    write_log([Message(), PASSED, PASSED], log, format.extension, messages=label, lenient=True)
+    write_log([Message(), PASSED, PASSED], log, format.extension, syntax=label, lenient=True)
     caplog.clear()
     with pytest.raises(LogError) as error:
         read(log.getvalue(), format.extension)

@@ -208,15 +208,15 @@ ANNOUNCEMENTS: dict[str, tuple[bytes, str | None, str | None, int | str]] = {
 
 @pytest.mark.parametrize("case", ANNOUNCEMENTS)
 def test_announcements(case: str) -> None:
-    log, format, messages, expected = ANNOUNCEMENTS[case]
+    log, format, syntax, expected = ANNOUNCEMENTS[case]
     if isinstance(expected, int):
-        reader = read_log(log, format, messages=messages)
+        reader = read_log(log, format, syntax=syntax)
         assert len(list(reader)) == expected
         assert reader.syntax is not None
         assert reader.syntax.label == ("rdfm" if log is COMMENTED else "1.2-messages")
     else:
         with pytest.raises(ConstructMessagesError, match=expected):
-            list(read_log(log, format, messages=messages))
+            list(read_log(log, format, syntax=syntax))
 
 
 def test_what_the_reader_knows() -> None:
@@ -422,7 +422,7 @@ async def test_a_cancelled_reader_closes_its_file_when_the_thread_is_done(tmp_pa
 def test_a_message_comes_as_soon_as_it_is_there() -> None:
     read, write = os.pipe()
     with os.fdopen(read, "rb") as file, os.fdopen(write, "wb", buffering=0) as writer:
-        reader = read_log(file, "nt", messages="1.2-messages")
+        reader = read_log(file, "nt", syntax="1.2-messages")
         writer.write(b'<urn:s> <urn:p> "1" .\nMESSAGE\n')
         assert number(next(reader)) == 1
         writer.write(b'<urn:s> <urn:p> "2" .\nMESSAGE\n')

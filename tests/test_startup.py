@@ -134,12 +134,15 @@ def test_a_query_over_an_endpoint_loads_what_it_needs() -> None:
         answering = threading.Thread(target=server.serve_forever)
         answering.start()
         try:
-            code = FROM_PYTHON.replace("sys.argv[1]", "sys.argv[1], profile='oxigraph'")
+            code = FROM_PYTHON.replace(
+                "sys.argv[1]", "sys.argv[1], requests=Requests(profile='oxigraph')"
+            ).replace("import construct_messages", "import Requests, construct_messages")
             modules = loaded(code, f"http://127.0.0.1:{server.server_port}/sparql")
         finally:
             server.shutdown()
             answering.join()
     not_needed = {
+        "SPARQLWrapper",
         "aiohttp",
         "asyncio",
         "importlib.metadata",

@@ -62,7 +62,7 @@ LOGS: dict[str, tuple[str | None, dict[str, Any], str]] = {
     "by default": (None, {}, '# @message\n<http://example.org/s> <http://example.org/p> "0" .\n'),
     "a label": (
         "nt",
-        {"messages": "1.2-messages"},
+        {"syntax": "1.2-messages"},
         'VERSION "1.2-messages"\n<http://example.org/s> <http://example.org/p> "0" .\nMESSAGE\n',
     ),
     "a media type": (
@@ -88,7 +88,7 @@ def test_formats_and_syntaxes(case: str, write: Write) -> None:
 
 def test_a_log_without_messages(write: Write) -> None:
     file = io.BytesIO()
-    assert write([], file, "nt", messages="1.2-messages") == 0
+    assert write([], file, "nt", syntax="1.2-messages") == 0
     assert file.getvalue() == b'VERSION "1.2-messages"\n'
 
 
@@ -192,12 +192,12 @@ TARGETS: dict[str, tuple[Callable[[Path], Any], dict[str, Any], str]] = {
     ),
     "an unknown syntax": (
         lambda path: path / "log.nq",
-        {"messages": "2"},
+        {"syntax": "2"},
         "unknown message syntax '2'",
     ),
     "a syntax without meaning": (
         lambda path: path / "log.jelly",
-        {"messages": "rdfm"},
+        {"syntax": "rdfm"},
         "by itself",
     ),
 }

@@ -17,6 +17,7 @@ from benchmarks.harness import Figure, alternate, check_log, report
 from benchmarks.micro import data
 from benchmarks.micro.engine import oxigraph_server
 from construct_messages import ConstructQuery, QueryMessages, construct_messages
+from construct_messages.options import Requests
 
 MEDIA_TYPES = {"tsv": "text/tab-separated-values", "json": "application/sparql-results+json"}
 GOALS = {"tsv": "≤ 1.2", "json": "≤ 1.5"}
@@ -44,7 +45,9 @@ def _measure(results: str, url: str, rounds: int) -> list[Figure]:
     select = ConstructQuery.parse(query).select
 
     def stream() -> QueryMessages:
-        return construct_messages(query, url, results=results, profile="oxigraph")
+        return construct_messages(
+            query, url, requests=Requests(results=results, profile="oxigraph")
+        )
 
     slow = list(stream())
     check_log(stream().serialize("nq"), len(slow), sum(map(len, slow)))

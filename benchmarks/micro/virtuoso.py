@@ -23,6 +23,7 @@ from rich.console import Console
 from benchmarks.harness import Figure, check_log, report
 from benchmarks.micro import data
 from construct_messages import construct_messages
+from construct_messages.options import Requests
 from tests.support.engines.servers import virtuoso
 from tests.support.http.serving import serving
 
@@ -108,7 +109,9 @@ async def _construct(url: str) -> tuple[int, int, str | None]:
 
 async def _by_package(url: str) -> AsyncGenerator[bytes]:
     stream = construct_messages(
-        data.SPECIFICATION, url, profile="virtuoso", page_size=CAP, timeout=SECONDS
+        data.SPECIFICATION,
+        url,
+        requests=Requests(profile="virtuoso", page_size=CAP, timeout=SECONDS),
     )
     async with aclosing(stream.aserialize("nq")) as chunks:
         async for chunk in chunks:

@@ -41,7 +41,7 @@ async def measure(count: int, folder: Path) -> tuple[float, float, float]:
         if await forward(kept, "out", "watch", FileTarget(log, find_log("nq"))) != count:
             raise SystemExit("not every solution was sent")
         seconds, end = time.perf_counter() - started, written()
-    found = {quad.subject for message in read_log(log, "nq", messages="rdfm") for quad in message}
+    found = {quad.subject for message in read_log(log, "nq", syntax="rdfm") for quad in message}
     if len(found) != count:
         raise SystemExit(f"the log has {len(found)} subjects instead of {count}")
     size = log.stat().st_size

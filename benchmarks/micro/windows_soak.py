@@ -146,7 +146,7 @@ async def at_server(messages: int, every: int, text: int, folder: Path) -> None:
                 async with session.post(
                     f"{server}/streams/in/input",
                     data=body,
-                    headers={"Content-Type": "application/n-quads"},
+                    headers={"Content-Type": "application/n-quads; messages=rdfm"},
                 ):
                     pass
                 sent = first + _BATCH - 1

@@ -10,7 +10,7 @@ from construct_messages.assembly.grouping import (
     ByAppearance,
     EachSolution,
     Group,
-    Grouping,
+    Grouper,
     Sorted,
     digest,
 )
@@ -19,14 +19,13 @@ from construct_messages.formats import Format, Syntax
 from construct_messages.logs import EncoderOptions, FormatOptions, TemplateEncoder, encoder_for
 from construct_messages.logs.encoded import EncodedBatch
 from construct_messages.message import Message, Quad, of_distinct
+from construct_messages.options import Grouping
 from construct_messages.solutions import Solutions
 from construct_messages.template import Template
 from construct_messages.terms import has_blank, iri
 
-GROUP_LIMIT: Final = 1_000_000
-"""How many solutions grouping holds unless told otherwise."""
 DISTINCT_LIMIT: Final = 10_000_000
-"""How many messages `distinct` tells apart unless told otherwise; each takes about 100 bytes."""
+"""How many messages `distinct` compares by default; each takes about 100 bytes."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +35,7 @@ class Options:
     The last three are bounds that a whole log keeps to: passing one is an error, where `max_messages` ends the log.
     """
 
-    keys: tuple[str, ...] = ()
-    group_order: str = "appearance"
-    group_limit: int = GROUP_LIMIT
+    grouping: Grouping = Grouping()
     distinct: bool = False
     distinct_limit: int = DISTINCT_LIMIT
     skip_empty: bool = False
@@ -68,11 +65,12 @@ class Assembly:
         self, template: Template, options: Options, stable_blank_nodes: bool, *, paged: bool = False
     ) -> None:
         self._template, self._options = template, options
-        self._grouping: Grouping = EachSolution()
-        if options.keys:
-            kind = Sorted if options.group_order == "sorted" else ByAppearance
-            indexes = [template.variables.index(name) for name in options.keys]
-            self._grouping = kind(indexes, options.keys, options.group_limit, stable_blank_nodes)
+        self._grouper: Grouper = EachSolution()
+        grouping = options.grouping
+        if grouping.by:
+            kind = Sorted if grouping.is_sorted else ByAppearance
+            indexes = [template.variables.index(name) for name in grouping.by]
+            self._grouper = kind(indexes, grouping.by, grouping.limit, stable_blank_nodes)
         self._identity = _Identity(options.strict) if paged and not stable_blank_nodes else None
         self._seen: set[bytes] = set()
         self.message_count = 0
@@ -96,18 +94,20 @@ class Assembly:
     def is_plain(self) -> bool:
         """Whether each solution is one message as it is, so that a batch can be encoded at once."""
         options = self._options
-        return not (options.keys or options.distinct or options.skip_empty or options.skolemize)
+        return not (
+            options.grouping.by or options.distinct or options.skip_empty or options.skolemize
+        )
 
     def feed(self, solutions: Solutions) -> Iterator[Message]:
         """The messages that a batch completes."""
         self._count(solutions)
         if self.is_plain:
             return self._each(solutions)
-        return self._messages(self._grouping.feed(solutions))
+        return self._messages(self._grouper.feed(solutions))
 
     def finish(self) -> Iterator[Message]:
         """The messages that the end completes."""
-        return self._messages(self._grouping.finish())
+        return self._messages(self._grouper.finish())
 
     def encode(self, encoder: TemplateEncoder, solutions: Solutions) -> EncodedBatch:
         """A batch by the fast path, which `is_plain` allows."""

@@ -25,21 +25,21 @@ Group: TypeAlias = list[Numbered]
 
 
 def digest(text: str) -> bytes:
-    """128 bits that stand for a text where keeping the text itself would take too much memory."""
+    """128 bits that represent a text, to save memory."""
     from hashlib import blake2b  # OpenSSL takes long to load, and most queries do without
 
     return blake2b(text.encode(), digest_size=16).digest()
 
 
-class Grouping(Protocol):
+class Grouper(Protocol):
     """Batches of solutions in, groups out."""
 
     def feed(self, solutions: Solutions) -> Iterator[Group]:
-        """Takes the next batch; gives the groups that are complete now.
+        """Takes the next batch, and returns the groups that are now complete.
 
         Raises:
             LimitExceeded: more solutions would be held than allowed.
-            GroupError: a group cannot be told.
+            GroupError: a group is ambiguous.
         """
         ...
 
@@ -121,7 +121,7 @@ class ByAppearance:
             if self._held > self._limit:
                 raise LimitExceeded(
                     f"grouping would hold more than {self._limit} solutions",
-                    hint='raise group_limit, or stream with group_order="sorted"',
+                    hint='raise the limit of the grouping, or stream with order="sorted"',
                 )
             self._groups.setdefault(key, []).append(numbered)
         return iter(())
@@ -159,7 +159,8 @@ class Sorted:
                 self._open(key)
             if len(self._group) == self._limit:
                 raise LimitExceeded(
-                    f"one group holds more than {self._limit} solutions", hint="raise group_limit"
+                    f"one group holds more than {self._limit} solutions",
+                    hint="raise the limit of the grouping",
                 )
             self._group.append(numbered)
 
@@ -178,6 +179,6 @@ class Sorted:
             )
             raise GroupError(
                 f"the group {named} came back after it was closed: the source does not sort by this key",
-                hint='use group_order="appearance"',
+                hint='use order="appearance"',
             )
         self._key = key

@@ -251,7 +251,7 @@ def add_format(group: argparse._ActionsContainer, default: str) -> None:
     option(group, f"--format {LOG_FORMATS}", f"the format; default: {default}")
     option(
         group,
-        "--messages",
+        "--syntax",
         "the syntax that delimits messages in nq, trig, nt and ttl; default: rdfm",
         choices=LABELS,
     )

@@ -21,8 +21,8 @@ from construct_messages.formats import N_QUADS, find_format, find_log
 from construct_messages.labels import Labels
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for, options_for_writing
 from construct_messages.message import Message
+from construct_messages.net.urls import is_url
 from construct_messages.reading import LogReader
-from construct_messages.sources.http.urls import is_url
 from construct_messages.spaces import fold, unfold
 from construct_messages.targets import format_of_target
 from construct_messages.terms import iri
@@ -145,7 +145,7 @@ def _convert(options: argparse.Namespace) -> int:
         if options.fold or options.unfold:
             messages = _refolded(messages, Labels(prefix), unfolded=options.unfold)
         graphs = options.unfold or (reader.names_graphs and not options.fold)
-        _write([reader], messages, options, format, options.messages, graphs=graphs)
+        _write([reader], messages, options, format, options.syntax, graphs=graphs)
     return 0
 
 
@@ -310,7 +310,7 @@ class _Followed:
 def _as_read(reader: LogReader, options: argparse.Namespace) -> tuple[str, str | None]:
     """The format and the syntax to write: those of a log whose first message was read, unless told otherwise."""
     format = format_of_target(target(options.output), options.format, reader.format or N_QUADS)
-    label: str | None = options.messages
+    label: str | None = options.syntax
     if label is None and reader.syntax is not None and find_format(format)[1] is None:
         label = reader.syntax.label or None
     return format, label
@@ -355,7 +355,7 @@ def _write(
             _stepping(messages, step),
             place,
             format,
-            messages=label,
+            syntax=label,
             prefixes={} if options.no_prefixes else dict(first.prefixes),
             graphs=graphs,
             options=own,

@@ -29,6 +29,7 @@ from construct_messages.cli.queries import add_query, query_text
 from construct_messages.cli.standard import STANDARD, astandard_input, target
 from construct_messages.cli.stopping import when_stopped
 from construct_messages.errors import CannotWrite, UsageError
+from construct_messages.feeds.table import TRANSPORTS
 from construct_messages.files.compression import COMPRESSIONS
 from construct_messages.formats import find_log
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from construct_messages.feeds.state import Received
     from construct_messages.streams.element import Element
 
-# `feeds` is imported only where it is used: other commands need no HTTP client, and would wait for it
+# clients are imported only where they are used: other commands need no HTTP client, and would wait for it
 
 _SAVE_SECONDS: Final = 1.0
 """How long a message is in a log before the state tells of it."""
@@ -108,7 +109,7 @@ def add(commands: Commands) -> None:
         subscribe,
         "--via",
         "the transport; default: the first that the stream offers",
-        choices=["sse", "websocket", "pull", "ldes", "inbox"],
+        choices=[kind.name for kind in TRANSPORTS],
     )
     option(
         subscribe,
@@ -215,7 +216,7 @@ def _subscribe(options: argparse.Namespace) -> int:
 
     since = None if options.since is None else _time(options.since)
     format, syntax = find_log(
-        format_of_target(target(options.output), options.format), options.messages
+        format_of_target(target(options.output), options.format), options.syntax
     )
     own = format_options(options)
     if options.state is not None and format.binary:

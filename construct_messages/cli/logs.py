@@ -35,7 +35,7 @@ def add_input(command: argparse.ArgumentParser) -> None:
     )
     option(
         group,
-        "--input-messages",
+        "--input-syntax",
         "the syntax that delimits messages; default: that of the log",
         choices=LABELS,
     )
@@ -89,7 +89,7 @@ def open_log(
     return read_log(
         standard() if name == STANDARD else name,
         options.input_format,
-        messages=options.input_messages,
+        syntax=options.input_syntax,
         base=options.base,
         contexts=contexts(options),
         message_bytes=options.max_message_bytes,

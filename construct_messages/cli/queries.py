@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from construct_messages.cli.arguments import add_label_prefix, option, pairs
 from construct_messages.errors import UsageError
 from construct_messages.formats.results import READ
-from construct_messages.sources.http.timeouts import RETRIES
+from construct_messages.options import RETRIES, Dataset, Grouping, Requests
 from construct_messages.sources.open import VARIABLE
 
 
@@ -82,19 +83,13 @@ def add_asking(group: argparse._ArgumentGroup) -> None:
     option(group, "--allow-stale", "read a store directory while another process writes to it")
 
 
-def asking(options: argparse.Namespace) -> dict[str, Any]:
-    """The options of `add_asking` as `construct_messages` takes them."""
-    names = (
-        "page_size",
-        "page_key",
-        "timeout",
-        "method",
-        "results",
-        "profile",
-        "retries",
-        "allow_stale",
+def requests(options: argparse.Namespace) -> Requests:
+    """The options of `add_asking`, and `--strict` of some commands."""
+    names = {field.name for field in fields(Requests)} & vars(options).keys()
+    return Requests(
+        headers=pairs("--header", options.header, "K:V"),
+        **{name: getattr(options, name) for name in names},
     )
-    return _named(options, *names) | {"headers": pairs("--header", options.header, "K:V")}
 
 
 def add_messages(group: argparse._ArgumentGroup) -> None:
@@ -118,28 +113,23 @@ def add_messages(group: argparse._ArgumentGroup) -> None:
 
 def arguments(options: argparse.Namespace) -> dict[str, Any]:
     """The options above as both `construct_messages` take them."""
-    names = (
-        "group_by",
-        "group_order",
-        "distinct",
-        "skip_empty",
-        "skolemize",
-        "label_prefix",
-        "max_messages",
-    )
-    return _named(options, *names) | dataset(options)
+    limit = {"limit": options.group_limit} if "group_limit" in options else {}
+    names = ("distinct", "skip_empty", "skolemize", "label_prefix", "max_messages")
+    return {
+        "group_by": Grouping(options.group_by, order=options.group_order, **limit),
+        **{name: getattr(options, name) for name in names},
+        **dataset(options),
+    }
 
 
 def dataset(options: argparse.Namespace) -> dict[str, Any]:
     """The options of `add_dataset` as `construct_messages` takes them."""
-    return _named(options, "default_graph", "named_graphs", "base") | {
+    return {
+        "dataset": Dataset(options.default_graph, options.named_graphs),
+        "base": options.base,
         "bindings": pairs("--bind", options.bind, "v=TERM"),
         "prefixes": pairs("--prefix", options.prefix, "p=IRI"),
     }
-
-
-def _named(options: argparse.Namespace, *names: str) -> dict[str, Any]:
-    return {name: getattr(options, name) for name in names}
 
 
 def query_text(options: argparse.Namespace, several: str) -> str:

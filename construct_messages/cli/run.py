@@ -8,7 +8,7 @@ from typing import Final
 
 import pyoxigraph as ox
 
-from construct_messages.assembly import DISTINCT_LIMIT, GROUP_LIMIT
+from construct_messages.assembly import DISTINCT_LIMIT
 from construct_messages.cli.arguments import (
     NO_PREFIXES,
     Commands,
@@ -25,11 +25,12 @@ from construct_messages.cli.queries import (
     add_query,
     add_source,
     arguments,
-    asking,
     query_text,
+    requests,
 )
 from construct_messages.cli.standard import STANDARD, target
 from construct_messages.construct import QueryMessages, construct_messages
+from construct_messages.options import GROUP_LIMIT
 from construct_messages.targets import format_of_target, log_file
 
 _KEPT: Final[list[QueryMessages]] = []
@@ -96,11 +97,9 @@ def _run(options: argparse.Namespace) -> int:
     with construct_messages(
         query_text(options, "--source"),
         source,
-        group_limit=options.group_limit,
         distinct_limit=options.distinct_limit,
         lenient=options.lenient,
-        strict=options.strict,
-        **asking(options),
+        requests=requests(options),
         **arguments(options),
     ) as stream:
         _KEPT[:] = [stream]
@@ -118,7 +117,7 @@ def _write(stream: QueryMessages, options: argparse.Namespace) -> None:
     format = format_of_target(place, options.format)
     prefixes: dict[str, str] | None = {} if options.no_prefixes else None
     chunks = stream.serialize(
-        format, options.messages, prefixes=prefixes, options=format_options(options)
+        format, options.syntax, prefixes=prefixes, options=format_options(options)
     )
     size = 0
     in_the_way = standard and sys.stdout.isatty()

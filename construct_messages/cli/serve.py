@@ -116,7 +116,7 @@ def _check(options: argparse.Namespace) -> int:
         print(f"{options.store} is whole")
         return 0
     print(
-        f"{options.store} is damaged: restore a backup, or see docs/streams.md for what can be saved"
+        f"{options.store} is damaged: restore a backup, or see docs/reference/streams/store.md for what can be saved"
     )
     return 1
 

@@ -51,7 +51,11 @@ _STATUSES: Final = (
 )
 _DAMAGED: Final = 3
 _ABOUT_THE_QUERY: Final = {
-    *("group_by", "group_order", "bindings", "default_graph", "named_graphs", "prefixes", "base")
+    "group_by",
+    "bindings",
+    "dataset",
+    "prefixes",
+    "base",
 }
 
 
@@ -156,7 +160,7 @@ def _add_convert(steps: Commands) -> None:
     option(group, f"--input-format {LOG_FORMATS}", "the format; default: that of the extensions")
     option(
         group,
-        "--input-messages",
+        "--input-syntax",
         "the syntax that delimits messages; default: that of each log",
         choices=LABELS,
     )
@@ -309,8 +313,8 @@ def _check_query(query: str, given: Mapping[str, Any]) -> None:
 
 
 def _convert(options: argparse.Namespace) -> int:
-    target, format, messages = _log(options)
-    found, syntax = find_log(format, messages)
+    target, format, syntax = _log(options)
+    found, delimiting = find_log(format, syntax)
     own = format_options(options)
     with open_job(options, options.logs) as job:
         from construct_messages.spark.logs import register
@@ -318,21 +322,21 @@ def _convert(options: argparse.Namespace) -> int:
 
         register(job.spark)
         reader = job.spark.read.format("rdfm").option("lenient", options.lenient)
-        for name, value in (("format", options.input_format), ("messages", options.input_messages)):
+        for name, value in (("format", options.input_format), ("syntax", options.input_syntax)):
             if value is not None:
                 reader = reader.option(name, value)
         frame = reader.load(options.logs)
         with job.stage("log"):
             if _is_file(options):
                 written = write_file(
-                    frame, target, found, syntax, options=own, lenient=options.lenient
+                    frame, target, found, delimiting, options=own, lenient=options.lenient
                 )
             else:
                 written = write_folder(
                     frame,
                     target,
                     found,
-                    syntax,
+                    delimiting,
                     options=own,
                     lenient=options.lenient,
                     **_folder(options),
@@ -413,8 +417,8 @@ def _log(options: argparse.Namespace) -> tuple[str, str, str | None]:
             raise UsageError(
                 error.message, hint=f"{error.hint}; a folder with such a name ends in /"
             ) from None
-    check_options(find_log(format, options.messages)[0], format_options(options))
-    return options.output, format, options.messages
+    check_options(find_log(format, options.syntax)[0], format_options(options))
+    return options.output, format, options.syntax
 
 
 def _folder(options: argparse.Namespace) -> dict[str, Any]:

@@ -22,17 +22,17 @@ from construct_messages.cli.queries import (
     add_dataset,
     add_query,
     add_source,
-    asking,
     dataset,
     query_text,
+    requests,
 )
 from construct_messages.cli.report import warn
 from construct_messages.cli.standard import STANDARD, target
 from construct_messages.cli.stopping import until_stopped
 from construct_messages.errors import QueryError, SourceError, UsageError
 from construct_messages.formats import find_log
+from construct_messages.net.urls import is_url
 from construct_messages.query.continuous.durations import duration
-from construct_messages.sources.http.urls import is_url
 from construct_messages.targets import format_of_target
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _watch(options: argparse.Namespace) -> int:
             skip_first=options.skip_first,
             skip_empty=options.skip_empty,
             skolemize=options.skolemize,
-            **asking(options),
+            requests=requests(options),
             **dataset(options),
         )
         report = (lambda _: None) if options.quiet else warn
@@ -169,7 +169,7 @@ def _target(options: argparse.Namespace) -> Target:
     from construct_messages.feeds.forwarding import FileTarget, OutputTarget, StreamTarget
 
     if is_url(options.to):
-        for name in ("format", "messages"):
+        for name in ("format", "syntax"):
             if getattr(options, name) is not None:
                 raise UsageError(
                     f"--{name} is for a log, and {options.to} is a stream", hint="leave it out"
@@ -182,7 +182,7 @@ def _target(options: argparse.Namespace) -> Target:
             raise UsageError(
                 f"--{name.replace('_', '-')} is for a stream", hint="give --to its URL"
             )
-    type = find_log(format_of_target(target(options.to), options.format), options.messages)
+    type = find_log(format_of_target(target(options.to), options.format), options.syntax)
     if options.to == STANDARD:
         return OutputTarget(sys.stdout.buffer, type, format_options(options))
     for name, paths in (

@@ -24,7 +24,7 @@ class Known:
     """The solutions of the evaluation before.
 
     Args:
-        counts: how often each digest was there; changed by whoever commits what changed.
+        counts: how often each digest occurred; updated by the caller that commits the changes.
 
     Python's own hash is many times quicker than a digest. So a solution that was there once, and without blank nodes,
     is found by its hash where this process has met it. That has 64 bits, and another key in each process: of n
@@ -72,7 +72,7 @@ class Comparison:
         self.new: list[bytes] = []
 
     def feed(self, solutions: Solutions) -> Solutions | None:
-        """Takes the next solutions; gives those that are new, None where none is."""
+        """Takes the next solutions, and returns those that are new, or None."""
         columns = solutions.utf8
         hashes = list(map(hash, zip(*columns, strict=True)))
         distinct = set(hashes)
@@ -143,7 +143,7 @@ def _numbered(row: bytes) -> bytes:
 
 
 def digest_of(batches: Iterable[Solutions]) -> bytes:
-    """One digest of all solutions of a result, in whatever order they came.
+    """One digest of all solutions of a result, in any order.
 
     >>> a, b = Solutions.of([("<urn:a>",)]), Solutions.of([("<urn:b>",)])
     >>> digest_of([a, b]) == digest_of([b, a]), digest_of([a, b]) == digest_of([a, b, b])

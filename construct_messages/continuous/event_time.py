@@ -10,7 +10,9 @@ from typing import TypeAlias
 
 import pyoxigraph as ox
 
+from construct_messages.engine.query import StoreQuery
 from construct_messages.errors import QueryError, UsageError
+from construct_messages.options import UNION
 from construct_messages.query.tokens import QueryText
 from construct_messages.streams.element import Element, generated_at
 from construct_messages.terms.date_times import TYPES, microseconds_of_date_time
@@ -57,9 +59,11 @@ class _Path:
     """The one time that is at the end of a property path, from any node of a message, in whichever of its graphs."""
 
     def __init__(self, path: str, query: str) -> None:
-        self._query = f"{_prologue(query)} SELECT DISTINCT ?time {{ ?node ({path}) ?time }}"
+        self._query = StoreQuery(
+            f"{_prologue(query)} SELECT DISTINCT ?time {{ ?node ({path}) ?time }}"
+        )
         try:
-            ox.Store().query(self._query)
+            self._query.begin(ox.Store())
         except SyntaxError as error:
             raise UsageError(
                 f"time={path!r} is no property path: {error}",
@@ -70,7 +74,7 @@ class _Path:
         store = ox.Store()
         store.load(element.nquads, format=ox.RdfFormat.N_QUADS, lenient=True)
         instants: set[int | None] = set()
-        for row in store.query(self._query, use_default_graph_as_union=True):  # type: ignore[union-attr] # a SELECT
+        for row in self._query.begin(store, (UNION,)):  # type: ignore[union-attr] # a SELECT
             time = row["time"]
             is_time = isinstance(time, ox.Literal) and time.datatype.value in TYPES
             instants.add(microseconds_of_date_time(time.value) if is_time else None)

@@ -19,14 +19,13 @@ import msgspec
 
 from construct_messages.continuous.comparison import digest_of
 from construct_messages.errors import SourceError
+from construct_messages.options import Dataset, Requests
 from construct_messages.query.results import read_results
 from construct_messages.sources import Request
 from construct_messages.sources.open import open_source
 
 _SETTLED_SECONDS: Final = 2.0
 """A file that changed later may change again without looking different: clocks of file systems are coarse."""
-
-_OPENING: Final = ("method", "headers", "results", "profile", "retries", "allow_stale")
 
 
 class Freshness(msgspec.Struct, frozen=True):
@@ -106,21 +105,24 @@ class ChangeQuery:
     Args:
         query: the text of a SELECT or ASK query.
         source: see `construct_messages`.
-        options: those of `construct_messages`.
+        base, prefixes, dataset, requests: see `construct_messages`.
 
     Raises:
         QueryError: another form of query, or a SELECT that does not name its variables.
     """
 
-    def __init__(self, query: str, source: Any, options: Mapping[str, Any]) -> None:
-        self._query, self._source = query, source
-        self._select = read_results(
-            query, base=options.get("base"), prefixes=options.get("prefixes")
-        )
-        graphs = options.get("default_graph", ())
-        self._default = (graphs,) if isinstance(graphs, str) else tuple(graphs)
-        self._named, self._timeout = tuple(options.get("named_graphs", ())), options.get("timeout")
-        self._opening = {name: options[name] for name in _OPENING if name in options}
+    def __init__(
+        self,
+        query: str,
+        source: Any,
+        *,
+        base: str | None,
+        prefixes: Mapping[str, str] | None,
+        dataset: Dataset,
+        requests: Requests,
+    ) -> None:
+        self._query, self._source, self._dataset, self._requests = query, source, dataset, requests
+        self._select = read_results(query, base=base, prefixes=prefixes)
 
     async def digest(self) -> str:
         """A digest of the query and of its result, in whatever order that comes.
@@ -128,8 +130,16 @@ class ChangeQuery:
         Raises:
             SourceError: there is no whole result.
         """
-        opened = await asyncio.to_thread(partial(open_source, self._source, **self._opening))
-        request = Request(self._select, self._default, self._named, timeout=self._timeout)
+        opened = await asyncio.to_thread(
+            partial(open_source, self._source, **self._requests.opening)
+        )
+        dataset = self._dataset
+        request = Request(
+            self._select,
+            dataset.default_graph,
+            dataset.named_graphs,
+            timeout=self._requests.timeout,
+        )
         try:
             async with aclosing(opened.asolutions(request)) as batches:
                 result = digest_of([batch async for batch in batches])

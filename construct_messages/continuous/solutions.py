@@ -9,13 +9,14 @@ quads it reads.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import pyoxigraph as ox
 
 from construct_messages.continuous.timestamps import FUNCTION, timestamp
+from construct_messages.engine.query import StoreQuery
 from construct_messages.errors import ConstructMessagesError
 from construct_messages.labels import Labels
 from construct_messages.message import Message, of_distinct
@@ -23,11 +24,9 @@ from construct_messages.query.algebra.nodes import Bgp, Node, Unit, Values, Var
 from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.continuous.values import TIMESTAMP, ContinuousQuery, Operator
 from construct_messages.query.full_names import names_in_full
+from construct_messages.query.refusals import REWRITTEN
 from construct_messages.query.rewrite import ConstructQuery, query_form
-from construct_messages.results.tsv import TsvDecoder
 from construct_messages.rows import row_message
-from construct_messages.sources import REWRITTEN
-from construct_messages.sources.evaluators.evaluation import explain
 from construct_messages.terms import Term, has_blank, map_blanks, parse_term
 
 _NOW: Final = parse_term('"1970-01-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>')
@@ -36,7 +35,7 @@ Solution: TypeAlias = tuple[Term, ...]
 Instantiate: TypeAlias = Callable[[Sequence[Solution], int], Iterator[Message]]
 
 
-class Evaluation:
+class SelectedMessages:
     """A query to ask of a store again and again.
 
     Args:
@@ -59,7 +58,7 @@ class Evaluation:
         if query_form(query.query) == "CONSTRUCT":
             parsed = ConstructQuery.parse(query.query)
             template = parsed.template.labelled(labels)
-            self._text = names_in_full(parsed.select)
+            select = parsed.select
             self.variables: tuple[str, ...] = template.variables
             self.makes_nodes = template.has_blanks
 
@@ -73,15 +72,14 @@ class Evaluation:
 
             self.instantiate: Instantiate = instantiate
         else:
-            self._text, self.variables = names_in_full(query.query), ()
-            self.makes_nodes = True
-            self.variables = tuple(variable.value for variable in self._ask(ox.Store()).variables)
+            select, self.makes_nodes = query.query, True
             self.instantiate = lambda solutions, first: (
                 row_message(self.variables, solution, labels, number)
                 for number, solution in enumerate(solutions, first)
             )
-        self._ask(ox.Store())  # for its errors
-        self.predicates = predicates_of(self._text)
+        self._query = StoreQuery(select, REWRITTEN, functions=_functions)
+        self.variables = self._query.check()
+        self.predicates = predicates_of(names_in_full(select))
 
     def solutions(self, store: ox.Store) -> list[Solution]:
         """The solutions, in the order of the engine.
@@ -90,26 +88,12 @@ class Evaluation:
             QueryError: the engine refuses the query.
             SourceError: the evaluation failed.
         """
-        result = self._ask(store)
-        try:
-            if not self.variables:
-                return [() for _ in result]
-            data = result.serialize(format=ox.QueryResultsFormat.TSV)
-        except (OSError, RuntimeError) as error:
-            raise explain(error, self._text, REWRITTEN) from error
-        assert data is not None
-        decoder = TsvDecoder(self.variables, scope="")
-        solutions = [solution for batch in decoder.feed(data) for solution in batch]
-        decoder.close()
-        return list(map(self._labelled, solutions)) if b"_:" in data else solutions
-
-    def _ask(self, store: ox.Store) -> ox.QuerySolutions:
-        try:
-            result = store.query(self._text, custom_functions={FUNCTION: partial(timestamp, store)})
-        except (SyntaxError, OSError, RuntimeError) as error:
-            raise explain(error, self._text, REWRITTEN) from error
-        assert isinstance(result, ox.QuerySolutions)
-        return result
+        solved = self._query.solve(store)
+        if solved.solutions is None:
+            return [()] * solved.total
+        return list(
+            map(self._labelled, solved.solutions) if solved.has_blanks else solved.solutions
+        )
 
     def key(self, solution: Solution) -> Solution:
         """Returns a key by which solutions are compared: their terms; nodes that the query creates by place."""
@@ -133,6 +117,10 @@ class Evaluation:
 
     def _label(self, node: Term) -> Term:
         return node if node.startswith(self._own) else Term(self._made + node[2:])
+
+
+def _functions(store: ox.Store) -> Mapping[ox.NamedNode, Callable[..., Any]]:
+    return {FUNCTION: partial(timestamp, store)}
 
 
 def given_out(

@@ -1,4 +1,4 @@
-"""Messages that wait until it is certain that they are to be given out: on disk, where they are many."""
+"""Messages that wait until it is certain that they will be returned: on disk, if they are many."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _HEAD: Final = struct.Struct(">II")  # before each: the lengths of its text and 
 def page_messages(known: int) -> int:
     """How many messages are committed together at most.
 
-    Digests come in random order, so that each commit writes nearly all pages of their table anew, up to one for each
-    digest. What is written in all then grows with the digests, and not with their square.
+    Digests have a random order, so each commit rewrites nearly all pages of their table, up to one for each digest.
+    What is written in all then grows with the digests, and not with their square.
 
     Args:
         known: the number of digests so far.
@@ -49,7 +49,7 @@ class Spool:
         self._count = 0
 
     def add(self, message: Message) -> None:
-        """Adds a message, which was checked, behind the others."""
+        """Adds a message, which was checked, after the others."""
         nquads, generated = Publication.of(message)
         time = (generated or "").encode()
         self._file.write(_HEAD.pack(len(nquads), len(time)) + nquads + time)

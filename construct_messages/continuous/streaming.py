@@ -61,7 +61,7 @@ def continuous(
     evaluations, of which there may be very many after a long pause.
 
     Args:
-        query: RSP-QL, C-SPARQL or CQELS, see docs/continuous.md; or the result of `parse_continuous`.
+        query: RSP-QL, C-SPARQL or CQELS, see docs/reference/continuous/syntax.md; or the result of `parse_continuous`.
         streams: by IRI, or by the variable that stands for one (`"?s"`), each in its order: elements, or pairs of a
             time (with a time zone) and a message, or of a time and None, which means that this time has passed.
             Messages are numbered from 1.

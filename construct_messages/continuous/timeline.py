@@ -1,7 +1,7 @@
 """The order of events: elements enter windows and leave them, and queries are evaluated, as time passes.
 
-Time passes with elements (and with `advance`), never by itself. Elements may come out of order; they are held until the
-watermark says that no earlier ones are to come. What happens at an evaluation is not known here.
+Time passes with elements (and with `advance`), never by itself. Elements may arrive out of order; they are held until
+the watermark guarantees that no earlier ones can arrive. What happens at an evaluation is not known here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from construct_messages.query.continuous.values import Report
 T = TypeVar("T")
 
 _LAST: Final = 1 << 80
-"""A time behind all others: that of streams that have ended."""
+"""A time after all others: that of streams that have ended."""
 
 
 class Entered(NamedTuple, Generic[T]):
@@ -80,7 +80,7 @@ class _Stream:
 
 
 class _Window:
-    """What a window holds, oldest first: what it held at the last evaluation, and behind it what entered since."""
+    """The elements of a window, oldest first: those of the last evaluation, then those that have entered since."""
 
     def __init__(self, stream: int, extent: Extent) -> None:
         self.stream, self.extent = stream, extent
@@ -107,8 +107,8 @@ class Timeline(Generic[T]):
         options: see `WindowOptions`.
 
     Attributes:
-        quiet: set by the caller behind each evaluation: whether another one of the same contents would give nothing,
-            so that it may be left out.
+        quiet: set by the caller after each evaluation: whether another one of the same contents would return nothing,
+            so that it may be skipped.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class Timeline(Generic[T]):
         heappush(self._pending, _Pending(time, stream, sequence, element))
 
     def advance(self, time: int, stream: int | None = None) -> None:
-        """Says that no element is to come that is earlier than a time; of one stream, or of any."""
+        """Declares that no element earlier than a time will arrive, of one stream or of all."""
         if stream is None:
             self._floor = max(self._floor, time)
         else:
@@ -172,7 +172,7 @@ class Timeline(Generic[T]):
             state.floor = max(state.floor, time)
 
     def end(self, stream: int) -> None:
-        """Says that no element of a stream is to come."""
+        """Declares that a stream has ended."""
         self._streams[stream].ended = True
 
     def steps(self) -> Iterator[Step[T]]:
@@ -253,7 +253,7 @@ class Timeline(Generic[T]):
         ) and window.extent.closes_with(count)
 
     def _next_instant(self, until: int) -> int | None:
-        """The first instant to evaluate behind the position, up to one."""
+        """The first instant to evaluate after the position, up to a limit."""
         position = self._position
         assert position is not None
         if self._report is Report.CONTENT_CHANGE:
@@ -282,7 +282,7 @@ class Timeline(Generic[T]):
     def _last_instant(self) -> int:
         """The last instant to evaluate when all streams have ended: windows close that still hold an element.
 
-        Those that time does not empty are evaluated once behind the last element of their stream.
+        Windows that time does not empty are evaluated once after the last element of their stream.
         """
         assert self._position is not None
         last = self._position
@@ -357,7 +357,7 @@ class Timeline(Generic[T]):
         """Puts a new timeline to where another one was saved.
 
         Args:
-            state: what `save` gave.
+            state: the result of `save`.
             elements: those of each stream that the other one held or had pending, and maybe others: time, sequence and
                 what enters windows.
 

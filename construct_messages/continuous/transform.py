@@ -16,6 +16,7 @@ import pyoxigraph as ox
 
 from construct_messages.arguments import checked
 from construct_messages.checking import Checker
+from construct_messages.engine.query import StoreQuery
 from construct_messages.errors import ConstructMessagesError
 from construct_messages.labels import Labels
 from construct_messages.message import Message, of_distinct
@@ -37,14 +38,12 @@ from construct_messages.query.algebra.nodes import (
 from construct_messages.query.algebra.plan import Dataset
 from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.prologue import given_base, given_prefixes, insert
+from construct_messages.query.refusals import REWRITTEN
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.query.select import Select, unused
 from construct_messages.query.tokens import decoded, tokenize
-from construct_messages.results.tsv import TsvDecoder
 from construct_messages.rows import row_message
 from construct_messages.solutions import Solutions
-from construct_messages.sources import REWRITTEN
-from construct_messages.sources.evaluators.evaluation import explain, query
 from construct_messages.template import Template
 from construct_messages.terms import parse_term
 
@@ -115,17 +114,18 @@ class Transformation:
     ) -> None:
         self._labels, self._given = Labels(), 0
         self._template: Template | None = None
-        self._together: Select | None = None
+        self._together: StoreQuery | None = None
         if query_form(query) == "SELECT":
-            self._text = insert([], given_base(base), given_prefixes(prefixes))[1] + query
+            declared = insert([], given_base(base), given_prefixes(prefixes))[1]
+            self._alone = StoreQuery(declared + query)
         else:
             parsed = ConstructQuery.parse(query, prefixes=prefixes, base=base)
-            self._text = parsed.select
+            self._alone = StoreQuery(parsed.select, REWRITTEN)
             self._template = parsed.template.labelled(self._labels)
-            if _is_separable(self._text):
-                self._together = _together(parsed.rewritten)
+            if _is_separable(parsed.select):
+                self._together = StoreQuery(str(_together(parsed.rewritten)), REWRITTEN)
         self.batches = self._together is not None
-        self._solve(ox.Store(), self._text)  # for its errors
+        self._alone.check()
 
     def batch(self, messages: Sequence[bytes]) -> Iterator[Message]:
         """The messages that some messages become.
@@ -147,21 +147,21 @@ class Transformation:
         except SyntaxError:
             # a graph stands in a quad already: a second one is no N-Quads
             return self._apart(messages)
-        variables, solutions = self._solve(store, str(self._together))
-        if not solutions:
+        solved = self._together.solve(store)
+        if solved.solutions is None:
             return iter(())
-        *columns, graphs = solutions.text
+        *columns, graphs = solved.solutions.text
         order = sorted(range(len(graphs)), key=graphs.__getitem__)
         return self._instantiate(
-            variables, Solutions([[column[place] for place in order] for column in columns])
+            solved.variables, Solutions([[column[place] for place in order] for column in columns])
         )
 
     def plain(self, messages: Iterable[bytes]) -> Iterator[Message]:
         """The same as `batch`, with a store for each message."""
         for message in messages:
-            variables, solutions = self._solve(_load(message), self._text)
-            if solutions:
-                yield from self._instantiate(variables, solutions)
+            solved = self._alone.solve(_load(message))
+            if solved.solutions is not None:
+                yield from self._instantiate(solved.variables, solved.solutions)
 
     def _apart(self, messages: Sequence[bytes]) -> Iterator[Message]:
         """Those with named graphs one by one, and those between them together."""
@@ -178,25 +178,6 @@ class Transformation:
                 for number, row in enumerate(solutions, first)
             )
         return map(of_distinct, self._template.instantiate_all(solutions.text, first))
-
-    def _solve(self, store: ox.Store, text: str) -> tuple[tuple[str, ...], Solutions | None]:
-        """The variables and the solutions of a query; None: there are none.
-
-        Raises:
-            QueryError, SourceError: the evaluation failed.
-        """
-        try:
-            result = query(store, text)
-            assert isinstance(result, ox.QuerySolutions)
-            variables = tuple(variable.value for variable in result.variables)
-            document = result.serialize(format=ox.QueryResultsFormat.TSV)
-        except (ConstructMessagesError, SyntaxError, OSError, ValueError, RuntimeError) as error:
-            raise explain(error, text, None if self._template is None else REWRITTEN) from error
-        assert document is not None  # without a file, it is what is given back
-        decoder = TsvDecoder(variables, scope="")
-        batches = decoder.feed(document)
-        decoder.close()
-        return variables, batches[0] if batches else None
 
 
 def _names_graphs(lines: bytes) -> bool:

@@ -34,10 +34,11 @@ from construct_messages.errors import (
 )
 from construct_messages.labels import Labels
 from construct_messages.logs.lines.texts import to_messages
+from construct_messages.net.retries import attempts
+from construct_messages.net.timeouts import Timeouts
+from construct_messages.options import Dataset, Requests
 from construct_messages.query.continuous.values import Operator
 from construct_messages.sources import Condition, Validators
-from construct_messages.sources.http.retries import attempts
-from construct_messages.sources.http.timeouts import RETRIES, Timeouts
 from construct_messages.streams import Element, Publication, Seen, StreamStore, open_store
 
 if TYPE_CHECKING:
@@ -47,32 +48,6 @@ T = TypeVar("T")
 
 NAME: Final = "watch"
 """The stream, and the owner of the state, in a store that is of one watch."""
-
-OPTIONS: Final = frozenset(
-    (
-        *(
-            "bindings",
-            "default_graph",
-            "named_graphs",
-            "prefixes",
-            "base",
-            "skolemize",
-            "page_size",
-            "page_key",
-        ),
-        *("timeout", "method", "headers", "results", "profile", "retries", "allow_stale", "strict"),
-    )
-)
-"""The options of `construct_messages` that a watch takes: those under which a solution is a message."""
-
-_MEANT: Final = (
-    "bindings",
-    "default_graph",
-    "named_graphs",
-    "prefixes",
-    "base",
-    "skolemize",
-)  # with the query
 
 _LOGGER: Final = logging.getLogger(__name__)
 _LONGEST_PAUSE: Final = 3600.0  # seconds that a source may ask for
@@ -105,10 +80,9 @@ class Watch:
             last complete evaluation, nothing is evaluated; None: there is none.
         skip_first: give out nothing of the first evaluation: what is there already is not new.
         skip_empty: give out no messages without quads.
-        options: see `OPTIONS`.
+        skolemize, bindings, prefixes, base, dataset, requests: see `construct_messages`.
 
     Raises:
-        UsageError: another option.
         QueryError: the change query is none.
     """
 
@@ -124,18 +98,37 @@ class Watch:
         change_query: str | None = None,
         skip_first: bool = False,
         skip_empty: bool = False,
-        **options: Any,
+        skolemize: str | None = None,
+        bindings: Mapping[str, Any] | None = None,
+        prefixes: Mapping[str, str] | None = None,
+        base: str | None = None,
+        dataset: Dataset = Dataset(),
+        requests: Requests = Requests(),
     ) -> None:
-        for name in options.keys() - OPTIONS:
-            raise UsageError(
-                f"{name} is no option of a watch", hint=f"there are {', '.join(sorted(OPTIONS))}"
+        meant: dict[str, Any] = {
+            "bindings": bindings,
+            "dataset": dataset,
+            "prefixes": prefixes,
+            "base": base,
+            "skolemize": skolemize,
+        }
+        self._ask = partial(construct_messages, query, source, requests=requests, **meant)
+        self._change = (
+            change_query
+            if change_query is None
+            else ChangeQuery(
+                change_query,
+                source,
+                base=base,
+                prefixes=prefixes,
+                dataset=dataset,
+                requests=requests,
             )
-        self._ask = partial(construct_messages, query, source, **options)
-        self._change = None if change_query is None else ChangeQuery(change_query, source, options)
-        self._query, self._source, self._retries = query, source, options.get("retries", RETRIES)
+        )
+        self._query, self._source, self._retries = query, source, requests.retries
         self._store, self._stream, self._owner = store, stream, owner
         self._operator, self._skip_first, self._skip_empty = operator, skip_first, skip_empty
-        self._fingerprint = _fingerprint(query, operator, options)
+        self._fingerprint = _fingerprint(query, operator, meant)
         self._known: Known | None = None  # as the store has it; None: it is to be read
         self._succeeded = False
 
@@ -320,12 +313,13 @@ class Watch:
         return len(appended)
 
 
-def _fingerprint(query: str, operator: Operator, options: Mapping[str, Any]) -> bytes:
+def _fingerprint(query: str, operator: Operator, meant: Mapping[str, Any]) -> bytes:
     """A digest of what decides which messages a source has: known before the source is asked, as it may not be."""
     said = [operator.value, query]
-    for name in _MEANT:
-        value = options.get(name) or None
-        said.append(repr(sorted(value.items(), key=str) if isinstance(value, Mapping) else value))
+    for value in meant.values():
+        said.append(
+            repr(sorted(value.items(), key=str) if isinstance(value, Mapping) else value or None)
+        )
     return blake2b(repr(said).encode(), digest_size=16).digest()
 
 
@@ -375,7 +369,12 @@ async def watch(
     change_query: str | None = None,
     skip_first: bool = False,
     skip_empty: bool = False,
-    **options: Any,
+    skolemize: str | None = None,
+    bindings: Mapping[str, Any] | None = None,
+    prefixes: Mapping[str, str] | None = None,
+    base: str | None = None,
+    dataset: Dataset = Dataset(),
+    requests: Requests = Requests(),
 ) -> AsyncGenerator[Element]:
     """Yields the new solutions of a CONSTRUCT query when they appear, each as an element, without end.
 
@@ -392,9 +391,7 @@ async def watch(
             nothing is evaluated.
         skip_first: yield nothing of the first evaluation.
         skip_empty: leave out messages without quads.
-        options: further options of `construct_messages`: `bindings`, `default_graph`, `named_graphs`, `prefixes`,
-            `base`, `skolemize`, `page_size`, `page_key`, `timeout`, `method`, `headers`, `results`, `profile`,
-            `retries`, `allow_stale`, `strict`.
+        skolemize, bindings, prefixes, base, dataset, requests: see `construct_messages`.
 
     Raises:
         QueryError: the query is not a valid CONSTRUCT query.
@@ -428,7 +425,12 @@ async def watch(
             change_query=change_query,
             skip_first=skip_first,
             skip_empty=skip_empty,
-            **options,
+            skolemize=skolemize,
+            bindings=bindings,
+            prefixes=prefixes,
+            base=base,
+            dataset=dataset,
+            requests=requests,
         )
         async with aclosing(_taken(store)) as elements:  # of an earlier run
             async for element in elements:

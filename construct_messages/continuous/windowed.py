@@ -15,7 +15,7 @@ from typing import Any, Final, Self, TypeAlias
 
 from construct_messages.continuous.dataset.contents import Contents, Held
 from construct_messages.continuous.event_time import time_of
-from construct_messages.continuous.solutions import Evaluation, Solution, given_out
+from construct_messages.continuous.solutions import SelectedMessages, Solution, given_out
 from construct_messages.continuous.timeline import Entered, Fired, Left, Timeline
 from construct_messages.continuous.windows import Extent, WindowOptions
 from construct_messages.errors import UsageError
@@ -126,7 +126,7 @@ class WindowedQuery:
             for window in query.windows
         ]
         self._timeline = Timeline[Held](windows, len(self.streams), report, every, self.options)
-        self._evaluation = Evaluation(
+        self._evaluation = SelectedMessages(
             query, self._labels, self._labels.of_response(len(self.streams))
         )
         self._contents = Contents(query, static, self._labels, self._evaluation.predicates)

@@ -1,10 +1,10 @@
 """Windows over streams: where they begin and end, what they hold, and when they are evaluated. Arithmetic only.
 
-RSP-QL (Dell'Aglio et al. 2014) for windows by time, SECRET (Botan et al. 2010) for report policies. Time is what
-elements say that it is, in whole microseconds; there is no clock here, no store and no SPARQL.
+RSP-QL (Dell'Aglio et al. 2014) for windows by time, SECRET (Botan et al. 2010) for report policies. Time is that of
+elements, in whole microseconds; there is no clock here, no store and no SPARQL.
 
-An *instant* stands between two microseconds: at instant b, everything earlier than b has happened. A window by time
-holds at b what is not older than `first(b)`. Windows of both bounds are half open in these terms: (o, c] is [o+1, c+1).
+An *instant* is between two microseconds: at instant b, everything earlier than b has happened. A window by time holds
+at b what is not older than `first(b)`. Windows of both bounds are half open in these terms: (o, c] is [o+1, c+1).
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Grid:
     step: int
 
     def after(self, instant: int) -> int:
-        """The first one behind an instant."""
+        """The first one after an instant."""
         return self.not_after(instant) + self.step
 
     def not_before(self, instant: int) -> int:
@@ -118,7 +118,7 @@ class Grid:
         return instant + (self.origin - instant) % self.step
 
     def not_after(self, instant: int) -> int:
-        """The last one that is not behind an instant."""
+        """The last one that is not after an instant."""
         return instant - (instant - self.origin) % self.step
 
 
@@ -195,7 +195,7 @@ class Extent:
         return None if self.grid is None or self.by_count else self.grid.after(instant)
 
     def closes_with(self, count: int) -> bool:
-        """Whether the element closes it that makes them so many."""
+        """Whether the element that reaches the number closes it."""
         return self.grid is None or (self.by_count and self.grid.not_after(count) == count)
 
 

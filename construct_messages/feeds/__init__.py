@@ -1,15 +1,34 @@
-"""Clients of live streams over HTTP: `subscribe` gives the elements of a stream, `publish` sends messages to one, and
-`register` has a query fill one.
+"""Clients of live streams elsewhere: `subscribe` reads the elements of a stream, `publish` sends messages to one, and
+`register` registers a query that fills one.
 
-The first two go on where they stopped, so that nothing is lost and nothing comes twice. All speak to any server that
-speaks as `server/streams` does, and import none of it. RDF Messages, section 3; Linked Data Notifications.
+The first two continue where they stopped, so that nothing is lost and nothing comes twice. They speak to any server, by
+the transports of `table.py`. RDF Messages, section 3; Linked Data Notifications. Names are imported when they are first
+used: the command line reads the table without a client.
 """
 
 from __future__ import annotations
 
-from construct_messages.feeds.publication import publish
-from construct_messages.feeds.registration import register
-from construct_messages.feeds.state import Checkpoint
-from construct_messages.feeds.subscription import Subscription, subscribe
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from construct_messages.feeds.publication import publish
+    from construct_messages.feeds.registration import register
+    from construct_messages.feeds.state import Checkpoint
+    from construct_messages.feeds.subscription import Subscription, subscribe
+
+_ROOMS: Final = {
+    "Checkpoint": "state",
+    "Subscription": "subscription",
+    "publish": "publication",
+    "register": "registration",
+    "subscribe": "subscription",
+}
 
 __all__ = ["Checkpoint", "Subscription", "publish", "register", "subscribe"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ROOMS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_ROOMS[name]}"), name)

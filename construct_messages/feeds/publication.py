@@ -17,24 +17,23 @@ import msgspec
 
 from construct_messages.arguments import checked
 from construct_messages.checking import Checker
-from construct_messages.errors import SourceError, UsageError
-from construct_messages.feeds.client import Client, check_stream_url, origin_of
-from construct_messages.feeds.discovery import discover
+from construct_messages.documents.contexts import CONTEXTS
+from construct_messages.errors import UsageError
+from construct_messages.feeds.opening import check_url, opened
 from construct_messages.feeds.state import Sent, read_state, write_state
 from construct_messages.feeds.subscription import IDLE_SECONDS, RETRIES
-from construct_messages.formats import N_QUADS, RDFM, content_type
+from construct_messages.feeds.transport import Settings
 from construct_messages.labels import Labels
-from construct_messages.logs import MESSAGE_BYTES, encoder_for
+from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.message import Message
 from construct_messages.single_use import each_of
-from construct_messages.streams.contexts import CONTEXTS
 
 BATCH: Final = 1000
 """How many messages a request has at most, by default."""
 
 _BATCH_BYTES: Final = 4 << 20
 
-_Sequence: TypeAlias = Iterable[Message] | AsyncIterable[Message]
+_Messages: TypeAlias = Iterable[Message] | AsyncIterable[Message]
 
 
 @checked
@@ -72,11 +71,11 @@ async def publish(
         UsageError: a state file of another stream or of more messages than there are, or an object that is not a
             message.
         TermError: a term that is not RDF, or is not allowed in its position; the messages before it were sent.
-        SourceError: the server refuses the request (see `status`), or cannot be reached.
+        SourceError: the server refuses the request (see `response_status`), or cannot be reached.
     """
     if batch < 1:
         raise UsageError(f"batch={batch} is less than 1")
-    check_stream_url(url)
+    check_url(url)
     sent = (
         Sent.begin(url, key) if state is None else read_state(state, Sent) or Sent.begin(url, key)
     )
@@ -84,20 +83,27 @@ async def publish(
         raise UsageError(
             f"the state is of {sent.url}, and not of {url}", hint="name another state file"
         )
-    labels = Labels.at(sent.key)
+    # labels that no other publisher has: the server keeps them, so that a node is one over all batches
+    labels = Labels.at(sent.key).in_log
+    settings = Settings(
+        contexts=CONTEXTS,
+        message_bytes=MESSAGE_BYTES,
+        token=token,
+        retries=retries,
+        idle_seconds=idle_seconds,
+        create=create,
+    )
     async with (
-        Client(origin_of(url), token, retries, idle_seconds) as client,
+        opened(url, settings, write=True) as transport,
         aclosing(_batches(messages, sent, batch)) as batches,
     ):
-        target = await _input(client, url, create)
         async for each in batches:
             # one write before each batch: it also says that those before were acknowledged
             sent = msgspec.structs.replace(sent, in_flight=len(each))
             if state is not None:
                 write_state(state, sent)
-            await _send(
-                client, target, _encode(each, labels), f"{sent.key}-{sent.acknowledged + 1}"
-            )
+            labelled = [message.map_blanks(labels) for message in each]
+            await transport.write(labelled, f"{sent.key}-{sent.acknowledged + 1}")
             sent = msgspec.structs.replace(
                 sent, acknowledged=sent.acknowledged + len(each), in_flight=0
             )
@@ -106,39 +112,7 @@ async def publish(
     return sent.acknowledged
 
 
-async def _input(client: Client, url: str, create: bool) -> str:
-    async for attempt in client.attempts():
-        with attempt:
-            try:
-                endpoints = await discover(client, url, CONTEXTS, MESSAGE_BYTES)
-            except SourceError as error:
-                if not create or error.status != 404:
-                    raise
-                (await client.open("PUT", url, {})).close()
-                endpoints = await discover(client, url, CONTEXTS, MESSAGE_BYTES)
-    if endpoints.input is None:
-        raise SourceError(
-            f"{endpoints.stream} takes no messages", hint="give the URL of a stream that does"
-        )
-    return endpoints.input
-
-
-async def _send(client: Client, url: str, log: bytes, key: str) -> None:
-    """Sends a log until it is acknowledged."""
-    headers = {"Content-Type": content_type(N_QUADS, RDFM), "Idempotency-Key": f'"{key}"'}
-    async for attempt in client.attempts():
-        with attempt:
-            await client.body(await client.open("POST", url, headers, log), url)
-
-
-def _encode(messages: Iterable[Message], labels: Labels) -> bytes:
-    encoder = encoder_for(N_QUADS, RDFM)
-    # labels that no other publisher has: the server keeps them, so that a node is one over all batches
-    parts = [encoder.encode(message.map_blanks(labels.in_log)) for message in messages]
-    return b"".join((encoder.start(), *parts, encoder.finish()))
-
-
-async def _batches(messages: _Sequence, sent: Sent, most: int) -> AsyncGenerator[list[Message]]:
+async def _batches(messages: _Messages, sent: Sent, most: int) -> AsyncGenerator[list[Message]]:
     """The messages behind those that were acknowledged: first those that were under way, then whatever waits.
 
     Raises what the messages raise, behind those that came before.
@@ -168,7 +142,7 @@ async def _batches(messages: _Sequence, sent: Sent, most: int) -> AsyncGenerator
 
 
 async def _read(
-    messages: _Sequence, skipped: int, waiting: asyncio.Queue[Message | BaseException | None]
+    messages: _Messages, skipped: int, waiting: asyncio.Queue[Message | BaseException | None]
 ) -> None:
     """Puts the messages into a queue, and at the end None or the error that ended them."""
     checker = Checker(None)

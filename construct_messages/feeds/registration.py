@@ -9,10 +9,11 @@ from urllib.parse import urlencode
 
 from construct_messages.arguments import checked
 from construct_messages.errors import SourceError
-from construct_messages.feeds.client import Client, check_stream_url, origin_of, target_of
+from construct_messages.feeds.http.client import Client, check_stream_url, origin_of, target_of
 from construct_messages.formats import NDJSON_LD
 from construct_messages.formats.media_types import SPARQL_QUERY
-from construct_messages.sources.http.response import without_query
+from construct_messages.net.urls import without_query
+from construct_messages.net.wire import Property
 
 _NO_GET = 405
 
@@ -35,13 +36,13 @@ async def register(
         query: RSP-QL, C-SPARQL or CQELS, or SPARQL.
         url: of the stream that the query is over; or of the list of streams, where it names them itself or watches.
         name: of the stream that it fills, where the query does not name it; None: one that the server chooses.
-        parameters: those of the registration, such as `{"from": "first"}`; see docs/continuous.md.
+        parameters: those of the registration, such as `{"from": "first"}`; see docs/reference/continuous/registered.md.
         token: sent as `Authorization: Bearer`.
         idle_seconds: how long the server may be silent.
 
     Raises:
         UsageError: no URL that requests can be sent to.
-        SourceError: the server refuses (`status` tells how), or cannot be reached.
+        SourceError: the server refuses (see `response_status`), or cannot be reached.
     """
     check_stream_url(url)
     async with Client(origin_of(url), token, 0, idle_seconds) as client:
@@ -68,5 +69,5 @@ async def _endpoint(client: Client, url: str) -> str:
         said = json.loads(body)
     except ValueError as error:
         raise SourceError(f"{without_query(url)} describes no stream") from error
-    query = said.get("query") if isinstance(said, dict) else None
+    query = said.get(Property.QUERY) if isinstance(said, dict) else None
     return target_of(url, query) if isinstance(query, str) else url

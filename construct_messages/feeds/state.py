@@ -39,14 +39,12 @@ class Checkpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
 
     Args:
         sequence: the sequence of the last element; or the number of elements, if the source has no sequences.
-        last: the values that order the last member of an event stream, as N-Triples terms; empty: no order.
-        known: digests of the IRIs of elements that may come again: members with these values; without order, all.
+        place: what else the transport needs to continue, which only it understands; empty: nothing.
         identity: what distinguishes the stream from others of its name; empty: the server does not send it.
     """
 
     sequence: int
-    last: tuple[str, ...] = ()
-    known: tuple[str, ...] = ()
+    place: dict[str, tuple[str, ...]] = {}
     identity: str = ""
 
 

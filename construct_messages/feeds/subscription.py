@@ -1,44 +1,24 @@
-"""Subscriptions: the elements of a stream, over as many connections as it takes.
+"""Subscriptions: the elements of a stream, by the transport that its URL and the caller choose.
 
-Each connection begins behind the last element, so that nothing is lost and nothing comes twice. WHATWG HTML, section
-9.2 (reconnection); `transports.py` says what one connection gives, `ldes.py` and `inbox.py` read what is asked for
-again and again.
+`table.py` lists the transports; each continues after the last element, so that nothing is lost and nothing comes twice.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing
 from datetime import datetime
-from typing import Any, Final, Literal, Protocol, Self, TypeAlias
-from urllib.parse import urldefrag
+from typing import Any, Final, Self
 
 from construct_messages.arguments import checked
-from construct_messages.errors import SourceError, UsageError
-from construct_messages.feeds.client import Client, check_stream_url, origin_of
-from construct_messages.feeds.collections.collection import Collection
-from construct_messages.feeds.collections.inbox import InboxReader
-from construct_messages.feeds.collections.ldes import EventStreamReader
-from construct_messages.feeds.discovery import Endpoints, discover
+from construct_messages.documents.contexts import KnownContexts
+from construct_messages.errors import UsageError
+from construct_messages.feeds.http.client import check_stream_url, origin_of
+from construct_messages.feeds.opening import check_via, opened
 from construct_messages.feeds.state import Checkpoint
-from construct_messages.feeds.transports import (
-    Position,
-    Reading,
-    Transport,
-    events,
-    frames,
-    log,
-    recognise,
-    sequence_after,
-)
-from construct_messages.formats import N_QUADS, RDFM, content_type
+from construct_messages.feeds.transport import Settings, Start, Transport
 from construct_messages.logs import MESSAGE_BYTES
-from construct_messages.sources.http.response import without_query
-from construct_messages.streams.contexts import KnownContexts
 from construct_messages.streams.element import Element, microseconds_of
-
-Via: TypeAlias = Literal["sse", "websocket", "pull", "ldes", "inbox"]
 
 RETRIES: Final = 10
 """How often in a row a request is sent again, by default: about a minute."""
@@ -56,7 +36,7 @@ def subscribe(
     since: datetime | None = None,
     checkpoint: Checkpoint | None = None,
     follow: bool = True,
-    via: Via | None = None,
+    via: str | None = None,
     contexts: Mapping[str, Any] | None = None,
     token: str | None = None,
     origins: Sequence[str] = (),
@@ -76,9 +56,8 @@ def subscribe(
         since: start with elements stored at this time or later; a time with a time zone.
         checkpoint: continue after an earlier subscription to the same URL, see `Subscription.checkpoint`.
         follow: wait for more elements; otherwise end after the newest.
-        via: the transport: server-sent events, WebSocket, repeated pulls of logs, pages of a Linked Data Event Stream,
-            or notifications of an inbox; None: the first of these that the stream offers, without `follow` of the last
-            three.
+        via: the name of a transport, such as `"sse"`; None: the first in the table of transports that the stream
+            offers, and that can end without `follow`.
         contexts: JSON-LD contexts that documents or headers name, by their IRI, as parsed JSON, besides those of Linked
             Data Notifications, Activity Streams, Web Annotation and PROV; contexts are never fetched.
         token: a token, sent as `Authorization: Bearer` to the origin of `url`.
@@ -96,8 +75,8 @@ def subscribe(
 
     Raises:
         UsageError: arguments that do not go together (immediately).
-        SourceError: the server refuses the request (see `status`: 404: there is no such stream or element; 410: the
-            next element was removed by retention), or cannot be reached.
+        SourceError: the server refuses the request (`response_status` 404: there is no such stream or element), or
+            cannot be reached; `status` 410: the next element was removed by retention, or elements are missing.
         LogError, LimitExceeded: the data are not a message, or too large.
     """
     wishes = sum(wish is not None for wish in (after, last, since, checkpoint))
@@ -108,55 +87,47 @@ def subscribe(
     for name, number in (("after", after), ("last", last)):
         if number is not None and number < 0:
             raise UsageError(f"{name}={number} is less than 0")
-    if via not in (None, *_VIAS):
-        raise UsageError(f"via={via!r} is no transport", hint=f"choose one of {', '.join(_VIAS)}")
-    if not follow and via in _PUSHED:
-        raise UsageError(f"via={via!r} follows a stream", hint='leave it out, or take via="pull"')
     if since is not None:
         microseconds_of(since)  # for its error
-    check_stream_url(urldefrag(url).url)
+    check_via(url, via, follow=follow)
     for origin in origins:
         check_stream_url(origin)
     if follow and not wishes:
         last = 0
-    client = Client(origin_of(url), token, retries, idle_seconds)
-    known = KnownContexts(contexts)
-    trusted = {origin_of(origin) for origin in origins}
-    collection = Collection(
-        known, message_bytes, poll_seconds, trusted, after, last, since, checkpoint
+    settings = Settings(
+        contexts=KnownContexts(contexts),
+        message_bytes=message_bytes,
+        poll_seconds=poll_seconds,
+        origins=frozenset(map(origin_of, origins)),
+        token=token,
+        retries=retries,
+        idle_seconds=idle_seconds,
     )
-    return Subscription(client, url, collection, follow, via)
+    start = Start(after=after, last=last, since=since, checkpoint=checkpoint)
+    return Subscription(opened(url, settings, via=via, follow=follow), start, follow=follow)
 
 
 class Subscription(AsyncIterator[Element]):
     """The elements of a stream; created by `subscribe`.
 
     Args:
-        client: sends the requests.
-        url: see `subscribe`, as for the other arguments.
-        collection: where to start, and what is allowed.
+        opening: opens the transport.
+        start: where to start.
         follow: whether to wait for more elements.
-        via: the transport.
     """
 
     def __init__(
-        self, client: Client, url: str, collection: Collection, follow: bool, via: Via | None
+        self, opening: AbstractAsyncContextManager[Transport], start: Start, *, follow: bool
     ) -> None:
-        self._client, self._url, self._collection, self._follow, self._via = (
-            client,
-            url,
-            collection,
-            follow,
-            via,
-        )
-        self._place: _Place | None = None
+        self._opening, self._start, self._follow = opening, start, follow
+        self._transport: Transport | None = None
         self._elements = self._run()
         self._started = False
 
     @property
     def checkpoint(self) -> Checkpoint | None:
-        """How far it is: behind the element that it gave last; None: it is not known yet where that is."""
-        return None if self._place is None else self._place.checkpoint
+        """The position after the element that was returned last; None: it is not known yet."""
+        return None if self._transport is None else self._transport.position
 
     async def start(self) -> None:
         """Finds the stream and the position to start at. Iterating does this by itself.
@@ -167,6 +138,17 @@ class Subscription(AsyncIterator[Element]):
         if not self._started:
             self._started = True
             await anext(self._elements)
+
+    async def acknowledge(self, checkpoint: Checkpoint) -> None:
+        """Tells the other side that the elements up to a checkpoint were processed durably.
+
+        Does nothing if the other side does not keep how far its readers are: then keep the checkpoint.
+
+        Raises:
+            SourceError: the other side cannot be reached.
+        """
+        if self._transport is not None:
+            await self._transport.acknowledge(checkpoint)
 
     def __aiter__(self) -> Self:
         return self
@@ -182,132 +164,10 @@ class Subscription(AsyncIterator[Element]):
         await self._elements.aclose()
 
     async def _run(self) -> AsyncGenerator[Element | None]:
-        async with self._client as client:
-            collection, via = self._collection, self._via
-            async for attempt in client.attempts():
-                with attempt:
-                    endpoints = await discover(
-                        client, self._url, collection.contexts, collection.message_bytes
-                    )
-                    chosen, target = _choose(endpoints, _VIAS if self._follow else _READ, via)
-                    position = _position(collection)
-                    if chosen in _TRANSPORTS:
-                        await _locate(client, endpoints, chosen, position)
-            if chosen in _TRANSPORTS:
-                self._place = position
-                read = Reading(endpoints.stream, collection.contexts, collection.message_bytes)
-                if chosen == "pull":
-                    position.retry_seconds = collection.poll_seconds
-                yield None
-                # the frames of a socket say nothing of the stream that they are of
-                asked = endpoints.output if chosen == "websocket" else None
-                elements: AsyncGenerator[Element | None] = _connected(
-                    client, target, _TRANSPORTS[chosen], position, read, self._follow, asked
-                )
-            else:
-                reader = (EventStreamReader if chosen == "ldes" else InboxReader)(
-                    client, target, collection
-                )
-                self._place = reader.known
-                elements = reader.elements(follow=self._follow)
-            async with aclosing(elements):
-                async for element in elements:
-                    yield element
-
-
-class _Place(Protocol):
-    """The position of a subscription."""
-
-    @property
-    def checkpoint(self) -> Checkpoint | None: ...
-
-
-async def _connected(
-    client: Client,
-    target: str,
-    transport: Transport,
-    position: Position,
-    reading: Reading,
-    follow: bool,
-    asked: str | None,
-) -> AsyncGenerator[Element]:
-    """The elements of one connection after the other; `asked` checks before each whether the stream is the same."""
-    while True:
-        async for attempt in client.attempts():
-            moved = False
-            with attempt:
-                try:
-                    if asked is not None:
-                        await _ask_position(client, asked, position)
-                    async with aclosing(transport(client, target, position, reading)) as elements:
-                        async for element in elements:
-                            moved = True
-                            yield element
-                    if not follow:
-                        return
-                except SourceError as error:
-                    if not (moved and error.transient):
-                        raise
-        if not position.resumable:
-            raise SourceError(
-                f"{without_query(target)} has ended, and its events have no ids to resume behind",
-                hint="subscribe again, or ask the publisher for ids",
-            )
-        await asyncio.sleep(position.retry_seconds)
-
-
-_TRANSPORTS: Final[Mapping[Via, Transport]] = {"sse": events, "websocket": frames, "pull": log}
-_VIAS: Final[tuple[Via, ...]] = ("sse", "websocket", "pull", "ldes", "inbox")
-_PUSHED: Final[tuple[Via, ...]] = ("sse", "websocket")
-_READ: Final[tuple[Via, ...]] = ("pull", "ldes", "inbox")
-
-
-def _choose(endpoints: Endpoints, vias: Iterable[Via], via: Via | None) -> tuple[Via, str]:
-    targets: Mapping[Via, str | None] = {
-        "sse": endpoints.events,
-        "websocket": endpoints.socket,
-        "pull": endpoints.output,
-        "ldes": endpoints.ldes,
-        "inbox": endpoints.inbox,
-    }
-    for name in vias:
-        if (target := targets[name]) is not None and via in (None, name):
-            return name, target
-    offered = ", ".join(name for name, target in targets.items() if target is not None)
-    raise SourceError(
-        f"{endpoints.stream} cannot be had via {via or 'any transport'}",
-        hint=f"choose one of {offered}" if offered else "give the URL of a stream that can be read",
-    )
-
-
-def _position(collection: Collection) -> Position:
-    """Returns the position to start connections at."""
-    if collection.checkpoint is not None:
-        return Position(collection.checkpoint.sequence, identity=collection.checkpoint.identity)
-    if collection.last is not None:
-        return Position(None, {"last": str(collection.last)})
-    if collection.since is not None:
-        return Position(None, {"since": collection.since.isoformat()})
-    return Position(collection.after)
-
-
-async def _ask_position(client: Client, output: str, position: Position) -> int | None:
-    """Asks where a stream begins for a position; it must be the one that was read before."""
-    url = position.url(output)
-    response = await client.open("HEAD", url, {"Accept": content_type(N_QUADS, RDFM)})
-    response.close()
-    recognise(response, url, position)
-    return sequence_after(response)
-
-
-async def _locate(client: Client, endpoints: Endpoints, via: Via, position: Position) -> None:
-    """Finds the sequence to begin behind, so that what comes before the first element is not lost to a reconnect."""
-    if position.sequence is not None:
-        return
-    if endpoints.output is not None:
-        position.sequence = await _ask_position(client, endpoints.output, position)
-    if position.sequence is None and via != "sse":
-        raise UsageError(
-            f"{endpoints.stream} does not tell the number of its elements",
-            hint="give the sequence to begin behind: after",
-        )
+        async with (
+            self._opening as transport,
+            aclosing(transport.read(self._start, follow=self._follow)) as elements,
+        ):
+            async for element in elements:
+                self._transport = transport
+                yield element

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from construct_messages.errors import UsageError
-from construct_messages.formats.media_types import read_parameters
+from construct_messages.formats.media_types import ACTIVITY_JSON, JSON, read_parameters
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Syntax:
         version: the value of the media type's parameter `version`; empty where it has none.
         announcement: what a log begins with.
         delimiter: the line of a delimiter, with its line break.
-        delimiter_first: whether a delimiter stands before every message, instead of after.
+        delimiter_first: whether a delimiter comes before every message, instead of after.
         triple_terms: whether a message may hold triple terms (RDF 1.2 Full).
         directions: whether a literal may have a base direction (RDF 1.2).
     """
@@ -56,16 +56,19 @@ class Format:
         media_types: without parameters; the first is written, all are read.
         extensions: of files, without the dot; the first is also the name on a command line.
         names: further ones, in lower case.
-        document: the media type of a document that is one message, where it is another than that of a log.
+        documents: the media types of a document that is one message, where they are others than those of a log; the
+            first is written, all are read.
         subprotocol: of WebSockets whose frames are such documents; it begins with `rdfm.`.
         graphs: whether it can name graphs.
         own: where the format delimits messages by itself, what such messages may hold; None: any of `SYNTAXES` does.
         encoder: an `Encoder`, made of format, syntax and `EncoderOptions`.
         decoder: a `Decoder`, made of format, syntax and `DecoderOptions`.
+        document_reader: a function that returns the messages of a document, and takes its bytes and `DecoderOptions`;
+            None: the decoder reads it, as a log of one message.
         options: `FormatOptions`, where the format has options that no other has.
-        beginning: a regular expression that a log in this format alone begins with, behind blanks and comments.
-        sniffer: where no regular expression tells it, a function that takes the first bytes, and gives whether they
-            are those of a log in this format; None: it takes more of them.
+        beginning: a regular expression for the beginning of logs in this format only, after white space and comments.
+        sniffer: for formats without such a regular expression, a function that takes the first bytes of a document, and
+            returns whether it is a log in this format; None: it needs more bytes.
         binary: whether documents are no text, which is UTF-8.
         line_based: whether each statement is a line, so that a log can be cut at line ends.
         log_prefixes: whether a log declares the prefixes of the query that it is the answer to; not where its readers
@@ -76,12 +79,13 @@ class Format:
     media_types: tuple[str, ...]
     extensions: tuple[str, ...]
     names: tuple[str, ...] = ()
-    document: str | None = None
+    documents: tuple[str, ...] = ()
     subprotocol: str
     graphs: bool
     own: Syntax | None = None
     encoder: str
     decoder: str
+    document_reader: str | None = None
     options: str | None = None
     beginning: bytes | None = None
     sniffer: str | None = None
@@ -101,7 +105,12 @@ class Format:
         >>> NDJSON_LD.document_type, TRIG.document_type
         ('application/ld+json', 'application/trig')
         """
-        return self.document or self.media_type
+        return self.document_types[0]
+
+    @property
+    def document_types(self) -> tuple[str, ...]:
+        """The media types that name documents of the format and no logs; without such types, the one of its logs."""
+        return self.documents or self.media_types[:1]
 
     @property
     def extension(self) -> str:
@@ -184,11 +193,12 @@ NDJSON_LD: Final = Format(
     media_types=("application/x-ld+ndjson", "application/x-ndjson"),
     extensions=("ndjsonld", "ndjson", "jsonl"),
     subprotocol="rdfm.ld-json",
-    document="application/ld+json",
+    documents=("application/ld+json", JSON, ACTIVITY_JSON),
     graphs=True,
     own=_own(triple_terms=False, directions=True),
     encoder="jsonld.encoder:JsonLdEncoder",
     decoder="jsonld.decoder:JsonLdDecoder",
+    document_reader="jsonld.decoder:read_document",
     beginning=rb"\{\s*+[\"}]|\[\s*+\{",  # names in a JSON object are in double quotes
     log_prefixes=False,
 )
@@ -210,7 +220,7 @@ YAML_LD: Final = Format(
     media_types=("application/rdfm+yaml",),
     extensions=("yamlld", "yaml", "yml"),
     subprotocol="rdfm.ld-yaml",
-    document="application/ld+yaml",
+    documents=("application/ld+yaml",),
     graphs=True,
     own=_own(triple_terms=False, directions=True),
     encoder="yamlld.encoder:YamlLdEncoder",
@@ -224,12 +234,13 @@ RDF_XML: Final = Format(
         "rdfxml",
     ),  # .rdf and .xml are files of one document over many lines, which is no log
     subprotocol="rdfm.rdf-xml",
-    document="application/rdf+xml",
+    documents=("application/rdf+xml",),
     names=("rdf-xml", "rdf", "xml"),
     graphs=False,
     own=_own(triple_terms=False),
     encoder="rdfxml.encoder:RdfXmlEncoder",
     decoder="rdfxml.decoder:RdfXmlDecoder",
+    document_reader="rdfxml.decoder:read_document",
     beginning=rb"<(?:\?xml|!--|!DOCTYPE|[A-Za-z_][\w.\-]*+(?::[\w.\-]++)?)\s",  # an IRI holds no blank
 )
 
@@ -302,7 +313,8 @@ def asks_for_messages(media_type: str, parameters: Mapping[str, str]) -> bool:
 def syntax_of(parameters: Mapping[str, str]) -> Syntax | None:
     """The syntax that media type parameters (in lower case) ask for; None where there is none like that.
 
-    A version that is a label wins over `messages`; beside `messages=rdfm` any other restricts what messages may hold.
+    A version that is a label takes precedence over `messages`. With `messages=rdfm`, any other version restricts the
+    content of messages.
 
     >>> syntax_of({"messages": "rdfm", "version": "1.2-messages"}).label
     '1.2-messages'
@@ -390,31 +402,31 @@ def find_syntax(label: str) -> Syntax:
     )
 
 
-def find_log(format: str | LogType, messages: str | None = None) -> LogType:
+def find_log(format: str | LogType, syntax: str | None = None) -> LogType:
     """The type that a log is to be written in.
 
     Args:
-        format: see `find_format`, or the type itself; a media type's parameters win over `messages`.
-        messages: a label; None: what the format has, and where it has none, `rdfm`.
+        format: see `find_format`, or the type itself; a media type's parameters win over `syntax`.
+        syntax: a label; None: what the format has, and where it has none, `rdfm`.
 
     Raises:
-        UsageError: as `find_format` and `find_syntax`, and a label beside a format that delimits messages by itself.
+        UsageError: see `find_format` and `find_syntax`; also a label with a format that delimits messages by itself.
 
     >>> find_log("nt", "1.2-messages")[1].delimiter, find_log("nt")[1].delimiter, find_log("jelly")[1].delimiter
     ('MESSAGE\\n', '# @message\\n', '')
     """
     if isinstance(format, LogType):
         return format
-    found, syntax = find_format(format)
-    if messages is None:
-        return LogType(found, syntax or RDFM)
-    asked = find_syntax(messages)
+    found, announced = find_format(format)
+    if syntax is None:
+        return LogType(found, announced or RDFM)
+    asked = find_syntax(syntax)
     if found.own is not None:
         raise UsageError(
-            f"{found.name} delimits messages by itself: messages={asked.label} has no meaning there",
+            f"{found.name} delimits messages by itself: syntax={asked.label} has no meaning there",
             hint="leave it out, or choose another format",
         )
-    return LogType(found, syntax or asked)
+    return LogType(found, announced or asked)
 
 
 def _syntax_of(format: Format, parameters: str, text: str) -> Syntax | None:

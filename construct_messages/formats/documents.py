@@ -19,8 +19,8 @@ class DocumentFormat(Serialization):
 
     Args:
         extensions: of files, without the dot.
-        shared_extensions: those that other files have as well: they say the format of a file that is named by itself,
-            and not what is RDF in a folder.
+        shared_extensions: extensions that other files use, too: they determine the format of a single file, but do not
+            mark a file in a folder as RDF.
         line_based: whether each statement is a line.
     """
 

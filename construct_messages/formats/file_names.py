@@ -1,4 +1,4 @@
-"""The formats of files by their names: what an extension says, behind one of compression. No file is opened here."""
+"""The formats of files by the extensions of their names, before an extension of compression. No file is opened here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ARCHIVES: Final = {".tgz": ".gz", ".tbz2": ".bz2", ".txz": ".xz", ".tzst": ".zs
 
 
 def format_of_file(name: str) -> Format | None:
-    """The format that a file name's extension says, behind an extension of compression if there is one; else None.
+    """The format of a file name's extension, before an extension of compression if there is one; else None.
 
     >>> format_of_file("log.trig.zst").name, format_of_file("log.jsonl").name, format_of_file("log.txt")
     ('TriG', 'NDJSON-LD', None)
@@ -26,7 +26,7 @@ def default_format(name: str | None, otherwise: Format = N_QUADS) -> str:
     """The format that a log is written in where none is named.
 
     Args:
-        name: of the file; its extension says the format.
+        name: of the file; its extension determines the format.
         otherwise: for a name without an extension, and where there is no name; N-Quads carries everything.
 
     Raises:
@@ -73,7 +73,7 @@ def is_archive_name(name: str) -> bool:
 
 
 def packing_of_name(name: str) -> tuple[str | None, bool]:
-    """The packing that a file's name says, and whether it is that of an archive.
+    """The packing of a file by its name, and whether it is that of an archive.
 
     >>> packing_of_name("stream.tgz"), packing_of_name("stream.ttl")
     (('.gz', True), (None, False))

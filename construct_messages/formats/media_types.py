@@ -1,7 +1,7 @@
 """Media types: how they are read, what a format has of them, and those of HTTP that no table of formats holds.
 
-Media types are read as RFC 9110, section 8.3.1 writes them. The formats are in the tables beside this module; which one
-a client gets is decided in `negotiation.py`.
+Media types are read as RFC 9110, section 8.3.1 writes them. The formats are in the tables of this folder.
+`negotiation.py` decides which one a client gets.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def read_media_type(text: str) -> tuple[str, dict[str, str]] | None:
 
 
 def read_parameters(text: str) -> dict[str, str] | None:
-    """The parameters behind a media type, names and values in lower case; None where the text is malformed.
+    """The parameters of a media type, names and values in lower case; None if the text is malformed.
 
     >>> read_parameters("; q=0.5; Charset=UTF-8")
     {'q': '0.5', 'charset': 'utf-8'}

@@ -94,8 +94,8 @@ def negotiate(
         accept: the value of the header; several are joined with a comma.
         format: the parameter of that name, decoded: a name, extension or media type. What is none of a log's is the
             source's business.
-        messages: the parameter of that name: a label, which asks for messages whatever the header says.
-        construct: whether the query is a CONSTRUCT; no other gives messages.
+        messages: the parameter of that name: a label, which asks for messages and overrides the header.
+        construct: whether the query is a CONSTRUCT; only these have messages.
 
     Raises:
         NotAcceptable: nothing that there is, is wanted.
@@ -333,7 +333,7 @@ def _read_range(text: str) -> _Range:
     if version is not None and version.endswith("-messages"):
         label = version  # it wins over messages=rdfm
     elif label != RDFM.label and label is not None:
-        label = ""  # other labels stand in the version
+        label = ""  # other labels are in the version
     if parameters:
         label = ""  # no log has other parameters
     pattern = _Pattern(media_type, label, version)
@@ -400,7 +400,7 @@ def _named(format: str, messages: str, ranges: Iterable[_Range], construct: bool
     if not format:
         found = _named_format(ranges, asked)
         return LogType(found, found.syntax(asked))
-    # so that a version beside it restricts what messages may hold
+    # so that a version with it restricts the content of messages
     found, restricted = find_format(f"{format}; messages=rdfm" if asked is RDFM else format)
     return LogType(found, found.syntax(asked if found.own else restricted or asked))
 

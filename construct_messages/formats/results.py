@@ -19,9 +19,9 @@ class ResultsFormat(Serialization):
 
     Args:
         decoder: `module:name` within `results/`, imported when it is first asked for; None: it is not read.
-        declares_encoding: whether a document says itself how its text is encoded; else it must be UTF-8.
-        tells_end: whether a document that was cut can be told from a whole one; else the transfer must say its length,
-            and it is only taken where it was asked for.
+        declares_encoding: whether a document declares its encoding; otherwise it must be UTF-8.
+        tells_end: whether a truncated document is recognisable; otherwise the transfer must announce its length, and
+            the format is only accepted if it was requested.
     """
 
     decoder: str | None = None
@@ -63,7 +63,7 @@ SOLUTIONS: Final = tuple(format for format in RESULTS if format.written)
 READ: Final[Mapping[str, ResultsFormat]] = {
     format.names[0]: format for format in RESULTS if format.decoder is not None
 }
-"""Those that are read, by the names that users give them."""
+"""The formats that are read, by the names that users write."""
 
 
 def find_results(media_type: str) -> ResultsFormat | None:

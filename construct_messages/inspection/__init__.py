@@ -1,4 +1,4 @@
-"""Figures of a sequence of messages: how many, how large, what is in them. In bounded memory, whatever the sequence.
+"""Figures of a sequence of messages: how many, how large, what is in them. In bounded memory for any sequence.
 
 Nothing about how messages are read or figures shown.
 """
@@ -12,20 +12,20 @@ from construct_messages.message import Message
 from construct_messages.terms import Term, has_blank, is_triple
 
 GRAPHS: Final = 10_000
-"""How many graph names are told apart unless told otherwise."""
+"""How many graph names are distinguished by default."""
 
 
 class Inspection:
     """Takes messages one by one, and has the figures of those so far. Sizes are in quads.
 
     Args:
-        most_graphs: how many graph names to tell apart; of more, it is only known that there are more.
+        most_graphs: how many graph names to distinguish; beyond that, only the fact that there are more is known.
 
     Attributes:
         messages, quads: all of them.
         with_graphs, with_blanks, with_triples: messages that have a named graph, a blank node, a triple term.
         largest: number, counted from 1, and size of the first message that none exceeds; None: there is no message.
-        more_graphs: whether there are more names than are told apart.
+        more_graphs: whether there are more names than are distinguished.
 
     >>> from construct_messages.message import Quad
     >>> from construct_messages.terms import iri, literal
@@ -80,7 +80,7 @@ class Inspection:
 
     @property
     def graphs(self) -> int:
-        """Different IRIs of named graphs, as far as they are told apart."""
+        """Different IRIs of named graphs, up to the limit."""
         return len(self._graphs)
 
     def smallest(self) -> int | None:

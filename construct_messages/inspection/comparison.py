@@ -1,7 +1,7 @@
 """Two sequences of messages, side by side: where they differ, and in what, up to blank node labels.
 
-RDF 1.2 Concepts, section 4.4 says when two datasets are the same. Memory is that of one pair of messages. Nothing about
-how messages are read or differences shown.
+RDF 1.2 Concepts, section 4.4 defines when two datasets are the same. Memory is that of one pair of messages. Nothing
+about how messages are read or differences shown.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Difference:
     Attributes:
         number: counted from 1.
         first_only, second_only: the quads that the other one has not, each with the labels of its own message. Blank
-            nodes are taken for the same as far as what is said around them is.
+            nodes are considered the same if the statements about them are.
     """
 
     number: int
@@ -49,7 +49,7 @@ class Surplus:
 def compare(first: Iterable[Message], second: Iterable[Message]) -> Iterator[Difference | Surplus]:
     """The differences between two sequences of messages, by number; none: they are the same up to blank node labels.
 
-    A longer sequence is read to its end, to say by how much; its surplus comes last.
+    A longer sequence is read to its end, to count the difference; its surplus comes last.
 
     Raises:
         LimitExceeded: naming the message, if two are so large and symmetric that it would take too long to know.

@@ -1,7 +1,7 @@
 """Message logs: messages in, bytes out, and back. No I/O, and nothing about sources.
 
-What encoders, decoders and options of all formats have in common; where those of a format are, its record in `formats`
-says. They are imported when they are first asked for: few programs need more than one or two.
+The common protocols of encoders, decoders and options of all formats; the record of a format in `formats` names its
+own. They are imported when they are first asked for: few programs need more than one or two.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from construct_messages.template import Template
 from construct_messages.terms import Lenience
 
 MESSAGE_BYTES: Final = 1 << 28
-"""How large a message may be as it stands in a log unless told otherwise: 256 MiB."""
+"""How large a message in a log may be by default: 256 MiB."""
 
 
 class FormatOptions(Protocol):
@@ -74,7 +74,7 @@ class FormatOptions(Protocol):
 
     @property
     def is_generalized(self) -> bool:
-        """Whether terms may stand where RDF has no place for them."""
+        """Whether terms may be in positions that RDF does not allow."""
         ...
 
     @property
@@ -105,11 +105,11 @@ class DecoderOptions:
     """The options of a decoder; each decoder uses those that its format has.
 
     Args:
-        base: the IRI that relative IRIs resolve against, until the log says otherwise.
-        contexts: JSON-LD contexts by their IRI, as parsed JSON (`{"@context": …}` or what stands in there).
+        base: the IRI that relative IRIs resolve against, until the log declares another.
+        contexts: JSON-LD contexts by their IRI, as parsed JSON (`{"@context": …}` or its value).
         context: the IRI of a JSON-LD context that is active before each document's own, unless the log sets one; None:
             none is (`expandContext` of JSON-LD 1.1 API, section 9.3).
-        message_bytes: how large a message may be, as it stands in the log, and in characters as N-Quads.
+        message_bytes: how large a message may be in the log, and in characters as N-Quads.
         labels: of the log; None: with a prefix that no other has.
         generalized, shared_labels: see `read_log`.
         comments: whether comments delimit messages in a log that announces no syntax; not where its media type does
@@ -134,7 +134,7 @@ class TemplateEncoder(Protocol):
     def encode(self, solutions: Solutions, first: int) -> EncodedBatch:
         """Encodes the messages of a batch of solutions, one message a solution.
 
-        `bytes(…)` of the result is what they add to the log; iterating over it gives the messages one by one.
+        `bytes(…)` of the result is their part of the log; iterating over it yields the messages one by one.
 
         Args:
             solutions: their columns are the template's variables.
@@ -150,8 +150,8 @@ class Encoder(Protocol):
     """Writes one log, or documents that hold one message each.
 
     `start()`, then `encode(message)` for each message, then `finish()`, joined, are a log. What `encode` returns may
-    depend on what stands before it: on prefixes, a JSON-LD context, the lookup tables of Jelly. `encode_document`
-    depends on its message alone, and changes nothing in the log.
+    depend on the preceding log: on prefixes, a JSON-LD context, the lookup tables of Jelly. `encode_document` depends
+    on its message alone, and changes nothing in the log.
     """
 
     def start(self) -> bytes:
@@ -189,11 +189,11 @@ class Encoder(Protocol):
 
 
 class Decoder(Protocol):
-    """Reads one log: `feed(data)` for each chunk, then `close()`; each gives the messages that are complete with it.
+    """Reads one log: `feed(data)` for each chunk, then `close()`; each returns the messages that it completes.
 
-    Chunks may be split anywhere. What `feed` gives is to be exhausted before the next call; messages that stand before
-    an error come before it. Blank nodes get labels that are unique (see `Labels`), each message others, but for those
-    that a label stands for in a whole log: under `rdfm`.
+    Chunks may be split anywhere. Exhaust the result of `feed` before the next call; messages before an error are
+    returned before it is raised. Blank nodes get labels that are unique (see `Labels`), other ones for each message,
+    except where a label means one node in a whole log: under `rdfm`.
     """
 
     @property
@@ -208,7 +208,7 @@ class Decoder(Protocol):
 
     @property
     def options(self) -> FormatOptions | None:
-        """The format's own options, once the log has told them; None: not yet, or the format has none."""
+        """The format's own options, once they have been read; None: not yet, or the format has none."""
         ...
 
     def feed(self, data: bytes) -> Iterator[Message]:
@@ -273,6 +273,29 @@ def decoder_for(
     return decoder(format, syntax or format.own, options)
 
 
+def read_document(format: Format, document: bytes, options: DecoderOptions) -> Iterator[Message]:
+    """The messages of a document, which is one message, unless it delimits several by itself.
+
+    Args:
+        format: of the document.
+        document: the bytes.
+        options: see `DecoderOptions`.
+
+    Raises:
+        LogError: it is malformed.
+        LimitExceeded: it is too large.
+    """
+    if format.document_reader is not None:
+        read: Callable[[bytes, DecoderOptions], Iterator[Message]] = _resolve(
+            format.document_reader
+        )
+        yield from read(document, options)
+    else:
+        decoder = decoder_for(format, options=options)
+        yield from decoder.feed(document)
+        yield from decoder.close()
+
+
 def sniffer_of(format: Format) -> Callable[[bytes], bool | None] | None:
     """The function that knows the format's first bytes; None: a regular expression does, or nothing."""
     sniffer: Callable[[bytes], bool | None] | None = (
@@ -322,7 +345,7 @@ def options_for_writing(
 
     Args:
         format: of the log.
-        options: those that are given.
+        options: those of the caller.
         source: those of the log whose messages they are, which may be in any format.
         graphs, triple_terms, generalized: see `FormatOptions.for_writing`.
 

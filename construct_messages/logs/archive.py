@@ -30,7 +30,7 @@ from construct_messages.message import Message
 _BLOCK: Final = 512
 _MOST_EXTENSION: Final = 1 << 16
 _RECORD: Final = re.compile(rb"([1-9][0-9]{0,5}) ([^=\n]++)=")
-# what stands before a header for what it has no room for: of pax for one file and for all, of GNU
+# headers before a header for values that do not fit: of pax for one file and for all, of GNU
 _PAX, _PAX_GLOBAL, _GNU_NAME, _GNU_LINK = (
     tarfile.XHDTYPE,
     tarfile.XGLTYPE,
@@ -50,11 +50,11 @@ class ArchiveDecoder:
     """Reads the files of an archive as messages: a `Decoder` whose `syntax` is always None.
 
     Args:
-        format: of all files; None: what the extension of each says.
+        format: of all files; None: that of each extension.
         decoding: see `DecoderOptions`; a file is a message.
 
     Attributes:
-        format: of the last file, or as given.
+        format: of the last file, or that of the argument.
 
     >>> header = tarfile.TarInfo("0000000000.ttl")
     >>> header.size = 23
@@ -143,7 +143,7 @@ class ArchiveDecoder:
         return LogError(f"byte {self._place}: {message}", number=self._messages + 1, hint=hint)
 
     def _read_header(self, block: bytearray) -> tarfile.TarInfo | None:
-        """A header with what stands before it for it; None: the end marker."""
+        """A header with its preceding extension headers; None: the end marker."""
         if not any(block):
             return None
         try:

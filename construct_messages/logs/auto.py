@@ -1,6 +1,6 @@
 """A decoder for a log of which not all is known beforehand: whether it is packed, or an archive, and its format.
 
-What is known is not looked for; the rest is told by the first bytes (`sniff.py`). No files here.
+Known properties are not detected; the others are detected from the first bytes (`sniff.py`). No files here.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class Known:
     """The properties of a log that are known before its first byte is read.
 
     Args:
-        packing: the extension of files packed like it; empty: it is not packed; None: its bytes tell.
-        archive: whether it is a tar archive; where that is not known, its bytes tell.
-        format: of the log, or of an archive's files; None: its bytes tell.
+        packing: the extension of files packed like it; empty: it is not packed; None: detected from its bytes.
+        archive: whether it is a tar archive; None: detected from its bytes.
+        format: of the log, or of an archive's files; None: detected from its bytes.
         syntax: what is announced for the format.
         label: that of a syntax that is announced, where the format is not known.
     """
@@ -40,13 +40,13 @@ class DetectingDecoder:
     """Reads a log, packed or not, or an archive: a `Decoder`.
 
     Args:
-        known: what need not be told by the bytes.
+        known: the properties that need not be detected.
         decoding: see `DecoderOptions`.
 
     Attributes:
-        format: of the log, or of the archive's last file; None: not told yet.
-        packing: the extension of files packed like this one; empty: it is not packed; None: not told yet.
-        archive: whether it is an archive, as far as is told.
+        format: of the log, or of the archive's last file; None: not detected yet.
+        packing: the extension of files packed like this one; empty: it is not packed; None: not detected yet.
+        archive: whether it is an archive, as far as is known.
         bytes_read: how many bytes came so far, packed as they are.
         messages: how many messages came so far.
 
@@ -65,7 +65,7 @@ class DetectingDecoder:
         self.bytes_read = self.message_count = 0
         self._unpacker = Unpacker(self.packing) if self.packing else None
         self._decoder: Decoder | ArchiveDecoder | None = None
-        self._head = b""  # what did not tell yet
+        self._head = b""  # bytes that were not enough
         self._tried = 0  # how much of it did not
         self._sniffed = False
 
@@ -81,14 +81,14 @@ class DetectingDecoder:
 
     @property
     def options(self) -> FormatOptions | None:
-        """The format's own options, once the log has told them; None: not yet, or the format has none."""
+        """The format's own options, once they have been read; None: not yet, or the format has none."""
         return self._decoder.options if self._decoder else None
 
     def feed(self, data: bytes) -> Iterator[Message]:
         """The messages that are complete now; see `Decoder.feed`.
 
         Raises:
-            LogError: malformed bytes, also of the packing; a chunk with damage of the packing gives no messages.
+            LogError: malformed bytes, also of the packing; a chunk with damage of the packing yields no messages.
             LimitExceeded: a message that is too large.
             UsageError: what is announced does not go with what the log is.
         """
@@ -106,7 +106,7 @@ class DetectingDecoder:
             try:
                 piece = next(pieces, None)
             except unpack_errors() as error:
-                yield from self._decode(b"", whole=True)  # what stands before the damage
+                yield from self._decode(b"", whole=True)  # the part before the damage
                 raise self._cannot_unpack(f"are damaged: {error}") from error
             if piece is None:
                 return
@@ -125,7 +125,7 @@ class DetectingDecoder:
                 yield from self._decode(b"", whole=True)
                 raise self._cannot_unpack("end early") from error
         yield from self._decode(b"", whole=True)
-        assert self._decoder is not None  # all is told at the end
+        assert self._decoder is not None  # all is known at the end
         yield from self._count(self._decoder.close())
 
     def _cannot_unpack(self, what: str) -> LogError:
@@ -157,21 +157,21 @@ class DetectingDecoder:
                 self.format = self._decoder.format
 
     def _open(self, head: bytes, whole: bool) -> Decoder | ArchiveDecoder | None:
-        """The decoder for what begins with `head`; None: it takes more bytes to tell."""
+        """The decoder for a log that begins with `head`; None: more bytes are needed."""
         if not self.archive and not self._tell(head, whole):
             return None
         if self.archive:
             if self._known.label is not None:
                 raise UsageError(
-                    f"messages={self._known.label} has no meaning for an archive: each of its files is a message",
+                    f"syntax={self._known.label} has no meaning for an archive: each of its files is a message",
                     hint="leave it out",
                 )
             return ArchiveDecoder(self.format, self.decoding)
-        assert self.format is not None  # else it would not have been told
+        assert self.format is not None  # otherwise it would not have been detected
         return decoder_for(self.format, self._syntax(self.format), self.decoding)
 
     def _tell(self, head: bytes, whole: bool) -> bool:
-        """Whether `head` says what the log is."""
+        """Whether `head` determines the kind of log."""
         archive = is_archive(head)
         if archive is None and not whole:
             return False
@@ -179,7 +179,7 @@ class DetectingDecoder:
             self.archive = True
         if self.archive or self.format is not None:
             return True
-        # to look at a long beginning anew for each byte would take a time that grows with its square
+        # looking at a long beginning again for each byte would take time that grows with its square
         if not whole and SNIFF_BYTES < len(head) < 2 * self._tried:
             return False
         self._tried = len(head)

@@ -78,7 +78,7 @@ class Capabilities:
                     )
 
     def support_template(self, template: Template) -> bool:
-        """Whether all that a template itself puts into messages can be written, whatever its variables are."""
+        """Whether the constants of a template can be written, for any values of its variables."""
         return all(
             (pattern.graph is None or self._format.graphs)
             and not any(self._lacks(slot) for slot in pattern if slot is not None)

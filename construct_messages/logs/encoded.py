@@ -1,7 +1,7 @@
 """Encoded batches: messages as the bytes of a log, together or one by one.
 
 A file or an HTTP response takes a batch as one block; a transport that frames messages itself, and a limit on their
-size, take them one by one. Joined, they are the block. A template encoder returns whichever of these makes the block
+size, take them one by one. Joined, they are the block. A template encoder returns the one of these that makes the block
 fastest. No syntax is known here.
 """
 
@@ -12,7 +12,7 @@ from typing import Protocol
 
 
 class EncodedBatch(Protocol):
-    """The messages of a batch as they stand in a log, in order, each with its delimiter."""
+    """The messages of a batch as in a log, in order, each with its delimiter."""
 
     def __bytes__(self) -> bytes:
         """All messages, joined. This is the fast path: it should not make a `bytes` object for each message."""

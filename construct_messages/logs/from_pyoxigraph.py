@@ -17,7 +17,7 @@ from construct_messages.message import Message, Quad
 from construct_messages.terms import Lenience, Term, from_pyoxigraph, has_blank, map_blanks
 
 DEEPEST: Final = 100
-"""How many triple terms may stand in each other: parsers, and what reads terms, go down by recursion."""
+"""How many triple terms may be nested: parsers and readers of terms use recursion."""
 
 _LEAST: Final = 1 << 20
 _TIMES: Final = 1 << 8
@@ -68,7 +68,7 @@ def to_message(
 
     Args:
         quads: of pyoxigraph.
-        rename: gives each blank node its label, such as `labels.in_log`; None: labels are kept.
+        rename: returns the label of each blank node, such as `labels.in_log`; None: labels are kept.
         lenience: where the quads were parsed leniently, what passes and counts malformed terms; see `from_pyoxigraph`.
         number: of the message, from 1.
         most: how many characters its terms may have as N-Quads.
@@ -105,9 +105,9 @@ def to_message(
     return Message(read())
 
 
-# what pyoxigraph says of IRIs and language tags
+# pyoxigraph's errors about IRIs and language tags
 _MALFORMED: Final = re.compile(r"Invalid IRI (?:percent|code point)|Invalid character '|\bsubtag\b")
-# how pyoxigraph begins its messages; the place is told in the log's lines instead
+# the beginning of pyoxigraph's error messages; the position is given in the log's lines instead
 _PLACE: Final = re.compile(r"Parser error (?:at|between) line [^:]*+: ")
 
 

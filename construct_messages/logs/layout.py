@@ -1,12 +1,12 @@
 """Layouts: the text of a template's message with places for the terms of each solution.
 
-What a format writes for a message is laid out once, by its plain encoder, for all solutions that give messages of the
-same shape; filling the places is all that is left to do for each of them. No syntax is known here, and no rule of
-SPARQL: `Template.instantiate` applies those to the marks that stand for terms.
+The plain encoder of a format lays out a message once for all solutions with messages of the same shape. For each
+solution, only the terms are filled in. No syntax is known here, and no rule of SPARQL: `Template.instantiate` applies
+those to marks in place of terms.
 
-A shape is what decides where terms stand: which are unbound, or of a kind that the template's triples may not have
-there; which are equal; and what the format adds (see `Layouts`). Templates with triple terms that hold variables have
-no layouts. tests/test_fast_path.py compares the result with the plain encoder.
+A shape decides the positions of terms: which are unbound, or of a kind that the template's triples may not have there;
+which are equal; and conditions of the format (see `Layouts`). Templates with triple terms that hold variables have no
+layouts. tests/test_fast_path.py compares the result with the plain encoder.
 """
 
 from __future__ import annotations
@@ -41,10 +41,12 @@ _LONGEST: Final = 256
 # Marks are between NUL characters, which no text has otherwise: the formats escape them, or cannot hold them
 _MARK: Final = re.compile("\0([0-9]+)\0")
 _NUMBER: Final = 7_301_842_965_501_893_274
-"""Stands for that of a solution in the labels of the template's blank nodes, and is found again in their texts."""
+"""Replaces the number of a solution in the labels of the template's blank nodes, and is found again in their texts."""
 
 Shape: TypeAlias = tuple[Any, ...]
-"""What decides where terms stand in a message, a bit for each condition that it meets; then terms that decide it."""
+"""The conditions that decide the positions of terms in a message, a bit for each that is true; then terms that decide
+it.
+"""
 Columns: TypeAlias = Sequence[Sequence[Term]]
 WriteTerm: TypeAlias = Callable[[Term], str]
 
@@ -78,7 +80,7 @@ class Texts(dict[Term, str]):
 
 
 TextsByKind: TypeAlias = Mapping[Any, Texts]
-"""The texts for each kind of place that terms stand in: subjects and predicates, say, or indentation."""
+"""The texts for each kind of position of terms: for example subjects and predicates, or indentation."""
 Place: TypeAlias = Callable[[Hashable], WriteTerm]
 """What writes the terms in a kind of place."""
 Write: TypeAlias = Callable[[Message, Place], str]
@@ -210,7 +212,7 @@ class Layouts:
         """The bits that are set anywhere, each with its places."""
         for index, starts in self._starts.items():
             column = columns[index]
-            # no term holds a line break: so one search tells how many begin in some way
+            # no term contains a line break: so one search counts how many begin in some way
             joined = "\n" + "\n".join(column) if len(starts) > 1 else ""
             for start, bit in starts.items():
                 count = joined.count(f"\n{start}") if start else column.count(Term(""))

@@ -1,6 +1,6 @@
 """Splits bytes into lines, for formats in which a line is a document; decodes documents and limits their length.
 
-A line ends with LF; a byte order mark before the first one is dropped. What the lines say is their syntax's business.
+A line ends with LF; a byte order mark before the first one is dropped. The decoder of a syntax interprets the lines.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class WholeLines:
 
     Attributes:
         line: the number of the line that is read, or not whole yet, from 1.
-        number: of the message that it may be, from 1; whoever makes messages of lines counts it up.
+        number: of the message that it may be, from 1; the decoder increments it.
 
     >>> lines = WholeLines(100)
     >>> list(lines.feed(b"a\\nb\\nc")), list(lines.close())

@@ -1,6 +1,6 @@
 """Encodes batches of solutions one by one: instantiates the template, and encodes the message.
 
-This is the plain path beside the specialised template encoders, which must give the same bytes (tests/test_fast_path.py
+This is the plain path for the specialised template encoders, which must produce the same bytes (tests/test_fast_path.py
 and tests/logs/test_encoded.py).
 """
 

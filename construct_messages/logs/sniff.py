@@ -1,8 +1,8 @@
-"""The format of a log by its first bytes, where neither a name nor a media type says it.
+"""The format of a log by its first bytes, if neither a name nor a media type determines it.
 
 What a format begins with is in its record; whether the log is well-formed is for its decoder. The answer does not
-depend on how many bytes come at once: it is None until it can be told, and then stays the same for every longer
-beginning. Where several formats begin so, the one that reads them all is taken: N-Quads for N-Triples, TriG for Turtle.
+depend on the sizes of chunks: it is None until it is certain, and then stays the same for every longer beginning. Where
+several formats begin so, the one that reads them all is taken: N-Quads for N-Triples, TriG for Turtle.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from construct_messages.formats import FORMATS, N_QUADS, TRIG, Format
 from construct_messages.logs import sniffer_of
 
 SNIFF_BYTES: Final = 1 << 12
-"""How much is looked at where the first statement does not tell."""
+"""How much is looked at if the first statement is not enough."""
 _MOST_BYTES: Final = 1 << 20  # of lines without a statement, and of the first with one
 
-# What stands in front: a byte order mark, blanks and, if it is text, comments.
+# What may come first: a byte order mark, white space and, in text, comments.
 _FRONT: Final = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s++|#[^\r\n]*+[\r\n])*+")
 _BEGINNINGS: Final = tuple(
     (format, re.compile(format.beginning)) for format in FORMATS if format.beginning is not None
 )
 _MEMBER_NAME: Final = re.compile(rb"[^\0-\x20<>\"{}|^`]++(?:\0.*+)?", re.DOTALL)
 _STATEMENT: Final = re.compile(rb"[ \t\r]*+[^\s#]")
-# a line that is no N-Quads, but may stand between its statements
+# a line that is not N-Quads, but may be between its statements
 _DELIMITER: Final = re.compile(
     rb"[ \t]*+(?:MESSAGE|VERSION[ \t]*+[\"'][^\"'\r\n]*+[\"'])[ \t]*+(?:#.*+)?\r?\n?\Z"
 )
 
 
 def sniff(head: bytes, *, whole: bool = False) -> Format | None:
-    """The format of a log that begins with `head`; None: it takes more bytes to tell.
+    """The format of a log that begins with `head`; None: more bytes are needed.
 
     Args:
         head: unpacked.
@@ -85,12 +85,12 @@ def _statements(head: bytes, whole: bool) -> bytes | None:
 
 
 def is_archive(head: bytes) -> bool | None:
-    """Whether `head` begins a tar archive (POSIX ustar, which GNU's and pax's are); None: too few bytes to tell.
+    """Whether `head` begins a tar archive (POSIX ustar, which GNU's and pax's are); None: more bytes are needed.
 
     >>> is_archive(b"0000000000.ttl" + bytes(243) + b"ustar"), is_archive(b"<urn:s>"), is_archive(b"0000000000.t")
     (True, False, None)
     """
-    # a member's name with zeros or the next field behind; a log has a blank or a bracket in its first statement
+    # a member's name with zeros or the next field after it; a log has a blank or a bracket in its first statement
     if head and not _MEMBER_NAME.fullmatch(head[:512]):
         return False
     return head[257:262] == b"ustar" if len(head) >= 262 else None

@@ -1,6 +1,6 @@
 """The base of the encoders of Turtle, TriG, NDJSON-LD, YAML-LD and RDF/XML: messages as text.
 
-Each of them says how a message is written, and what stands for its terms. Here, what the format cannot carry is
+Each of them defines how a message is written, and the texts of its terms. Here, what the format cannot carry is
 refused, errors get the number of the message, and batches of a template's solutions are written by `layout.py`.
 """
 
@@ -28,10 +28,10 @@ class TextEncoder(ABC):
     Args:
         format: the log's format.
         syntax: how messages are delimited, and which RDF version the log keeps to.
-        texts: what stands for terms.
+        texts: the texts of terms.
 
     Attributes:
-        literals, predicates: what decides where terms stand in a message; see `Layouts`.
+        literals, predicates: conditions that decide the positions of terms in a message; see `Layouts`.
     """
 
     literals: ClassVar[bool] = False
@@ -51,7 +51,7 @@ class TextEncoder(ABC):
         """One message with its delimiter, without what a log declares once.
 
         Raises:
-            UnsupportedByFormat: a term that the format has no syntax for where it stands.
+            UnsupportedByFormat: the format has no syntax for a term in its position.
             NoLayout: `write_alone` writes it in another way.
         """
 
@@ -103,7 +103,7 @@ class TextEncoder(ABC):
 
 
 class TemplateTexts:
-    """Encodes batches of a template's solutions; byte for byte what `encode(Message(instantiate(…)))` gives.
+    """Encodes batches of a template's solutions; byte for byte the same as `encode(Message(instantiate(…)))`.
 
     Args:
         encoder: the log's.

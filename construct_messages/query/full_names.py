@@ -32,7 +32,7 @@ def names_in_full(text: str) -> str:
     for token in tokens:
         if token.kind == "pname" and token.text.partition(":")[2].count(".") > 1:
             try:
-                name = prologue.iri(text, token)
+                name = prologue.iri(text, token.text, token.start)
             except QueryError:
                 continue  # the engine says what is wrong with it
             pieces += [text[done : token.start], name]

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import zip_longest
 from typing import Final
 
 from construct_messages.errors import UsageError
 from construct_messages.query.select import Select
-from construct_messages.query.tokens import Token, decoded, error, outer, tokenize
+from construct_messages.query.syntax.nodes import OrderCondition, Unknown, VariableNode, walk
+from construct_messages.query.syntax.parser import parse
+from construct_messages.query.tokens import error
 from construct_messages.query.volatile import volatile
 from construct_messages.terms import literal
+
+_HEAD: Final = "SELECT*{}"  # before clauses that are read by themselves
 
 BY_VALUE: Final = ("?{}",)
 """Sort keys of a variable, as format strings: its value, as ORDER BY compares terms."""
@@ -118,7 +121,7 @@ def by_key(
 
 
 def beyond(select: Select, count: int, *, wrap: bool = False) -> Select:
-    """The one solution behind the first `count`, to see whether there is one; so no order is put in.
+    """The one solution after the first `count`, to see whether there is one; so no order is put in.
 
     Args:
         select: the query, whose own LIMIT is more than `count`.
@@ -136,7 +139,7 @@ def beyond(select: Select, count: int, *, wrap: bool = False) -> Select:
 def _ordered(select: Select, keys: Sequence[str]) -> Select:
     unordered = volatile(select)
     # a key that is named twice breaks an engine or two, and orders nothing
-    given = {f"?{name}" for name in _plain_keys(select.order)}
+    given = {f"?{name}" for name in _plain_keys(select)}
     added = (key.format(name) for name in select.variables if name not in unordered for key in keys)
     ties = "".join(f" {key}" for key in added if key not in given)
     if not ties:
@@ -144,30 +147,16 @@ def _ordered(select: Select, keys: Sequence[str]) -> Select:
     return replace(select, order=f"{select.order or ' ORDER BY'}{ties}{_gap(select)}")
 
 
-def _plain_keys(order: str) -> set[str]:
+def _plain_keys(select: Select) -> set[str]:
     """The variables that are sort keys by themselves.
 
-    >>> sorted(_plain_keys("ORDER BY ?a DESC(?b) (?c) STR(?d) (?e + 1)"))
+    >>> select = Select("", "SELECT * ", ("s",), "WHERE ", "{}", order=" ORDER BY ?a DESC(?b) (?c) STR(?d) (?e + 1)")
+    >>> sorted(_plain_keys(select))
     ['a', 'b', 'c']
     """
-    tokens = tokenize(order)
-    keys = set()
-    for index in outer(tokens, 0, len(tokens)):
-        token, inside = tokens[index], tokens[index + 1 : index + 3]
-        if token.kind == "variable":
-            keys.add(decoded(order, token)[1:])
-        elif (
-            token.is_mark("(")
-            and [part.kind for part in inside] == ["variable", "mark"]
-            and inside[1].is_mark(")")
-            and not (index and _is_function(tokens[index - 1]))
-        ):
-            keys.add(decoded(order, inside[0])[1:])
-    return keys
-
-
-def _is_function(token: Token) -> bool:
-    return token.kind in ("iri", "pname") or token.keyword not in ("", "ASC", "DESC", "BY")
+    clauses = parse(f"{_HEAD}{select.order}").form.clauses
+    keys = (node.expression for node in walk(clauses) if isinstance(node, OrderCondition))
+    return {key.name for key in keys if isinstance(key, VariableNode)}
 
 
 def _slice(select: Select, limit: int, start: int, *, wrap: bool) -> Select:
@@ -184,22 +173,9 @@ def _gap(select: Select) -> str:
 
 def _check_own(select: Select) -> None:
     """Makes sure that what is put in or taken away makes no legal query of another."""
-    text = str(select)
-    values = len(text) - len(select.values)
-    tokens = tokenize(select.slice)
-    for keyword, count in zip_longest(tokens, tokens[1:]):
-        if keyword.keyword in ("LIMIT", "OFFSET") and not (count and count.text.isdigit()):
-            found = count or keyword
-            place = values - len(select.slice) + found.start
-            raise error(
-                text, place, f"expected a number behind {keyword.keyword}, found {found.text}"
-            )
-    behind = tokenize(select.values)[:1]
-    if tokens and behind and behind[0].keyword != "VALUES":
-        message = f"expected VALUES or the end behind {tokens[0].text}, found {behind[0].text}"
-        raise error(text, values + behind[0].start, message)
-    order = tokenize(select.order)
-    if order and order[-1].keyword in ("ORDER", "BY"):
-        raise error(
-            text, values - len(select.slice), f"expected what to sort by behind {order[-1].text}"
-        )
+    clauses = parse(f"{_HEAD}{select.behind}")
+    for clause in clauses.form.clauses:
+        if isinstance(clause, Unknown):
+            text = str(select)
+            place = clause.offset - len(clauses.text) + len(text)
+            raise error(text, place, clause.message, clause.hint)

@@ -30,7 +30,7 @@ class Expansion:
     def __init__(self, length: int = 0) -> None:
         self._left = _EXPANDED + _EXPANDED_EACH * length
 
-    def spend(self, text: str, token: Token, characters: int) -> None:
+    def spend(self, text: str, offset: int, characters: int) -> None:
         """Counts an IRI that is about to be written in full.
 
         Raises:
@@ -42,7 +42,7 @@ class Expansion:
                 f"the IRIs of the query are more than {_EXPANDED_EACH} times as long as "
                 f"the query, written in full"
             )
-            raise error(text, token.start, message, "declare prefixes and a base that are shorter")
+            raise error(text, offset, message, "declare prefixes and a base that are shorter")
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Prologue:
             following = tokens[index + 1 : index + 3]
             match token.keyword, [part.kind for part in following]:
                 case "BASE", ["iri", *_]:
-                    expansion.spend(text, following[0], len(base or ""))
+                    expansion.spend(text, following[0].start, len(base or ""))
                     try:
                         base = resolve(unescape(following[0].text[1:-1]), base)[1:-1]
                     except TermError:
@@ -92,7 +92,7 @@ class Prologue:
                 case "PREFIX", ["pname", "iri"]:
                     prefix = decoded(text, following[0])[:-1]
                     declared.add(prefix)
-                    expansion.spend(text, following[1], len(base or ""))
+                    expansion.spend(text, following[1].start, len(base or ""))
                     known.pop(prefix, None)
                     unusable.pop(prefix, None)
                     try:
@@ -101,44 +101,43 @@ class Prologue:
                         unusable[prefix] = problem.message
         return cls(base, known, unusable, frozenset(declared), expansion)
 
-    def iri(self, text: str, token: Token) -> Term:
-        """The IRI that an `iri` or `pname` token means.
+    def iri(self, text: str, name: str, offset: int) -> Term:
+        """The IRI that a name means.
 
         Args:
             text: the query, for the position of errors.
+            name: `<iri>` or `prefix:local`, as written.
+            offset: where it stands.
 
         Raises:
             QueryError: an undeclared prefix, a relative IRI without base, a character that no IRI may hold.
 
-        >>> from construct_messages.query.tokens import tokenize
-        >>> Prologue(None, {"ex": "http://example.org/"}, {}, frozenset()).iri("ex:a", tokenize("ex:a")[0])
+        >>> Prologue(None, {"ex": "http://example.org/"}, {}, frozenset()).iri("ex:a", "ex:a", 0)
         '<http://example.org/a>'
         """
         try:
-            if token.kind == "iri":
-                self.expansion.spend(text, token, len(self.base or ""))
-                return resolve(unescape(token.text[1:-1]), self.base)
-            prefix, _, local = decoded(text, token).partition(":")
+            if name.startswith("<"):
+                self.expansion.spend(text, offset, len(self.base or ""))
+                return resolve(unescape(name[1:-1]), self.base)
+            prefix, _, local = decoded(text, Token("pname", name, offset)).partition(":")
             if prefix not in self.prefixes:
-                raise self._unknown(text, token, prefix)
-            self.expansion.spend(text, token, len(self.prefixes[prefix]))
+                raise self._unknown(text, offset, prefix)
+            self.expansion.spend(text, offset, len(self.prefixes[prefix]))
             return iri(self.prefixes[prefix] + _LOCAL_ESCAPE.sub(r"\1", local))
         except TermError as problem:
-            raise error(text, token.start, problem.message, problem.hint) from None
+            raise error(text, offset, problem.message, problem.hint) from None
 
-    def _unknown(self, text: str, token: Token, prefix: str) -> QueryError:
+    def _unknown(self, text: str, offset: int, prefix: str) -> QueryError:
         if prefix in self.unusable:
             message = f"prefix {prefix}: cannot be used: {self.unusable[prefix]}"
             return error(
                 text,
-                token.start,
+                offset,
                 message,
                 "give a base IRI, or declare the prefix with an absolute IRI",
             )
         message = f"prefix {prefix}: is not declared"
-        return error(
-            text, token.start, message, f"add PREFIX {prefix}: <...> or give it as an option"
-        )
+        return error(text, offset, message, f"add PREFIX {prefix}: <...> or give it as an option")
 
 
 def undeclared(text: str, known: Collection[str] = ()) -> str | None:

@@ -11,6 +11,9 @@ from typing import Final
 from construct_messages.errors import Position, QueryError
 from construct_messages.query.prologue import relative_iri, undeclared
 
+REWRITTEN: Final = "lines are those of your query; on the line of CONSTRUCT, columns are those of the rewritten SELECT"
+"""The hint about an engine's own position in a query that it refuses."""
+
 _AT: Final = re.compile(r"(?:error )?at (\d+):(\d+)(?:-\d+:\d+)?: ", re.IGNORECASE)
 # tokens and keywords; the others are classes of characters
 _EXPECTED: Final = re.compile(r"\"(?:[^\"\\]|\\.)+\"|\b[A-Z][A-Za-z_0-9]+\b(?! [a-z])")

@@ -5,16 +5,14 @@ SPARQL 1.2 Query, section 19.8, [9] SelectClause, [12] AskQuery. Spliced as `rew
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
-from typing import Final
+from collections.abc import Mapping
 
-from construct_messages.errors import Position, QueryError
 from construct_messages.query.prologue import given_base, given_prefixes, insert
 from construct_messages.query.select import Select
-from construct_messages.query.tokens import QueryText, Token, check_braces, decoded, error, outer
-
-_FORMS: Final = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
+from construct_messages.query.syntax.nodes import AliasNode, AskForm, SelectForm, Unknown
+from construct_messages.query.syntax.parser import parse
+from construct_messages.query.syntax.query import Query
+from construct_messages.query.tokens import QueryText, decoded
 
 
 def read_results(
@@ -37,49 +35,36 @@ def read_results(
     >>> str(read_results("ASK { ?s ?p 1 }"))
     'SELECT (1 AS ?answer) { ?s ?p 1 }\\nLIMIT 1'
     """
-    read = QueryText.of(query)
-    text, tokens = read.text, read.tokens
-    head = next(
-        (place for place in outer(tokens, 0, len(tokens)) if tokens[place].keyword in _FORMS), None
-    )
-    if head is None or tokens[head].keyword not in ("SELECT", "ASK"):
-        position = None if head is None else Position.at(text, tokens[head].start)
-        raise QueryError(
-            "expected a SELECT or ASK query", position=position, hint="its result is compared"
-        )
-    check_braces(text, tokens)
+    source = QueryText.of(query)
+    text, tokens = source.text, source.tokens
+    tree = parse(source)
+    form = tree.form
+    if not isinstance(form, SelectForm | AskForm):
+        message = "expected a SELECT or ASK query"
+        raise tree.error(form, message, "its result is compared")
     own = given_prefixes(prefixes)
     used = {decoded(text, token).partition(":")[0] for token in tokens if token.kind == "pname"}
-    declared = {
-        decoded(text, following)[:-1]
-        for token, following in pairwise(tokens[:head])
-        if token.keyword == "PREFIX"
-    }
-    undeclared = {prefix: own[prefix] for prefix in own if prefix in used - declared}
-    place, inserted = insert(tokens[:head], given_base(base), undeclared)
-    prologue = text[:place] + inserted + text[place : tokens[head].start]
-    if tokens[head].keyword == "ASK":
-        rest = text[tokens[head].end :].lstrip()
+    undeclared = {prefix: own[prefix] for prefix in own if prefix in used - tree.prologue.declared}
+    head = [token for token in tokens if token.start < form.start]
+    place, inserted = insert(head, given_base(base), undeclared)
+    prologue = text[:place] + inserted + text[place : form.start]
+    if isinstance(form, AskForm):
+        rest = text[form.start + len("ASK") :].lstrip()
         return Select(
             prologue, "SELECT (1 AS ?answer) ", ("answer",), "", rest, slice="\nLIMIT 1", limit=1
         )
-    behind, variables = _projection(text, tokens, head)
-    return Select(prologue, text[tokens[head].start : behind], variables, "", text[behind:])
+    variables = _projected(tree, form)
+    behind = form.projection[-1].end if form.projection else form.start
+    return Select(prologue, text[form.start : behind], variables, "", text[behind:])
 
 
-def _projection(text: str, tokens: Sequence[Token], head: int) -> tuple[int, tuple[str, ...]]:
-    """Where the projection of a SELECT ends, and its variables."""
-    variables: list[str] = []
-    for place in outer(tokens, head + 1, len(tokens)):
-        token = tokens[place]
-        if token.text == "*":
-            raise error(text, token.start, "the variables are not named", "name them instead of *")
-        if token.keyword in ("FROM", "WHERE") or token.is_mark("{"):
-            if not variables:
-                raise error(text, token.start, f"expected a variable, found {token.text}")
-            return token.start, tuple(variables)
-        if token.kind == "variable":
-            variables.append(decoded(text, token)[1:])
-        elif token.is_mark(")") and tokens[place - 1].kind == "variable":  # (… AS ?v)
-            variables.append(decoded(text, tokens[place - 1])[1:])
-    raise error(text, len(text), "there is no WHERE group", "add WHERE { ... }")
+def _projected(tree: Query, form: SelectForm) -> tuple[str, ...]:
+    """The variables of a projection."""
+    if form.projection is None:
+        raise tree.error(form, "the variables are not named", "name them instead of *")
+    names = []
+    for item in form.projection:
+        if isinstance(item, Unknown):
+            raise tree.refusal(item)
+        names.append(item.variable.name if isinstance(item, AliasNode) else item.name)
+    return tuple(names)

@@ -2,20 +2,20 @@
 
 SPARQL 1.2 Query, section 16.2 (CONSTRUCT) and section 19.8, [10] ConstructQuery. The text is spliced, never
 regenerated: only the head changes, so dialects that no parser here knows reach the engine as they were written. The
-template's own grammar is in `triples.py`; what else can be done to the SELECT is in `select.py` and `pages.py`.
+patterns of the template are made in `template_patterns.py`; what else can be done to the SELECT is in `select.py` and
+`pages.py`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from construct_messages.arguments import checked
 from construct_messages.errors import NotConstruct, Position, QueryError, UsageError
 from construct_messages.query.prologue import (
-    Prologue,
     given_base,
     given_prefixes,
     insert,
@@ -23,21 +23,19 @@ from construct_messages.query.prologue import (
 )
 from construct_messages.query.scope import group_keys, in_scope, values_variables
 from construct_messages.query.select import Select, unused
-from construct_messages.query.tokens import (
-    QueryText,
-    Token,
-    check_braces,
-    closing,
-    decoded,
-    error,
-    outer,
-    tokenize,
+from construct_messages.query.syntax.nodes import (
+    ClauseNode,
+    ConstructForm,
+    SliceClause,
+    Unknown,
 )
-from construct_messages.query.triples import read_triples
-from construct_messages.query.written import Written
+from construct_messages.query.syntax.parser import CLAUSES, FORMS, parse
+from construct_messages.query.syntax.query import Query
+from construct_messages.query.template_patterns import template_patterns
+from construct_messages.query.tokens import QueryText, Token, decoded, error, outer, tokenize
+from construct_messages.query.written import WrittenQuery
 from construct_messages.template import Nested, Pattern, Slot, Template, Variable
 
-_QUERIES: Final = ("CONSTRUCT", "SELECT", "ASK", "DESCRIBE")
 _UPDATES: Final = (
     "INSERT",
     "DELETE",
@@ -50,8 +48,6 @@ _UPDATES: Final = (
     "MOVE",
     "COPY",
 )
-_CLAUSES: Final = {"ORDER": 0, "LIMIT": 1, "OFFSET": 1, "VALUES": 2}
-_SLICE: Final = ("LIMIT", "OFFSET")
 _LINE_BREAK: Final = re.compile(r"\r\n|\r|\n")
 _SPACE: Final = re.compile(r"[\x20\t\r\n]*")
 
@@ -75,7 +71,7 @@ def _form(query: QueryText) -> tuple[int, str]:
     tokens = query.tokens
     for index in outer(tokens, 0, len(tokens)):
         keyword = tokens[index].keyword
-        if keyword in _QUERIES:
+        if keyword in FORMS:
             return index, keyword
         if keyword in _UPDATES:
             return index, "UPDATE"
@@ -141,22 +137,20 @@ class ConstructQuery:
             QueryError: an invalid head or template, with its position; a `group_by` variable that no solution binds.
             UsageError: a malformed base, prefix or variable name.
         """
-        read = QueryText.of(query)
-        text, tokens = read.text, read.tokens
-        head, form = _form(read)
+        source = QueryText.of(query)
+        text, tokens = source.text, source.tokens
+        head, form = _form(source)
         if form != "CONSTRUCT":
             raise NotConstruct(form, position=Position.at(text, tokens[head].start))
-        check_braces(text, tokens)
-        own, server = given_prefixes(prefixes), usable_prefixes(predefined)
-        base = given_base(base)
-        prologue = Prologue.read(text, tokens[:head], base=base, prefixes=server | own)
-        parts = _Parts.of(text, tokens, head)
-        mentioned, patterns = read_triples(text, tokens, parts.template, prologue)
+        own, server, base = given_prefixes(prefixes), usable_prefixes(predefined), given_base(base)
+        tree = parse(source, base=base, prefixes=server | own)
+        construct, prologue = tree.form, tree.prologue
+        assert isinstance(construct, ConstructForm)
+        _refuse_full_stop(tree, construct)
+        mentioned, patterns = template_patterns(tree, construct.template or construct.where)
 
-        keys = group_keys(tokens[parts.modifiers : parts.order], tokens[parts.order : parts.slice])
-        added = values_variables(tokens[parts.values :])
-        groups = (parts.group, *parts.named) if group_by else ()
-        bound = {*added}.union(*(in_scope(tokens, place) for place in groups))
+        keys, added = group_keys(construct.clauses), values_variables(construct.clauses)
+        bound = {*added, *in_scope(construct.dataset, construct.where)} if group_by else set()
         everywhere = {
             decoded(text, token)[1:]: None for token in tokens if token.kind == "variable"
         }
@@ -191,9 +185,15 @@ class ConstructQuery:
         beginning = text[:place] + inserted + text[place : tokens[head].start]
         return cls(
             rewritten=replace(
-                parts.select(text, tokens, beginning, projection, tuple(variables)),
+                _select(text, construct, beginning, projection, tuple(variables)),
                 keys=apart,
-                written=Written.of(text, parts.inside_template(tokens), base, own),
+                written=WrittenQuery.of(
+                    text,
+                    _inside_template(construct),
+                    base,
+                    own,
+                    (construct.where.start, construct.where.end),
+                ),
             ),
             template=Template(tuple(variables), tuple(_renumbered(patterns, mentioned, variables))),
             prefixes={
@@ -205,166 +205,70 @@ class ConstructQuery:
         )
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """The parts of a CONSTRUCT query, as indexes of their first tokens; an absent part is empty.
-
-    Args:
-        head: CONSTRUCT.
-        behind: what stands behind the replaced head: behind the template, or in the short form behind CONSTRUCT.
-        template: the `{` of the template.
-        named: the `{` of each named sub-query, which is Blazegraph's.
-        group: the `{` of the WHERE group; in the short form it is the template.
-        modifiers: behind the `}` of the group.
-        order: ORDER BY.
-        slice: LIMIT or OFFSET, whichever is first.
-        values: VALUES, or whatever else follows the slice.
-    """
-
-    head: int
-    behind: int
-    template: int
-    named: tuple[int, ...]
-    group: int
-    modifiers: int
-    order: int
-    slice: int
-    values: int
-
-    @classmethod
-    def of(cls, text: str, tokens: Sequence[Token], head: int) -> _Parts:
-        """Finds them; what is unknown between them belongs to the part before it."""
-        following = tokens[head + 1] if head + 1 < len(tokens) else None
-        if following and following.is_mark("{"):
-            template = head + 1
-            behind = closing(tokens, template) + 1
-            named, group = _where(text, tokens, behind)
-        elif following and following.keyword in ("FROM", "WHERE"):
-            behind = head + 1
-            named, group = _where(text, tokens, behind)
-            template = group
-            if tokens[group - 1].keyword != "WHERE":
-                message = "expected WHERE before the pattern of the short form"
-                raise error(
-                    text, tokens[group].start, message, "write CONSTRUCT FROM <...> WHERE { ... }"
-                )
-        else:
-            found = f", found {following.text}" if following else ""
-            place = following.start if following else len(text)
-            raise error(text, place, f"expected {{ or WHERE behind CONSTRUCT{found}")
-        if tokens[group + 1].is_mark("."):  # it would be legal behind a block of initial bindings
-            raise error(text, tokens[group + 1].start, "expected a pattern, found .")
-        modifiers = closing(tokens, group) + 1
-        return cls(head, behind, template, named, group, modifiers, *_clauses(tokens, modifiers))
-
-    def inside_template(self, tokens: Sequence[Token]) -> tuple[int, int] | None:
-        """The offsets between the braces of the template; None: it is the WHERE group."""
-        if self.template == self.group:
-            return None
-        return tokens[self.template].end, tokens[self.behind - 1].start
-
-    def select(
-        self,
-        text: str,
-        tokens: Sequence[Token],
-        prologue: str,
-        projection: str,
-        variables: tuple[str, ...],
-    ) -> Select:
-        """The pieces; each begins right behind the last token of the one before, with its white space and comments."""
-        ends = [
-            tokens[index - 1].end
-            for index in (self.behind, self.modifiers, self.order, self.slice, self.values)
-        ]
-        behind, modifiers, order, slice, values = ends
-        breaks = "".join(_LINE_BREAK.findall(text, tokens[self.head].start, behind))
-        space = _SPACE.match(text, behind)
-        start = space.end() if space else behind
-        group = tokens[self.group].start
-        limit, offset = _read_slice(tokens[self.slice : self.values])
-        return Select(
-            prologue=prologue,
-            head=f"SELECT {projection}{breaks + text[behind:start] or ' '}",
-            variables=variables,
-            dataset=text[start:group],
-            group=text[group:modifiers],
-            aggregation=text[modifiers:order],
-            order=text[order:slice],
-            slice=text[slice:values],
-            limit=limit,
-            offset=offset,
-            values=text[values:],
-        )
+def _inside_template(form: ConstructForm) -> tuple[int, int] | None:
+    """The offsets between the braces of the template; None: it is the WHERE group."""
+    return form.template and (form.template.start + 1, form.template.end - 1)
 
 
-def _where(text: str, tokens: Sequence[Token], index: int) -> tuple[tuple[int, ...], int]:
-    """The `{` of each named sub-query and that of the WHERE group.
-
-    [14] DatasetClause* and [18] `WHERE`? GroupGraphPattern, and between them Blazegraph's `WITH { … } AS %name`: all
-    that a template or CONSTRUCT may be followed by, since what is beside it would become part of a projection.
-    """
-    named: list[int] = []
-
-    def expect(expected: str, ok: Callable[[Token], bool]) -> None:
-        nonlocal index
-        if index == len(tokens):
-            raise error(text, len(text), "there is no WHERE group", "add WHERE { ... }")
-        if not ok(tokens[index]):
-            raise error(
-                text, tokens[index].start, f"expected {expected}, found {tokens[index].text}"
-            )
-        index += 1
-
-    def at(keyword: str) -> bool:
-        return index < len(tokens) and tokens[index].keyword == keyword
-
-    while at("FROM"):
-        index += 2 if index + 1 < len(tokens) and tokens[index + 1].keyword == "NAMED" else 1
-        expect("the IRI of a graph", lambda token: token.kind in ("iri", "pname"))
-    while at("WITH"):
-        index += 1
-        expect("{ behind WITH", lambda token: token.is_mark("{"))
-        named.append(index - 1)
-        index = closing(tokens, index - 1) + 1
-        expect("AS", lambda token: token.keyword == "AS")
-        expect("the name of a sub-query, as in %name", lambda token: token.text == "%")
-        expect("the name of a sub-query, as in %name", lambda token: token.kind == "word")
-    if at("WHERE"):
-        index += 1
-        expect("{ behind WHERE", lambda token: token.is_mark("{"))
-    else:
-        expect("FROM, WHERE or {", lambda token: token.is_mark("{"))
-    return tuple(named), index - 1
+def _refuse_full_stop(tree: Query, form: ConstructForm) -> None:
+    """Refuses a group that begins with a full stop, which would be legal after a block of initial bindings."""
+    first = form.where.elements[0] if form.where.elements else None
+    if isinstance(first, Unknown) and tree.text[first.start] == ".":
+        raise tree.refusal(first)
 
 
-def _clauses(tokens: Sequence[Token], start: int) -> tuple[int, int, int]:
-    """Returns the indexes of ORDER BY, of LIMIT or OFFSET, and of what follows."""
-    begins = [len(tokens)] * 3
-    reached = 0
-    for index in outer(tokens, start, len(tokens)):
-        clause = _CLAUSES.get(tokens[index].keyword, -1)
-        if clause >= reached and begins[clause] == len(tokens):
-            begins[clause] = index
-            reached = clause
-    slice = end = min(begins[1:])
-    while end < begins[2] and tokens[end].keyword in _SLICE:
-        following = (i for i in outer(tokens, end + 1, begins[2]) if tokens[i].keyword in _SLICE)
-        end = end + 2 if _is_count(tokens[end + 1 : end + 2]) else next(following, begins[2])
-    return min(begins), slice, end
-
-
-def _is_count(tokens: Sequence[Token]) -> bool:
-    return bool(tokens) and tokens[0].kind == "number" and tokens[0].text.isdigit()
-
-
-def _read_slice(tokens: Sequence[Token]) -> tuple[int | None, int]:
+def _select(
+    text: str,
+    form: ConstructForm,
+    prologue: str,
+    projection: str,
+    variables: tuple[str, ...],
+) -> Select:
+    """The pieces; each begins right after the last token of the one before, with its white space and comments."""
+    behind = form.template.end if form.template else form.start + len("CONSTRUCT")
+    breaks = "".join(_LINE_BREAK.findall(text, form.start, behind))
+    space = _SPACE.match(text, behind)
+    start = space.end() if space else behind
+    aggregation, order, slice, values = _pieces(text, form)
     counts = {
         # int() refuses thousands of digits; the first ones are more than any result has
-        token.keyword: int(tokens[index + 1].text.lstrip("0")[:19] or "0")
-        for index, token in enumerate(tokens)
-        if token.keyword in _SLICE and _is_count(tokens[index + 1 : index + 2])
+        clause.keyword: int(clause.number.lstrip("0")[:19] or "0")
+        for clause in form.clauses
+        if isinstance(clause, SliceClause)
     }
-    return counts.get("LIMIT"), counts.get("OFFSET", 0)
+    return Select(
+        prologue=prologue,
+        head=f"SELECT {projection}{breaks + text[behind:start] or ' '}",
+        variables=variables,
+        dataset=text[start : form.where.start],
+        group=text[form.where.start : form.where.end],
+        aggregation=aggregation,
+        order=order,
+        slice=slice,
+        limit=counts.get("LIMIT"),
+        offset=counts.get("OFFSET", 0),
+        values=values,
+    )
+
+
+def _pieces(text: str, form: ConstructForm) -> Iterator[str]:
+    """GROUP BY and HAVING, ORDER BY, LIMIT and OFFSET, and the rest; what is unknown belongs to the piece before it."""
+    done, clauses = form.where.end, list(form.clauses)
+    for keywords in (("GROUP", "HAVING"), ("ORDER",), ("LIMIT", "OFFSET")):
+        end = done
+        while clauses and _belongs(text, clauses[0], keywords):
+            end = clauses.pop(0).end
+        yield text[done:end]
+        done = end
+    yield text[done:]
+
+
+def _belongs(text: str, clause: ClauseNode, keywords: tuple[str, ...]) -> bool:
+    written = text[clause.start : clause.end].upper()
+    if written.startswith(keywords):
+        return True
+    is_slice = "LIMIT" in keywords
+    return isinstance(clause, Unknown) and not is_slice and not written.startswith(tuple(CLAUSES))
 
 
 def _renumbered(

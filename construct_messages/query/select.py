@@ -9,11 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from construct_messages.errors import UsageError
-from construct_messages.query.scope import aggregates, assigned, group_aliases, reached
-from construct_messages.query.tokens import decoded, tokenize
-from construct_messages.query.written import Written
+from construct_messages.query.scope import aggregates, assigned, reached
+from construct_messages.query.syntax.nodes import (
+    AliasNode,
+    ClauseNode,
+    GroupClause,
+    OrderClause,
+    SelectForm,
+    VariableNode,
+    walk,
+)
+from construct_messages.query.syntax.parser import parse
+from construct_messages.query.tokens import tokenize
+from construct_messages.query.written import WrittenQuery
 from construct_messages.terms import Term, has_blank
 
 
@@ -23,9 +34,9 @@ class Select:
 
     Args:
         prologue: everything before the keyword SELECT (BOM, DEFINE, BASE, PREFIX, comments).
-        head: `SELECT ?a ?b` with the white space behind it.
+        head: `SELECT ?a ?b` with the white space after it.
         variables: the projected names in order, without `?`; never empty.
-        dataset: what stands before the WHERE group: FROM clauses, Blazegraph's WITH, the keyword WHERE.
+        dataset: everything before the WHERE group: FROM clauses, Blazegraph's WITH, the keyword WHERE.
         group: the WHERE group, from `{` to `}`.
         aggregation: GROUP BY and HAVING.
         order: ORDER BY.
@@ -50,7 +61,7 @@ class Select:
     offset: int = 0
     values: str = ""
     keys: tuple[str, ...] | None = None
-    written: Written | None = field(default=None, compare=False, repr=False)
+    written: WrittenQuery | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         if self.keys is not None:
@@ -59,15 +70,26 @@ class Select:
 
     @property
     def _pieces(self) -> tuple[str, ...]:
-        behind = (self.aggregation, self.order, self.slice, self.values)
-        return (self.prologue, self.head, self.dataset, self.group, *behind)
+        return (self.prologue, self.head, self.dataset, self.group, self.behind)
+
+    @property
+    def behind(self) -> str:
+        """Everything after the WHERE group."""
+        return "".join((self.aggregation, self.order, self.slice, self.values))
+
+    @property
+    def form(self) -> SelectForm:
+        """The tree of the pieces, whose offsets are into their text."""
+        form = parse("".join(self._pieces)).form
+        assert isinstance(form, SelectForm)
+        return form
 
     def bind(self, bindings: Mapping[str, Term]) -> Select:
         """Initial bindings: a VALUES block at the head of the WHERE group (section 10.2, VALUES).
 
         They join with the group as a VALUES block written there does: a sub-select that does not project the variable
         does not see them. A variable of the template that WHERE does not bind takes the value. One that the group
-        itself assigns to by BIND is compared with it: its block stands at the end of the group.
+        itself assigns to by BIND is compared with it: its block is at the end of the group.
 
         Args:
             bindings: term by variable name, without `?`.
@@ -83,13 +105,10 @@ class Select:
         """
         if not bindings:
             return self
-        tokens = tokenize(self.group)
-        around = {
-            *self.variables,
-            *_variables(self.dataset + self.aggregation + self.order + self.values),
-        }
-        mentioned = around | _variables(self.group)
-        within = reached(tokens, 0)
+        form = self.form
+        around = {*self.variables, *_variables(form.projection, form.dataset, form.clauses)}
+        within = reached(form.where)
+        mentioned = around | _variables(form.where)
         for name, term in bindings.items():
             if name not in mentioned:
                 listed = ", ".join(f"?{known}" for known in sorted(mentioned))
@@ -101,19 +120,19 @@ class Select:
                 raise UsageError(
                     f"?{name} cannot be bound to {what}", hint="bind it to an IRI or a literal"
                 )
-            if name not in around | within:
+            if name not in around and name not in within:
                 raise UsageError(
                     f"?{name} cannot be bound: it stands only in a sub-select that does not project it",
                     hint=f"project ?{name} there",
                 )
-        for name in group_aliases(tokenize(self.aggregation)) & bindings.keys():
+        for name in _group_aliases(form.clauses) & bindings.keys():
             raise UsageError(
                 f"?{name} cannot be bound: GROUP BY computes it", hint="compare it in HAVING"
             )
-        later = assigned(tokens, 0) & bindings.keys()
+        later = assigned(form.where) & bindings.keys()
         first = _block({name: term for name, term in bindings.items() if name not in later})
         last = _block({name: term for name, term in bindings.items() if name in later})
-        if tokens[1].keyword == "SELECT":
+        if tokenize(self.group)[1].keyword == "SELECT":
             return replace(self, group=f"{{ {first} {self.group} }}")
         return replace(
             self, group=f"{{{first and ' '}{first}{self.group[1:-1]}{last}{last and ' '}}}"
@@ -123,7 +142,7 @@ class Select:
         """The same solutions with those that are equal, as terms, on these variables next to each other.
 
         The whole query, slice included, becomes a sub-select, so the order selects nothing. `ORDER BY ?v` alone lets
-        terms of the same value interleave (section 15.1), hence the string, datatype and language behind it; COALESCE,
+        terms of the same value interleave (section 15.1), hence the string, datatype and language after it; COALESCE,
         because not every engine (rdflib for one) sorts by what is an error, as the language of an IRI is.
 
         Args:
@@ -151,7 +170,7 @@ class Select:
         return replace(self.nested(), order=f" ORDER BY{conditions}" if names else "")
 
     def nested(self) -> Select:
-        """The same query with everything behind its dataset as a sub-select (section 12), so that clauses can be added.
+        """The same query with everything after its dataset as a sub-select (section 12), so that clauses can be added.
 
         >>> str(Select("", "SELECT ?s ", ("s",), "", "{ ?s ?p ?o }", order=" ORDER BY ?p").nested())
         'SELECT ?s { { SELECT ?s WHERE { ?s ?p ?o } ORDER BY ?p } }'
@@ -175,25 +194,18 @@ class Select:
 
     def _groups_first(self, keys: Sequence[str]) -> Select:
         """The groups as a sub-select, with the aggregates of ORDER BY; VALUES joins with them (section 18.2.4.3)."""
-        taken = {
-            decoded(piece, token)[1:]
-            for piece in self._pieces
-            for token in tokenize(piece)
-            if token.kind == "variable"
-        }
-        tokens, order, done = tokenize(self.order), "", 0
-        projected = [f"?{key}" for key in keys]
-        for first, last in aggregates(tokens):
-            start, end = tokens[first].start, tokens[last].end
+        form, text = self.form, "".join(self._pieces)
+        taken = _variables(form)
+        done = len(text) - sum(map(len, (self.order, self.slice, self.values)))
+        end, order, projected = done + len(self.order), "", [f"?{key}" for key in keys]
+        for aggregate in aggregates(*(one for one in form.clauses if isinstance(one, OrderClause))):
             name = unused("order", taken)
             taken.add(name)
-            projected.append(f"({self.order[start:end]} AS ?{name})")
-            order, done = f"{order}{self.order[done:start]}?{name}", end
+            projected.append(f"({text[aggregate.start : aggregate.end]} AS ?{name})")
+            order, done = f"{order}{text[done : aggregate.start]}?{name}", aggregate.end
         projection = " ".join(projected) or f"(1 AS ?{unused('group', taken)})"
         group = f"{{ {{ SELECT {projection} WHERE {self.group}{self.aggregation} }} }}"
-        return replace(
-            self, group=group, aggregation="", order=order + self.order[done:], keys=None
-        )
+        return replace(self, group=group, aggregation="", order=order + text[done:end], keys=None)
 
 
 def unused(name: str, taken: Collection[str]) -> str:
@@ -203,8 +215,16 @@ def unused(name: str, taken: Collection[str]) -> str:
     )
 
 
-def _variables(text: str) -> set[str]:
-    return {decoded(text, token)[1:] for token in tokenize(text) if token.kind == "variable"}
+def _variables(*nodes: Any) -> set[str]:
+    return {node.name for node in walk(*nodes) if isinstance(node, VariableNode)}
+
+
+def _group_aliases(clauses: Sequence[ClauseNode]) -> frozenset[str]:
+    """The variables that GROUP BY itself assigns."""
+    conditions = (
+        one for each in clauses if isinstance(each, GroupClause) for one in each.conditions
+    )
+    return frozenset(one.variable.name for one in conditions if isinstance(one, AliasNode))
 
 
 def _block(bindings: Mapping[str, Term]) -> str:

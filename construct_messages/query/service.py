@@ -347,7 +347,7 @@ class _Names:
         if self._glued and not _FAR.match(token.text):
             return None
         try:
-            return self._prologue.iri(self._text, token)[1:-1]
+            return self._prologue.iri(self._text, token.text, token.start)[1:-1]
         except QueryError:
             return None  # undeclared, or relative to nothing: the engine may know more
 

@@ -1,22 +1,29 @@
 """Variables whose values are new each time a query is evaluated: NOW, RAND, UUID, STRUUID, BNODE.
 
 SPARQL 1.2 Query, section 17.4. Two requests for parts of one result cannot be compared by such variables, nor ordered.
-Read from tokens, without a parser. Nothing here changes a query.
+Nothing here changes a query.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final
 
-from construct_messages.query.scope import closings
 from construct_messages.query.select import Select
-from construct_messages.query.tokens import decoded, tokenize
+from construct_messages.query.syntax.nodes import (
+    AliasNode,
+    CallNode,
+    IriNode,
+    Unknown,
+    VariableNode,
+    walk,
+)
+from construct_messages.query.syntax.parser import parse
 
 _FUNCTIONS: Final = frozenset(("NOW", "RAND", "UUID", "STRUUID", "BNODE"))
 # Virtuoso's own
 _NAMES: Final = frozenset(("bif:now", "bif:rnd", "bif:uuid", "bif:curdatetime"))
-# most queries have none of them, and need not be tokenised
+# most queries have none of them, and need not be read
 _MAY_CALL: Final = re.compile("|".join([*_FUNCTIONS, *_NAMES]), re.IGNORECASE)
 
 
@@ -33,20 +40,26 @@ def volatile(select: Select) -> frozenset[str]:
     text = str(select)
     if not _MAY_CALL.search(text):
         return frozenset()
-    tokens = tokenize(text)
-    expressions: list[tuple[str, frozenset[str]]] = []
+    expressions: list[tuple[str, set[str]]] = []
     found: set[str] = set()
-    for opening, end in closings(tokens, 0).items():
-        alias, keyword = tokens[end - 1], tokens[end - 2]
-        if not tokens[end].is_mark(")") or alias.kind != "variable" or keyword.keyword != "AS":
-            continue
-        inside = tokens[opening + 1 : end - 2]
-        name = decoded(text, alias)[1:]
-        calls = (token.keyword in _FUNCTIONS or token.text.lower() in _NAMES for token in inside)
-        if any(calls):
-            found.add(name)
-        used = frozenset(decoded(text, token)[1:] for token in inside if token.kind == "variable")
-        expressions.append((name, used))
+    for alias in walk(parse(text).form):
+        if isinstance(alias, AliasNode):
+            name, inside = alias.variable.name, list(walk(alias.expression))
+            if any(_is_volatile(node, text) for node in inside):
+                found.add(name)
+            used = {node.name for node in inside if isinstance(node, VariableNode)}
+            expressions.append((name, used))
     while more := {name for name, used in expressions if name not in found and used & found}:
         found |= more
     return frozenset(found)
+
+
+def _is_volatile(node: Any, text: str) -> bool:
+    match node:
+        case CallNode(function=str(keyword)):
+            return keyword in _FUNCTIONS
+        case CallNode(function=IriNode() as name):
+            return name.written.lower() in _NAMES
+        case Unknown(start, end):
+            return _MAY_CALL.search(text, start, end) is not None
+    return False

@@ -1,6 +1,6 @@
 """Names of elements and attributes, as expat returns them, as IRIs, and what attributes are for.
 
-RDF 1.2 XML Syntax, sections 5.1.2, 5.1.4 and 6.2.2 to 6.2.7. What an attribute says where is `productions.py`'s to say.
+RDF 1.2 XML Syntax, sections 5.1.2, 5.1.4 and 6.2.2 to 6.2.7. `productions.py` defines the meaning of attributes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ CORE: Final = frozenset(
 )
 OLD: Final = frozenset(("aboutEach", "aboutEachPrefix", "bagID"))
 _UNQUALIFIED: Final = frozenset(("ID", "about", "parseType", "resource", "type", "version"))
-"""Attributes that stand for those of RDF where they have no namespace (section 5.1.4)."""
+"""Attributes without a namespace that mean those of RDF (section 5.1.4)."""
 
 _MOST_NAMES: Final = 1 << 12
 

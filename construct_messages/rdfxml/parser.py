@@ -2,7 +2,7 @@
 
 No entity is ever fetched. One that a document declares itself is expanded where `Limits.doctype` allows a DOCTYPE, as
 far as expat does (a hundredfold at most, beyond 8 MiB); one that it does not declare is an error. RDF 1.2 XML Syntax;
-Namespaces in XML 1.0; XML 1.0, sections 4 and 5. What elements and attributes mean is `productions.py`'s to say.
+Namespaces in XML 1.0; XML 1.0, sections 4 and 5. `productions.py` defines the meaning of elements and attributes.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class RdfXmlParser:
     Args:
         base: the IRI that relative ones resolve against.
         limits: what it may have.
-        lenient: whether malformed IRIs resolve, too; a parser of N-Triples tells which are.
+        lenient: whether malformed IRIs are resolved, too; the parser of N-Triples finds them.
 
     Attributes:
         prefixes: those that the document has declared so far.
@@ -129,7 +129,7 @@ class RdfXmlParser:
         )  # what is being parsed, and where it begins in what expat was fed
         self._warned = False
         self._failure: RdfXmlError | None = (
-            None  # of an element; what is not well-formed behind it, goes before it
+            None  # of an element; an error in the XML after it takes precedence
         )
         self._expat = self._new_expat(None if limits.doctype else "utf-8")
 
@@ -239,10 +239,10 @@ class RdfXmlParser:
         return parser
 
     def _declare_standalone(self, head: bytes) -> bytes:
-        """Replaces the XML declaration by one that says standalone, and returns what follows it.
+        """Replaces the XML declaration by one with `standalone`, and returns the rest.
 
         Where there is an external DTD, which is never read here, XML allows to skip an entity that the document itself
-        does not declare, and its text with it. In a document that stands alone it is an error.
+        does not declare, and its text with it. In a standalone document it is an error.
         """
         head = head.removeprefix(b"\xef\xbb\xbf")
         declaration = _DECLARATION.match(head)

@@ -40,11 +40,11 @@ _SCHEME: Final = re.compile(SCHEME)
 _LANGTAG: Final = re.compile(LANGTAG)
 _NOT_IN_IRIREF: Final = re.compile(r'[\x00-\x20<>"{}|^`\\]')
 DEEPEST: Final = 100
-"""How many triple terms may stand in each other: who reads them goes down by recursion."""
+"""How many triple terms may be nested: readers use recursion."""
 
 
 class _Kind(Enum):
-    """What an open element is, and so what may stand in it."""
+    """The kind of an open element, which determines its allowed content."""
 
     DOCUMENT = auto()
     NODES = auto()  # rdf:RDF
@@ -76,7 +76,7 @@ class _Element:
 
     Args:
         kind: what it is.
-        context: what its attributes say, or those around it.
+        context: the state from its attributes, and from those of the elements around it.
         subject: the node, of a node element; that of the triple, of a property element.
         predicate: of a property element.
     """
@@ -103,7 +103,7 @@ class Productions:
     Args:
         base: the IRI of the document.
         state: called with each statement: its subject, predicate and object in N-Triples.
-        spend: called with a number of characters that were made besides.
+        spend: called with the number of additional characters.
         enter_base: called with each xml:base, resolved.
         fail: called with what is wrong; raises.
         warn: called with what is ignored.
@@ -153,7 +153,7 @@ class Productions:
             self._elements.append(self._property(parent, iri, context, found))
         elif parent.kind is _Kind.DOCUMENT and iri == f"{RDF}RDF":
             unread = [f"rdf:{name}" for name in found.syntax]
-            # what says where the schema of the document is, says nothing in RDF
+            # the location of a schema has no meaning in RDF
             unread += [f"<{name}>" for name, _ in found.properties if not name.startswith(XSI)]
             if unread:
                 self._fail(f"rdf:RDF has the attribute {unread[0]}: what it says is about no node")
@@ -337,7 +337,7 @@ class Productions:
     # --- statements -------------------------------------------------------------------------------------------------
 
     def _complete(self, element: _Element, object: str) -> None:
-        """States a property whose value is known now, and what is said about that statement (section 6.3)."""
+        """States a property whose value is now known, and the statements about that statement (section 6.3)."""
         subject, predicate = element.subject, element.predicate
         self._make(subject, predicate, object)
         if statement := element.reification:

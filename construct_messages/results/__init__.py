@@ -12,7 +12,7 @@ from construct_messages.solutions import Solutions
 from construct_messages.terms import Lenience
 
 DEEPEST: Final = 100
-"""How many triple terms may stand in each other."""
+"""How many triple terms may be nested."""
 
 MOST_COLUMNS: Final = 1000
 """How many variables a result may have beyond those asked for."""
@@ -22,7 +22,7 @@ class Decoder(Protocol):
     """One results document on its way in; made by a `NewDecoder`."""
 
     def feed(self, data: bytes) -> list[Solutions]:
-        """Takes the next bytes, gives every solution that they complete.
+        """Takes the next bytes, and returns every solution that they complete.
 
         Raises:
             IncompleteResult: the bytes cannot be part of such a document, or it has other variables.
@@ -54,8 +54,8 @@ class NewDecoder(Protocol):
         """A decoder for one document.
 
         Args:
-            variables: the names, without `?`, of the columns to give, in that order. The document may declare others
-                beside them, which are ignored; where it says what its variables are, these must be among them.
+            variables: the names, without `?`, of the columns to return, in that order. The document may declare others,
+                which are ignored. If it declares its variables, these must be among them.
             response: the number of the response, handed on in `Solutions.response`.
             scope: goes in front of every blank node label (see `terms.blank`).
             lenience: passes and counts malformed IRIs and language tags (see `terms.iri`); None: they are errors.
@@ -75,7 +75,7 @@ def check_head(kind: str, declared: Collection[str], variables: Sequence[str]) -
 
     Args:
         kind: the format, as errors name it.
-        declared: the variables that the result says it has.
+        declared: the variables that the result declares.
         variables: those asked for.
 
     Raises:

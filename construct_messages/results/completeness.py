@@ -27,7 +27,7 @@ _NO: Final = ("", "0", "false", "no", "none", "null")
 
 
 def tells_of_a_part(text: str) -> bool:
-    """Whether a server says with some text that a result is incomplete.
+    """Whether a text of a server means that a result is incomplete.
 
     >>> tells_of_a_part("RC...: Returning incomplete results, query interrupted by result timeout.")
     True
@@ -38,11 +38,11 @@ def tells_of_a_part(text: str) -> bool:
 
 
 def check_members(kind: str, members: Mapping[str, Any]) -> None:
-    """Checks that no member of a result, nor one within it, says that the result failed or is incomplete.
+    """Checks that no member of a result, at any depth, marks the result as failed or incomplete.
 
     Args:
         kind: the format, as errors name it.
-        members: what stands around the solutions, by name.
+        members: the members other than the solutions, by name.
 
     Raises:
         IncompleteResult: one does.

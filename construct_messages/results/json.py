@@ -2,8 +2,8 @@ r"""SPARQL 1.1 and 1.2 Query Results JSON (https://www.w3.org/TR/sparql12-result
 
 The document is cut at the solutions of `results.bindings`; each piece is decoded by msgspec into one struct per
 solution, with a field for each variable. A cut in the wrong place (in a string, or in an array deeper down) leaves a
-piece that is no JSON; a scanner of strings and brackets then finds the right one. What stands around the solutions is
-for `json_frame.py`.
+piece that is no JSON; a scanner of strings and brackets then finds the right one. `json_frame.py` reads the rest of the
+document.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _SPACES: Final = re.compile(rb"[%b]*+" % SPACE)
 _BOUNDARY: Final = re.compile(rb"\}[%b]*+,[%b]*+\Z" % (SPACE, SPACE))
 # one of these is in the end of every solution, and in few others: where neither is, the scanner need not look yet
 _MAY_END: Final = re.compile(rb"[{}\]][%b]*+\}|\]" % SPACE)
-# beyond so much white space, or so many braces of the solution that is not whole yet, the scanner looks
+# beyond this much white space, or this many braces of an incomplete solution, the scanner is used
 _BOUNDARY_SPAN: Final = 64
 _BOUNDARY_BRACES: Final = 100
 
@@ -120,7 +120,7 @@ class JsonDecoder:
         self._is_behind = False  # whether they ended
         self._rest = bytearray()  # from the first solution on that was not decoded
         self._begin_solution()
-        self._comma = False  # whether a comma came behind the last solution
+        self._comma = False  # whether a comma came after the last solution
         self._count = 0
 
     def feed(self, data: bytes) -> list[Solutions]:
@@ -152,9 +152,9 @@ class JsonDecoder:
 
     def _begin_solution(self) -> None:
         self._is_inside = False  # whether the rest begins with a solution
-        self._guessed = 0  # so much of the rest, in which no cut is to be guessed any more
+        self._guessed = 0  # as much of the rest, in which no more cuts are guessed
         self._is_guessing = True
-        self._scanned = 0  # so much of the rest, in which no solution ends
+        self._scanned = 0  # as much of the rest, in which no solution ends
         self._scanner = Scanner()
 
     def _take(self) -> Iterator[list[Any]]:
@@ -178,7 +178,7 @@ class JsonDecoder:
             yield solutions
 
     def _at_solution(self) -> bool:
-        """Passes what stands between two solutions; whether another begins."""
+        """Skips the text between two solutions; returns whether another begins."""
         self._pass_spaces()
         if self._count and not self._comma and self._rest.startswith(b","):
             self._comma = True
@@ -218,7 +218,7 @@ class JsonDecoder:
         except MALFORMED as error:
             if sure:
                 raise self._malformed(str(error)) from error
-            return []  # the cut was wrong, or the JSON is: `_last_end` tells
+            return []  # the cut was wrong, or the JSON is: `_last_end` decides
 
     def _malformed(self, reason: str) -> IncompleteResult:
         return IncompleteResult(
@@ -282,7 +282,7 @@ class JsonDecoder:
                 return self._triple(value)
 
     def _triple(self, value: _Value) -> Term:
-        """A triple term, without recursion and without a copy for each that it stands in.
+        """A triple term, without recursion and without a copy for each term that contains it.
 
         Only its object can be a triple term, too (RDF 1.2 Concepts, section 3.1).
         """
@@ -304,7 +304,7 @@ def _decoder(
 ) -> msgspec.json.Decoder[list[Any]]:
     """Returns a decoder of solutions; a value for an unknown variable is an error.
 
-    It gives the field `v0` for the first variable, and so on.
+    Its field for the first variable is `v0`, and so on.
     """
     others = [name for name in declared if name not in variables]
     names = {f"v{index}": name for index, name in enumerate((*variables, *others))}

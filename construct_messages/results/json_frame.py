@@ -1,8 +1,7 @@
-"""What stands around the solutions of a JSON results document: found by strings and brackets, then read as a whole.
+"""The rest of a JSON results document around its solutions: found by strings and brackets, then read as a whole.
 
-Each byte is looked at once, however the document comes. What stands before the solutions and behind them must, in the
-end, be one JSON object by itself: so nothing can be missing, and nothing can follow. How solutions are cut and decoded
-is for `json.py`.
+Each byte is looked at once, however the document comes. The text before and after the solutions must be one JSON
+object, so nothing can be missing, and nothing can follow. How solutions are cut and decoded is for `json.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from construct_messages.errors import IncompleteResult, shown
 from construct_messages.results import check_head, excerpt
 from construct_messages.results.completeness import check_members
 
-AROUND_LIMIT: Final = 1 << 20  # bytes before the solutions and behind them
+AROUND_LIMIT: Final = 1 << 20  # bytes before and after the solutions
 SPACE: Final = b" \t\r\n"
 MALFORMED: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for what is no JSON."""
@@ -25,7 +24,7 @@ MALFORMED: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _BOM: Final = b"\xef\xbb\xbf"
 _BINDINGS: Final = ["results", "bindings"]
 _STRING: Final = (
-    rb'(?:[^"\\]++|\\.)*+("?)'  # behind its first quote; without the last where it is not whole yet
+    rb'(?:[^"\\]++|\\.)*+("?)'  # after its first quote; without the last one while it is incomplete
 )
 _REST: Final = re.compile(_STRING, re.DOTALL)
 _TOKEN: Final = re.compile(rb'[{}\[\]:]|"' + _STRING, re.DOTALL)
@@ -86,11 +85,11 @@ class Frame:
         self._follows_colon = False  # what comes next
         self._path: list[str] = []  # the names of the members that are open, down to the second
         self._names: set[tuple[str, ...]] = set()
-        self._before = 0  # how much of it stands before the solutions
+        self._before = 0  # how much of it comes before the solutions
         self._has_begun = False
 
     def feed(self, data: bytes) -> int | None:
-        """Takes the next bytes; gives the place in them where the solutions begin, and takes none behind it.
+        """Takes the next bytes, and returns the position in them where the solutions begin; it takes no bytes after it.
 
         Raises:
             IncompleteResult: this is no JSON object, or too long, or a member comes twice.
@@ -119,17 +118,17 @@ class Frame:
         return None
 
     def declared(self) -> tuple[str, ...]:
-        """The variables that the document has by what has come of it, as far as it says so.
+        """The variables that the document has declared so far.
 
         Raises:
-            IncompleteResult: this is no results document, or one with other variables, or it tells of a failure.
+            IncompleteResult: this is not a results document, it has other variables, or it reports a failure.
         """
         return self._read(
             bytes(self._text) + b"]}}", f"before its solutions: {excerpt(bytes(self._text))}"
         )
 
     def close(self, count: int) -> None:
-        """Says that this was all of it.
+        """Ends the document.
 
         Args:
             count: of solutions.

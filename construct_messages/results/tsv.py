@@ -1,8 +1,8 @@
 r"""SPARQL 1.1 Query Results TSV (https://www.w3.org/TR/sparql11-results-csv-tsv/), for engines known to conform.
 
 TSV is the fast format: its fields are terms almost as N-Triples writes them, so a column is checked by one regular
-expression and kept as it is. What is not canonical yet goes term by term through `terms.parse_term`. TSV cannot tell
-whether it is whole when it is cut between two lines: that is for the HTTP framing to say (`sources/http/response.py`).
+expression and kept as it is. What is not canonical yet goes term by term through `terms.parse_term`. A TSV document
+that was cut between two lines looks complete: only the HTTP framing shows it (`sources/http/response.py`).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from construct_messages.terms.grammar import (
 )
 
 _SAMPLE: Final = 64
-"""How many fields, or lines, tell whether any occur again."""
+"""How many fields, or lines, decide whether any occur again."""
 _WORTH: Final = 4
 """How many lines have to share a row for it to be read apart from them."""
 _ROWS: Final = re.compile(rb"\t([^\n]*+)\n")
-"""All of a line behind its first field."""
+"""All of a line after its first field."""
 
 # Columns are looked at as one text, with a line feed before each field. A field is a term in canonical form, or empty.
 _CANONICAL: Final = rf"(?:\n(?:{CANONICAL_IRI}|{CANONICAL_LITERAL}|))*+"
@@ -127,9 +127,9 @@ class TsvDecoder:
         self._line = 2
 
     def _read_shared(self, block: bytes) -> Solutions | None:
-        """The lines, with what stands behind the first field read once for all that share it.
+        """The lines; fields after the first are read once for all lines that share them.
 
-        None: few do, or something is wrong, which `_read_lines` says.
+        None: few do, or there is an error, which `_read_lines` raises.
         """
         assert self._indexes is not None
         sample = block.split(b"\n", _SAMPLE)[:-1]
@@ -159,7 +159,7 @@ class TsvDecoder:
 
     def _read_lines(self, block: bytes) -> Solutions:
         assert self._indexes is not None
-        # a line feed as the field behind each line shows whether every line has its fields
+        # a line feed as the field after each line shows whether every line has its fields
         fields = block.replace(b"\n", b"\t\n\t").split(b"\t")
         fields.pop()
         step = self._width + 1
@@ -247,7 +247,7 @@ class _Terms(dict[bytes, bytes]):
 
 
 def _is_web_iris(text: bytes, count: int) -> bool:
-    # what _CANONICAL says, in a third of the time, of what most columns hold
+    # the same as _CANONICAL for most columns, in a third of the time
     if not text.startswith((b"\n<http://", b"\n<https://")) or not text.endswith(b">"):
         return False
     joints = text.count(b">\n<http://")

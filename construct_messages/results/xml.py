@@ -1,6 +1,6 @@
 """SPARQL Query Results XML (https://www.w3.org/TR/sparql12-results-xml/), incrementally through expat.
 
-Every element must stand where the format has it, and text only inside terms; a DOCTYPE is refused, so there are no
+Every element must be where the format allows it, and text only inside terms; a DOCTYPE is refused, so there are no
 entities to expand.
 """
 
@@ -218,7 +218,7 @@ class XmlDecoder:
             self._open[-1].terms.append(parts)
 
     def _value(self, element: _Element) -> list[str]:
-        """The term that an element stands for, in parts, so that none is copied once for each that it stands in."""
+        """The term of an element, in parts, so that it is not copied for each term that contains it."""
         text, attributes = "".join(element.text), element.attributes
         match element.name:
             case "uri":

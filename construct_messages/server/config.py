@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from construct_messages.errors import UsageError
-from construct_messages.sources.http.urls import is_url
+from construct_messages.net.urls import is_url
 
 _ADDRESS: Final = re.compile(
     r"(?:(?P<name>[A-Za-z0-9._-]+)|\[(?P<v6>[0-9A-Fa-f:.]+)\]):(?P<port>[0-9]{1,5})"

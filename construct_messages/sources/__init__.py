@@ -11,14 +11,9 @@ from typing import NamedTuple, Protocol
 
 from construct_messages.labels import Labels
 from construct_messages.query.select import Select
+from construct_messages.results.tsv import TsvDecoder
 from construct_messages.solutions import Solutions
 from construct_messages.terms import Lenience
-
-UNION = "union"
-"""In `Request.default_graphs`: the default graph is the merge of all graphs of the source."""
-
-REWRITTEN = "lines are those of your query; on the line of CONSTRUCT, columns are those of the rewritten SELECT"
-"""The hint about an engine's own position in a query that it refuses."""
 
 
 class Validators(NamedTuple):
@@ -63,7 +58,7 @@ class Request:
 
     Args:
         select: the query.
-        default_graphs: IRIs (without brackets) of the graphs to merge into the default graph; `("union",)` for all.
+        default_graphs: IRIs (without brackets) of the graphs to merge into the default graph; `(UNION,)` for all.
         named_graphs: IRIs of the named graphs.
         page_size: solutions per page, if the source is to be read in pages.
         timeout: seconds for the whole answer.
@@ -88,6 +83,10 @@ class Request:
     labels: Labels = field(default_factory=Labels, compare=False)
     condition: Condition | None = field(default=None, compare=False)
     page_key: str | None = None
+
+    def new_tsv_decoder(self) -> TsvDecoder:
+        """Creates a decoder for a TSV document of these solutions, whose labels are of the data."""
+        return TsvDecoder(self.select.variables, scope=self.labels.of_data, lenience=self.lenience)
 
 
 class Source(Protocol):

@@ -12,10 +12,10 @@ import pyoxigraph as ox
 
 from construct_messages.arguments import checked
 from construct_messages.errors import UsageError
+from construct_messages.net.urls import is_url
+from construct_messages.options import RETRIES
 from construct_messages.sources import Source
 from construct_messages.sources.files import load_files, open_directory
-from construct_messages.sources.http.timeouts import RETRIES
-from construct_messages.sources.http.urls import is_url
 from construct_messages.sources.oxigraph import OxigraphSource
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ def open_source(
     Args:
         source: an endpoint's URL; one or several files; the directory of an Oxigraph store; a `pyoxigraph.Store`, an
             `rdflib.Graph` or `Dataset`, a `SPARQLWrapper`; a `Source`. None: the URL or path in the environment
-            variable CONSTRUCT_MESSAGES_SOURCE.
+            variable CONSTRUCT_MESSAGES_SOURCE. Credentials for a URL come from the environment, too: see
+            `net.headers.authorization_of_environment`.
         method: `"post"` (a form) or `"get"`, for URLs.
         headers: additional request headers, for URLs.
         results: the results format to request from an endpoint: `"auto"`, `"json"`, `"xml"` or `"tsv"`.
@@ -77,19 +78,23 @@ def open_source(
 
         return RdflibSource(source)
     if (module := sys.modules.get("SPARQLWrapper")) and isinstance(source, module.SPARQLWrapper):
-        from construct_messages.sources.http.endpoint import WrapperSource
+        from construct_messages.sources.http.endpoint import EndpointSource
+        from construct_messages.sources.http.protocol import Endpoint
 
-        return WrapperSource(source, results=results, profile=profile, retries=retries)
+        return EndpointSource(
+            Endpoint.of_wrapper(source), results=results, profile=profile, retries=retries
+        )
     if _is_source(source):
         return source
     paths = [source] if isinstance(source, (str, os.PathLike)) else list(_paths(source))
     if len(paths) == 1 and is_url(paths[0]):
+        from construct_messages.net.headers import authorization_of_environment
         from construct_messages.sources.http.endpoint import EndpointSource
+        from construct_messages.sources.http.protocol import Endpoint
 
+        given = authorization_of_environment() | dict(headers or {})
         return EndpointSource(
-            paths[0],
-            method=method,
-            headers=headers,
+            Endpoint.at(paths[0], method=method, headers=given),
             results=results,
             profile=profile,
             retries=retries,

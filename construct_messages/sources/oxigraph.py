@@ -11,28 +11,23 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from functools import partial
+from collections.abc import AsyncGenerator, Generator, Mapping
 
 import pyoxigraph as ox
 
-from construct_messages.errors import ConstructMessagesError
-from construct_messages.query.select import Select
-from construct_messages.solutions import Solutions
-from construct_messages.sources import REWRITTEN, Request
-from construct_messages.sources.evaluators.evaluation import (
-    QueryResult,
-    explain,
-    query,
-    write_solutions,
-)
-from construct_messages.sources.evaluators.pipes import (
+from construct_messages.engine.pipes import (
     Document,
     adecoded,
     bulk_document,
     decoded,
     small_document,
 )
+from construct_messages.engine.query import QueryResult, StoreQuery, explain
+from construct_messages.engine.writing import write_solutions
+from construct_messages.errors import ConstructMessagesError
+from construct_messages.query.refusals import REWRITTEN
+from construct_messages.solutions import Solutions
+from construct_messages.sources import Request
 
 
 class OxigraphSource:
@@ -53,39 +48,41 @@ class OxigraphSource:
     def solutions(self, request: Request) -> Generator[Solutions]:
         """See `Source.solutions`."""
         deadline = None if request.timeout is None else time.monotonic() + request.timeout
-        with _Evaluation(self._store, request) as evaluation:
-            yield from decoded(request, evaluation.documents, deadline, evaluation.end)
+        with _EvaluatingThread(self._store, request) as evaluation:
+            yield from decoded(
+                request.new_tsv_decoder, evaluation.documents, deadline, evaluation.end
+            )
 
     async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
         """See `Source.asolutions`."""
         deadline = None if request.timeout is None else time.monotonic() + request.timeout
-        with _Evaluation(self._store, request) as evaluation:
-            async for batch in adecoded(request, evaluation.documents, deadline, evaluation.aend):
+        with _EvaluatingThread(self._store, request) as evaluation:
+            async for batch in adecoded(
+                request.new_tsv_decoder, evaluation.documents, deadline, evaluation.aend
+            ):
                 yield batch
 
     def close(self) -> None:
         """Does nothing: the store belongs to the caller."""
 
 
-class _Evaluation:
+class _EvaluatingThread:
     """One evaluation in its thread, and its two documents."""
 
     def __init__(self, store: ox.Store, request: Request) -> None:
         self._error: ConstructMessagesError | None = None
-        text = str(request.select)
-        run = partial(query, store, text, request.default_graphs, request.named_graphs)
         first, bulk = small_document(), bulk_document()
         self.documents = (first[0], bulk[0])
         # a daemon: an abandoned evaluation, which nothing can stop before its next solution, must not hold up the exit
         self._thread = threading.Thread(
             target=self._evaluate,
-            args=(run, request.select, first[1], bulk[1]),
+            args=(store, request, first[1], bulk[1]),
             name="construct-messages evaluation",
             daemon=True,
         )
         self._thread.start()
 
-    def __enter__(self) -> _Evaluation:
+    def __enter__(self) -> _EvaluatingThread:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -103,11 +100,15 @@ class _Evaluation:
         """`end` for asyncio; the thread has nothing left to do but to end."""
         self.end(document)
 
-    def _evaluate(
-        self, run: Callable[[], QueryResult], select: Select, first: int, bulk: int
-    ) -> None:
+    def _evaluate(self, store: ox.Store, request: Request, first: int, bulk: int) -> None:
+        select = request.select
+
+        def begin() -> QueryResult:
+            query = StoreQuery(str(select))
+            return query.begin(store, request.default_graphs, request.named_graphs)
+
         try:
-            write_solutions(run, select.variables, first, bulk)
+            write_solutions(begin, select.variables, first, bulk)
         except BaseException as error:  # noqa: BLE001 - carried to the consumer's thread, which raises it
             # without its traceback, which holds the solutions, and these must die in their own thread
             self._error = explain(error, str(select), REWRITTEN, select.written)

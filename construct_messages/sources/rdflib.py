@@ -24,10 +24,12 @@ from construct_messages.errors import (
     SourceError,
     UsageError,
 )
+from construct_messages.options import UNION
 from construct_messages.query.prologue import undeclared
+from construct_messages.query.refusals import REWRITTEN
 from construct_messages.query.select import Select
 from construct_messages.solutions import Solutions
-from construct_messages.sources import REWRITTEN, UNION, Request
+from construct_messages.sources import Request
 from construct_messages.sources.threads import ain_thread, in_thread
 from construct_messages.terms import UNBOUND, from_rdflib
 

@@ -56,7 +56,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     room = _ROOMS[name]
     if room.startswith("spark.") and room != "spark.session":
-        # said in words, and with the command that installs it, instead of as an import that fails
+        # an error with the install command, instead of an import that fails
         from construct_messages.spark.session import require
 
         require(java=False)

@@ -1,7 +1,7 @@
 """Makes a class archive: `python -m construct_messages.spark.archiving ARCHIVE`, started by `class_archive.begin`.
 
-A session does a little of everything, and Java writes the classes that it has loaded when it ends: beside the archive,
-which gets its name when it is whole. One process makes it at a time; others leave at once.
+A session does a little of everything, and Java writes the classes that it has loaded when it ends. The file is renamed
+to that of the archive when it is complete. One process makes it at a time; others leave at once.
 """
 
 from __future__ import annotations

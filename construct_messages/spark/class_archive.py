@@ -2,7 +2,7 @@
 
 It lies in the user's cache, one for each version of Spark, Java and this package. A session uses it if it is there and
 was made of the jars that are installed; `begin` has it made by a process of its own (`archiving`), for the next
-sessions. Whatever is wrong with it, Java starts without it. Nothing here starts a session.
+sessions. If it cannot be used, Java starts without it. Nothing here starts a session.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def archive_path(java: str) -> Path | None:
     """Where the archive is, if there is one; None if there is to be none.
 
     Args:
-        java: what `java -version` says.
+        java: the output of `java -version`.
     """
     folder = _folder()
     if folder is None:
@@ -68,7 +68,7 @@ def settings(given: Mapping[str, str], archive: Path | None) -> dict[str, str]:
     """The settings of a new session that uses an archive, if it is there and the user names none.
 
     Args:
-        given: settings of the session; options of Java are kept.
+        given: the user's settings of the session; options of Java are kept.
         archive: see `archive_path`.
     """
     options = given.get(OPTIONS, "")
@@ -83,7 +83,7 @@ def settings(given: Mapping[str, str], archive: Path | None) -> dict[str, str]:
 
 
 def _can_be_named(archive: Path) -> bool:
-    return not set(str(archive)) & set(" \"'\\")  # options are told apart by spaces
+    return not set(str(archive)) & set(" \"'\\")  # options are separated by spaces
 
 
 def is_usable(archive: Path) -> bool:
@@ -131,17 +131,17 @@ def _jars() -> int:
 
 
 def summary_of(archive: Path) -> Path:
-    """The file beside an archive that holds its `summary`."""
+    """The file next to an archive that contains its `summary`."""
     return archive.with_suffix(".crc32")
 
 
 def failure(archive: Path) -> Path:
-    """The file that tells that an archive could not be made, so that it is not tried again."""
+    """The file that marks a failed attempt to make an archive, so that it is not tried again."""
     return archive.with_suffix(".failed")
 
 
 def begin(archive: Path | None) -> None:
-    """Starts a process that makes an archive, unless there is one to use; nobody waits for it, and it may fail."""
+    """Starts a process in the background that makes an archive, unless there is one to use; it may fail."""
     if (
         archive is None
         or not _can_be_named(archive)

@@ -18,6 +18,7 @@ from construct_messages.errors import UsageError
 from construct_messages.formats import Format, find_log
 from construct_messages.labels import Labels
 from construct_messages.logs import FormatOptions, options_for_writing
+from construct_messages.options import Dataset, Grouping
 from construct_messages.query.algebra.plan import Plan
 from construct_messages.query.optimizer.explanation import explanation
 from construct_messages.query.optimizer.optimize import Hints, optimize
@@ -26,7 +27,7 @@ from construct_messages.spark.frames.checks import check
 from construct_messages.spark.frames.evaluation import EvaluationOptions, evaluate
 from construct_messages.spark.frames.messages import MessageOptions, messages, relabelled
 from construct_messages.spark.logs.writer import Written, write_file, write_folder
-from construct_messages.spark.planning import keys, plan_query
+from construct_messages.spark.planning import plan_query
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.session import translated
 from construct_messages.targets import format_of_target
@@ -44,20 +45,16 @@ def construct_messages(
     query: str,
     quads: DataFrame | QuadTable,
     *,
-    columns: Mapping[str, str] | None = None,
-    assume_distinct: bool = False,
-    group_by: Sequence[str] = (),
-    group_order: str = "appearance",
+    group_by: Grouping | str | Sequence[str] = (),
     distinct: bool = False,
     skip_empty: bool = False,
     skolemize: str | None = None,
     label_prefix: str | None = None,
+    max_messages: int | None = None,
     bindings: Mapping[str, Any] | None = None,
-    default_graph: str | Sequence[str] = (),
-    named_graphs: Sequence[str] = (),
     prefixes: Mapping[str, str] | None = None,
     base: str | None = None,
-    max_messages: int | None = None,
+    dataset: Dataset = Dataset(),
     max_path_rounds: int = 1000,
     allow_full_closure: bool = False,
     out_of_range: str = "fail",
@@ -69,22 +66,19 @@ def construct_messages(
 
     Args:
         query: the text of a CONSTRUCT query: SPARQL 1.1, with the templates of 1.2 and with `GRAPH` in them.
-        quads: a table of `read_quads` or `load_quads`, or any DataFrame of terms in N-Triples syntax.
-        columns: the names of a DataFrame's columns for `subject`, `predicate`, `object` and `graph`, if they differ.
-        assume_distinct: the DataFrame contains no quad twice; this is not checked.
-        group_by: variables; solutions with equal terms for them form one message.
-        group_order: `"appearance"`: the order of the groups' first solutions, if the query has an order; `"sorted"`:
-            the order of the variables.
+        quads: a table of `read_quads` or `load_quads`, or a DataFrame of terms in N-Triples syntax with the columns
+            `subject`, `predicate`, `object` and `graph`. For others, see `QuadTable.of`.
+        group_by: variables; solutions with equal terms for them form one message. A `Grouping` has further options: its
+            order `"appearance"` is that of the groups' first solutions, if the query has an order.
         distinct: leave out messages that equal an earlier one, up to blank nodes of the template.
         skip_empty: leave out messages without quads.
         skolemize: replace blank nodes of the data by IRIs under this IRI; blank nodes of the template stay.
         label_prefix: the beginning of blank node labels; None: random, so that two results share no node.
+        max_messages: the maximal number of messages.
         bindings: initial bindings, joined as a VALUES block in WHERE: variable to term.
-        default_graph: IRIs of graphs to merge.
-        named_graphs: IRIs.
         prefixes: prefixes that the query uses but does not declare.
         base: resolve relative IRIs of the query against this IRI.
-        max_messages: the maximal number of messages.
+        dataset: the default and named graphs of the query; `"union"` is refused.
         max_path_rounds: the maximal number of steps of a path of any length.
         allow_full_closure: allow paths of any length between two unbound ends.
         out_of_range: for numbers and dates that Spark cannot represent: `"fail"` ends the job with `ValueOutOfRange`;
@@ -107,18 +101,13 @@ def construct_messages(
             hint=f"choose one of {', '.join(OUT_OF_RANGE)}",
         )
     if not isinstance(quads, QuadTable):
-        quads = QuadTable.of(quads, columns, assume_distinct)
-    elif columns or assume_distinct:
-        raise UsageError(
-            "columns and assume_distinct are about a DataFrame, and this is a table of quads already"
-        )
+        quads = QuadTable.of(quads)
+    grouping = Grouping.of(group_by)
     parsed, plan = plan_query(
         query,
-        group_by=group_by,
-        group_order=group_order,
+        group_by=grouping,
         bindings=bindings,
-        default_graph=default_graph,
-        named_graphs=named_graphs,
+        dataset=dataset,
         prefixes=prefixes,
         base=base,
     )
@@ -128,7 +117,7 @@ def construct_messages(
         parsed,
         plan,
         quads,
-        MessageOptions(keys(group_by), distinct, skip_empty, skolemize, max_messages),
+        MessageOptions(grouping.by, distinct, skip_empty, skolemize, max_messages),
         EvaluationOptions(
             max_path_rounds, allow_full_closure, Labels(label_prefix), out_of_range == "unbound"
         ),
@@ -181,7 +170,7 @@ class Messages:
         self,
         path: str | os.PathLike[str],
         format: str = "nq",
-        messages: str | None = None,
+        syntax: str | None = None,
         *,
         prefixes: Mapping[str, str] | None = None,
         options: FormatOptions | None = None,
@@ -194,7 +183,7 @@ class Messages:
             path: the folder, on any filesystem that Spark can write to.
             format: a name, extension or media type, see `QueryMessages.serialize`; N-Quads and N-Triples are the
                 fastest.
-            messages: `"rdfm"` (default), `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`.
+            syntax: `"rdfm"` (default), `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`.
             prefixes: for formats that have prefixes; None: those of the query.
             options: options of the format, such as `JellyOptions`.
             mode: if the folder exists: `"error"`, `"overwrite"` or `"append"`.
@@ -207,12 +196,12 @@ class Messages:
             UsageError: an unknown format, syntax or mode, or an existing folder.
             UnsupportedByFormat: the format cannot represent a quad.
         """
-        found, syntax = find_log(format, messages)
+        found, delimiting = find_log(format, syntax)
         return write_folder(
             self.frame,
             path,
             found,
-            syntax,
+            delimiting,
             graphs=self.query.template.names_graphs,
             prefixes=self._prefixes(found) if prefixes is None else prefixes,
             options=self._format_options(found, options),
@@ -224,7 +213,7 @@ class Messages:
         self,
         path: str | os.PathLike[str],
         format: str | None = None,
-        messages: str | None = None,
+        syntax: str | None = None,
         *,
         prefixes: Mapping[str, str] | None = None,
         options: FormatOptions | None = None,
@@ -235,18 +224,18 @@ class Messages:
             path: a file on a filesystem that the driver and all executors share; compressed if it ends in `.gz`,
                 `.bz2`, `.xz` or `.zst`.
             format: see `write`; None: that of the extension of the path, else N-Quads.
-            messages, prefixes, options: see `write`.
+            syntax, prefixes, options: see `write`.
 
         Raises:
             UsageError, UnsupportedByFormat: see `write`.
             IncompleteResult: the executors write to another filesystem.
         """
-        found, syntax = find_log(format_of_target(path, format), messages)
+        found, delimiting = find_log(format_of_target(path, format), syntax)
         return write_file(
             self.frame,
             path,
             found,
-            syntax,
+            delimiting,
             graphs=self.query.template.names_graphs,
             prefixes=self._prefixes(found) if prefixes is None else prefixes,
             options=self._format_options(found, options),

@@ -15,7 +15,7 @@ from construct_messages.errors import ConstructMessagesError, IncompleteResult, 
 _DEBUG: Final = "--debug shows where"
 _MEMORY: Final = "it may have run out of memory: give it more by --conf spark.driver.memory=4g"
 
-# what py4j says where no answer comes; it says the same of what was asked as the process ended
+# py4j's message if no answer comes, and if the process ends during a call
 _NO_ANSWER: Final = re.compile(
     r"Error while (?:sending or )?receiving|Answer from Java side is empty|An error occurred while calling \S+\Z"
     r"|An error occurred while trying to connect to the Java server"
@@ -29,7 +29,7 @@ _NO_SESSION: Final = re.compile(r"INVALID_HANDLE\.(?:SESSION|OPERATION)_\w+")
 # the files of Spark's committer, and of a run of this package (`logs.runs`)
 _RUNS: Final = r"/(?:_temporary|\.\d{8}T\d{12}Z-[0-9a-f]{4})\b"
 _REMOVED: Final = (
-    # Hadoop makes a folder and then gives it its rights, also the one above its own files
+    # Hadoop makes a folder and then sets its permissions, also the one above its own files
     re.compile(
         rf"chmod: cannot access '(?:file:)?(?P<folder>[^\n]+?)(?:{_RUNS}[^\n]*)?': No such file"
     ),
@@ -94,7 +94,7 @@ def error_of(failure: Exception) -> ConstructMessagesError:
 
 
 def files_removed(text: str) -> IncompleteResult | None:
-    """Returns the error for a job whose files were removed while it ran, if the text of a failure says that.
+    """Returns the error for a job whose files were removed while it ran, if the text of a failure means that.
 
     >>> print(files_removed("chmod: cannot access '/logs/_temporary/0': No such file or directory"))
     /logs: what was being written there has been removed

@@ -1,4 +1,4 @@
-"""How much a session is going to read, as far as that can be told before there is a session. No Spark here."""
+"""How much a session will read, as far as it is known before there is a session. No Spark here."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def line_number(spark: SparkSession, uri: str, text: str) -> int | None:
     (first,) = lines.agg(F.min(F.when(is_shown, F.col("place"))).alias("place")).collect()
     if first["place"] is None:
         return None
-    # rows of one block have rising numbers; those of two blocks are told apart by their blocks
+    # rows of one block have rising numbers; those of two blocks are distinguished by their blocks
     reached = F.struct(
         F.lit(first["place"]["block"]).alias("block"), F.lit(first["place"]["id"]).alias("id")
     )

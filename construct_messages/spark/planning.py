@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from construct_messages.errors import Position, QueryError, UsageError
+from construct_messages.options import UNION, Dataset, Grouping
 from construct_messages.query.algebra.plan import Plan
 from construct_messages.query.algebra.translation import translate_query
 from construct_messages.query.rewrite import ConstructQuery
@@ -22,19 +23,16 @@ _LINE_BREAK: Final = re.compile(r"\r\n|\r|\n")
 def plan_query(
     query: str,
     *,
-    group_by: Sequence[str] = (),
-    group_order: str = "appearance",
+    group_by: Grouping | str | Sequence[str] = (),
     bindings: Mapping[str, Any] | None = None,
-    default_graph: str | Sequence[str] = (),
-    named_graphs: Sequence[str] = (),
+    dataset: Dataset = Dataset(),
     prefixes: Mapping[str, str] | None = None,
     base: str | None = None,
 ) -> tuple[ConstructQuery, Plan]:
     """Parses a CONSTRUCT query and translates its SELECT; gives both.
 
     Args:
-        query, group_by, group_order, bindings, default_graph, named_graphs, prefixes, base: as for
-            `construct.construct_messages`.
+        query, group_by, bindings, dataset, prefixes, base: as for `construct.construct_messages`.
 
     Raises:
         QueryError: the query is not a legal CONSTRUCT query; the position is one in its text.
@@ -45,28 +43,27 @@ def plan_query(
     >>> plan.variables
     ('s', 'o')
     """
-    if isinstance(default_graph, str):
-        default_graph = (default_graph,)
-    if group_order not in ("appearance", "sorted"):
+    grouping = Grouping.of(group_by)
+    if UNION in dataset.default_graph:
         raise UsageError(
-            f"group_order={group_order!r} is unknown", hint='choose "appearance" or "sorted"'
+            'Dataset("union") is not evaluated on Spark', hint="name the graphs to merge"
         )
-    if "union" in default_graph:
-        raise UsageError(
-            'default_graph="union" is not evaluated on Spark', hint="name the graphs to merge"
-        )
-    parsed = ConstructQuery.parse(query, base=base, prefixes=prefixes, group_by=keys(group_by))
+    parsed = ConstructQuery.parse(query, base=base, prefixes=prefixes, group_by=grouping.by)
     select = parsed.rewritten
     if bindings:
         select = select.bind(
             {name.lstrip("?$"): as_term(value) for name, value in bindings.items()}
         )
-    if group_by and group_order == "sorted":
-        select = select.sorted_by(keys(group_by))
+    if grouping.is_sorted:
+        select = select.sorted_by(grouping.by)
     now = literal(datetime.now(UTC).isoformat(), datatype=XSD + "dateTime")
     try:
         plan = translate_query(
-            str(select), now=now, base=base, default_graphs=default_graph, named_graphs=named_graphs
+            str(select),
+            now=now,
+            base=base,
+            default_graphs=dataset.default_graph,
+            named_graphs=dataset.named_graphs,
         )
     except QueryError as error:
         error.position = error.position and _in_query(
@@ -74,17 +71,6 @@ def plan_query(
         )
         raise
     return parsed, plan
-
-
-def keys(group_by: str | Sequence[str]) -> tuple[str, ...]:
-    """The names of variables to group by.
-
-    >>> keys("?s"), keys(["s", "$o"])
-    (('s',), ('s', 'o'))
-    """
-    return tuple(
-        name.lstrip("?$") for name in ((group_by,) if isinstance(group_by, str) else group_by)
-    )
 
 
 def _in_query(position: Position, select: str, query: str) -> Position | None:

@@ -57,9 +57,9 @@ _BOUNDED: Final = {
     "spark.sql.parser.manageParserCaches": "true",
     "spark.sql.parser.parserDfaCacheFlushThreshold": "20000",
 }
-# Java's default collector works beside the tasks, on cores that they could have: with two a run takes a tenth longer.
-# So does the compiler that optimizes code, and a third of what it is given has soon run for the last time: by these
-# limits, three times Java's own, it is given less.
+# Java's default collector works at the same time as the tasks, on cores that they could have: with two, a run takes a
+# tenth longer. So does the compiler that optimizes code, and a third of that code runs only a few more times: with
+# these limits, three times Java's own, less code is optimized.
 _OPTIMIZE_LATER: Final = (
     "-XX:Tier4InvocationThreshold=15000 "
     "-XX:Tier4MinInvocationThreshold=1800 -XX:Tier4CompileThreshold=45000"
@@ -101,7 +101,7 @@ def _require_modules(names: Sequence[str], use: str, install: str) -> None:
 
 
 def java_version() -> str:
-    """What `java -version` says, of the Java that Spark's launcher finds.
+    """The output of `java -version`, of the Java that Spark's launcher finds.
 
     Raises:
         SparkUnavailable: Java is missing or too old; the hint contains the install command.
@@ -133,7 +133,7 @@ def _version_of(java: str) -> str:
 
 
 def _feature_release(text: str) -> int | None:
-    """The feature release that `java -version` tells; before Java 9 it was the second number.
+    """The feature release in the output of `java -version`; before Java 9 it was the second number.
 
     >>> _feature_release('openjdk version "17.0.15" 2025-04-15'), _feature_release('java version "1.8.0_402"')
     (17, 8)
@@ -167,7 +167,7 @@ def local_session(
 
     if (active := SparkSession.getActiveSession()) is not None:
         return active
-    # workers would otherwise be whatever python3 is first on PATH, without this package's libraries
+    # otherwise workers would be the first python3 on PATH, without this package's libraries
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master).appName("construct-messages")
     for name, value in new_settings(
@@ -180,10 +180,10 @@ def local_session(
 
 
 def _expect_end(server: BaseServer | None) -> None:
-    """Makes pyspark's server for accumulators say nothing when Java has ended.
+    """Keeps pyspark's server for accumulators from printing when Java has ended.
 
     Java holds a connection to it from the first task in Python on. If Java is killed, the server would print a
-    traceback beside the error that the program raises. Other failures are printed as before.
+    traceback in addition to the error that the program raises. Other failures are printed as before.
 
     Args:
         server: pyspark's, which no public way leads to; None: it has none.
@@ -237,8 +237,9 @@ def serve(
     Args:
         master: Spark's master URL.
         settings: settings of the server, by Spark's names; they override the defaults of this package.
-        host: the address to listen on. Whoever reaches it may run any program there: Spark asks for no password.
-        port: 0: a free one, which the server's log tells.
+        host: the address to listen on. Every client that reaches it can run any program there: Spark requires no
+            password.
+        port: 0: a free one, which the server logs.
         class_archive: see `local_session`.
 
     Raises:
@@ -326,7 +327,7 @@ def translated() -> Iterator[None]:
 
 
 def _numbered(error: ConstructMessagesError) -> ConstructMessagesError:
-    """Returns the error of a malformed line with the number of the line, which only reading the file again tells."""
+    """Returns the error of a malformed line with the number of the line, for which the file is read again."""
     found = _MALFORMED.fullmatch(error.message)
     if found is None or not isinstance(error, QuadsError) or (spark := _active_session()) is None:
         return error
@@ -436,7 +437,7 @@ _MENDABLE: Final[tuple[tuple[re.Pattern[str], Callable[[str], ConstructMessagesE
 
 
 def _error_in(text: str) -> ConstructMessagesError | None:
-    r"""The error of this package that the text of an exception of Spark's tells.
+    r"""The error of this package in the text of an exception of Spark.
 
     >>> _error_in("[USER_RAISED_EXCEPTION] QuadsError: a.nt: no triple\n  hint: mend it SQLSTATE: P0001")
     QuadsError('a.nt: no triple')

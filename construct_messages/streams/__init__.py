@@ -1,7 +1,7 @@
 """Live streams of messages, kept: a store of elements that many follow while one process writes.
 
 An *element* is a message with its stream, its sequence in it and its time. `open_store` is the way in. No HTTP and no
-broker here; what gives and takes elements over a wire reads and appends through `StreamStore` and knows no tables.
+broker here: transports read and append through `StreamStore` and know no tables.
 """
 
 from __future__ import annotations

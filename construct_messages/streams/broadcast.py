@@ -17,7 +17,7 @@ from construct_messages.streams.element import Element
 
 _RECENT_BYTES: Final = 1 << 22
 """How much of each stream is at hand, in bytes of N-Quads; its newest element always is."""
-_ROW_BYTES: Final = 200  # what an element takes beside its N-Quads
+_ROW_BYTES: Final = 200  # the memory of an element in addition to its N-Quads
 
 
 class _Recent:
@@ -51,7 +51,7 @@ class Broadcast:
         self.closed = False
 
     def publish(self, elements: Sequence[Element], gone: Sequence[str] = ()) -> None:
-        """Takes what was committed, in order. Those that wait hear of it by `wake`.
+        """Takes what was committed, in order. `wake` notifies those that wait.
 
         Args:
             elements: of any streams.
@@ -80,7 +80,7 @@ class Broadcast:
                     loop.call_soon_threadsafe(_set_all, events)
 
     def after(self, stream: str, sequence: int, most: int) -> list[Element] | None:
-        """The elements behind one, oldest first; None where they are not at hand, and the store has to be asked.
+        """The elements after a sequence, oldest first; None if they are not in memory, and must be read from the store.
 
         Args:
             stream: its name.

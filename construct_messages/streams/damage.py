@@ -25,7 +25,8 @@ def damaged(path: Path | str | None, found: str) -> StoreDamaged:
     """
     return StoreDamaged(
         f"{path or 'the store'} is damaged: {found}",
-        hint=f"stop the server, and run construct-messages streams check {path or 'FILE'}; see docs/streams.md",
+        hint=f"stop the server, and run construct-messages streams check {path or 'FILE'};"
+        " see docs/reference/streams/store.md",
     )
 
 
@@ -84,7 +85,7 @@ class OpeningCheck:
                 if said != "ok"
             ]
         except sqlite3.DatabaseError as error:
-            # other errors say nothing of the pages: the check was interrupted, or the disk cannot be read
+            # other errors are not about the pages: the check was interrupted, or the disk cannot be read
             found = [str(error)] if is_damage(error) else []
         finally:
             self._connection.close()

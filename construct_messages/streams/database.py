@@ -22,7 +22,7 @@ from construct_messages.streams.damage import Damage, damaged, is_damage
 VERSION: Final = 2
 """Of the tables. A writer brings a file of an older version to this one; any other version is refused."""
 
-_APPLICATION: Final = int.from_bytes(b"RMSG", "big")  # what SQLite's header says the file is of
+_APPLICATION: Final = int.from_bytes(b"RMSG", "big")  # the application in SQLite's header
 _SEQUENCE_BITS: Final = 40
 
 _TABLES: Final = f"""
@@ -236,7 +236,7 @@ def translated(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 class Readers:
-    """Connections that read, for whichever thread needs one.
+    """Connections for reading, shared by threads.
 
     Args:
         path: of the store.
@@ -279,7 +279,7 @@ class Readers:
             self._free.put(connection)
 
     def close(self) -> None:
-        """Closes the connections that nobody uses; the others are closed when they are given back."""
+        """Closes the unused connections; the others are closed when they are returned."""
         self._closed.set()
         while True:
             try:

@@ -27,7 +27,7 @@ class Element(NamedTuple):
 
     Args:
         stream: the name of the stream.
-        sequence: its number in the stream, from 1 without gaps, given when it was committed.
+        sequence: its number in the stream, from 1 without gaps, assigned by the commit.
         microseconds: the time when it was committed, since 1970 in UTC; never less than that of the previous element.
         nquads: the message as canonical N-Quads lines in UTF-8, see `logs/lines/texts.py`.
         generated: the time when it was made, according to its publisher, see `generated_at`.
@@ -80,7 +80,7 @@ def microseconds_of(time: datetime) -> int:
 
 
 def time_at(microseconds: int) -> datetime:
-    """The time that is so many microseconds after the beginning of 1970, in UTC.
+    """The time at a number of microseconds since the beginning of 1970, in UTC.
 
     Raises:
         UsageError: it is outside of the years 1 to 9999, which are those of `datetime`.
@@ -96,11 +96,11 @@ def time_at(microseconds: int) -> datetime:
 
 
 def generated_at(message: Message) -> str | None:
-    """When the publisher says that a message was made, as an xsd:dateTime; None where it does not, or not in one way.
+    """The publisher's time of a message, as an xsd:dateTime; None if the message has none, or several.
 
-    It is the one time that is the object of `prov:generatedAtTime` in the default graph: said of a named graph of the
-    message, as in LDN for RDF streams, or of what the message is about. That paper writes it as a plain string, which
-    counts here where it has the form of an xsd:dateTime. Without a zone it is no time.
+    It is the only object of `prov:generatedAtTime` in the default graph. The subject is a named graph of the message,
+    as in LDN for RDF streams, or the topic of the message. That paper writes it as a plain string, which counts here
+    where it has the form of an xsd:dateTime. Without a zone it is no time.
 
     >>> from construct_messages import Quad, iri, literal
     >>> generated_at(Message([Quad(iri("urn:g"), iri(GENERATED_AT), literal("2016-05-01T11:04:59Z"))]))
@@ -163,7 +163,7 @@ class Description:
     Args:
         label: a name for people.
         retention: the elements that are kept.
-        publish: who may publish: `"deny"` (nobody), `"allow"` (anybody), or the name of an environment variable with a
+        publish: who may publish: `"deny"` (no one), `"allow"` (everyone), or the name of an environment variable with a
             token; None: the server's default.
 
     >>> Description.from_json(Description("Measured", Retention(count=10)).to_json()).retention.count

@@ -5,13 +5,14 @@ No database here.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from construct_messages.checking import Checker
 from construct_messages.message import Message
-from construct_messages.streams.element import GENERATED_AT, generated_at
+from construct_messages.streams.element import GENERATED_AT, Element, generated_at
 from construct_messages.terms import Term
 
 _GENERATED: Final = f"<{GENERATED_AT}>".encode()
@@ -34,14 +35,23 @@ class Publication(NamedTuple):
         return cls(nquads, generated_at(message) if _GENERATED in nquads else None)
 
 
+def received(stream: str, sequence: int, message: Message) -> Element:
+    """Returns a message that has just been received, as an element.
+
+    >>> received("https://example.org/streams/a", 7, Message()).sequence
+    7
+    """
+    return Element(stream, sequence, time.time_ns() // 1000, *Publication.of(message))
+
+
 class Publications(NamedTuple):
     """Messages that are to be appended together.
 
     Args:
         messages: in order.
         size: how many bytes of N-Quads they have.
-        idempotency: the publisher's key for them and the digest of what they say; None: it has none.
-        own: what stands for the sequence of each message within it; None: nothing does.
+        idempotency: the publisher's key for them and the digest of their content; None: there is no key.
+        own: the placeholder for the sequence of each message within it; None: there is none.
     """
 
     messages: list[Publication]
@@ -108,17 +118,17 @@ class Publications(NamedTuple):
 
 
 def _replaced(nquads: bytes, own: bytes, sequence: bytes) -> bytes:
-    # a message that also says the IRI itself may now say something twice, and is a set of quads
+    # if a message contains the IRI itself, too, a quad may now occur twice, but a message is a set of quads
     return b"\n".join(dict.fromkeys(nquads.replace(own, sequence).split(b"\n")))
 
 
 class _Digest:
-    """Identifies the messages of a publication, whatever their blank nodes are called.
+    """Identifies the messages of a publication, regardless of the labels of their blank nodes.
 
-    A publisher that sends a log again sends the same labels, and a decoder gives other ones each time.
+    A publisher that sends a log again sends the same labels, but a decoder makes other ones each time.
 
     Args:
-        own: what stands for sequences, which is another text each time.
+        own: the placeholder for sequences, which is another text each time.
     """
 
     def __init__(self, own: bytes | None) -> None:
@@ -127,7 +137,7 @@ class _Digest:
         self._names: dict[Term, Term] = {}
 
     def add(self, message: Message, nquads: bytes) -> None:
-        """Adds the next message, which is also given as it is stored."""
+        """Adds the next message, together with its stored form."""
         if b"_:" in nquads:
             nquads = message.map_blanks(self._name).lines[:-1]
         if self._own is not None:

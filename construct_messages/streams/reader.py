@@ -1,4 +1,5 @@
-"""The reading half of a store: where streams stand, their elements, and what programs keep. Nothing here writes.
+"""The reading half of a store: the states of streams, their elements, and the saved states of programs. Nothing here
+writes.
 
 Blocking, and for asyncio with an `a` before the name. A follower waits for the writer of its own process, and looks
 again and again where another process writes.
@@ -37,7 +38,7 @@ class StoreReader:
 
     Args:
         path: of the file.
-        broadcast: tells what the writer committed.
+        broadcast: announces the writer's commits.
         writer: of this process; None: another one writes, or none.
         damage: takes damage that reading meets.
 
@@ -154,7 +155,7 @@ class StoreReader:
                     await changed.wait()
 
     async def apage(self, stream: str, after: int) -> list[Element]:
-        """Returns the elements behind a sequence that are at hand, as many as are read at a time; none at the end.
+        """Returns a page of the elements after a sequence that exist now; empty at the end.
 
         Raises:
             NotFound, Gone, StoreError: see `read`.
@@ -171,7 +172,7 @@ class StoreReader:
             stream: the name of the stream.
             after: the sequence of the element before the first.
             last: the sequence of the last.
-            between: what stands between the lines of two elements.
+            between: the text between the lines of two elements.
 
         Raises:
             NotFound, Gone, StoreError: see `read`; also where there is no element `last`, or no longer.
@@ -191,9 +192,7 @@ class StoreReader:
                 yield lines
         finally:
             ahead.cancel()
-            await asyncio.gather(
-                ahead, return_exceptions=True
-            )  # whatever it came to, nobody wants it
+            await asyncio.gather(ahead, return_exceptions=True)  # its result is not needed
 
     def check(self) -> None:
         """Checks that the store can be read, and that no damage of its file was found so far.
@@ -207,11 +206,11 @@ class StoreReader:
             connection.execute("SELECT count(*) FROM stream").fetchone()
 
     def check_position(self, stream: str, after: int) -> None:
-        """Checks that reading can begin behind a sequence.
+        """Checks that reading can begin after a sequence.
 
         Raises:
             NotFound: there is no such stream, or there was no such element yet.
-            Gone: retention took the element behind it.
+            Gone: retention removed the element after it.
         """
         reading.check_position(self.state(stream), after)
 

@@ -19,7 +19,7 @@ _PAGE_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The messages of elements that stand side by side, as one block of N-Quads.
+    """The messages of consecutive elements, as one block of N-Quads.
 
     Args:
         first, last: the sequences of the elements.
@@ -43,7 +43,7 @@ class StoredStream(NamedTuple):
 
     Args:
         time: of its last element, in microseconds since 1970.
-        state: where it stands.
+        state: its state.
     """
 
     time: int
@@ -83,11 +83,11 @@ def stored(connection: sqlite3.Connection, stream: str) -> StoredStream:
 
 
 def page(connection: sqlite3.Connection, stream: str, position: int) -> list[Element]:
-    """The elements behind a sequence, as many as are read at a time; empty at the end.
+    """A page of the elements after a sequence; empty at the end.
 
     Raises:
         NotFound: there is no such stream, or there was no such element yet.
-        Gone: retention took elements behind it.
+        Gone: retention removed elements after it.
     """
     found = _stored_behind(connection, stream, position)
     elements, size = [], 0
@@ -105,7 +105,7 @@ def page(connection: sqlite3.Connection, stream: str, position: int) -> list[Ele
 def lines(
     connection: sqlite3.Connection, stream: str, position: int, last: int, between: str
 ) -> Lines:
-    """The elements behind a sequence, as many as are read at a time, as lines.
+    """A page of the elements after a sequence, as lines.
 
     SQLite puts them together, which takes a quarter of the time of rows in Python, and leaves Python to other threads.
 
@@ -113,12 +113,12 @@ def lines(
         connection: to the store.
         stream: its name.
         position: the sequence.
-        last: that of the last element that is wanted, which is behind it.
-        between: what stands between two messages.
+        last: the sequence of the last element to return, which is after it.
+        between: the text between two messages.
 
     Raises:
         NotFound: there is no such stream, or there was no element `last` yet.
-        Gone: retention took elements behind the position.
+        Gone: retention removed elements after the position.
     """
     found = _stored_behind(connection, stream, position)
     if last > found.state.last:
@@ -174,12 +174,12 @@ def latest(connection: sqlite3.Connection, stream: str, count: int) -> list[Elem
 def first_at(connection: sqlite3.Connection, stream: int, first: int, next: int, time: int) -> int:
     """The sequence of the first element that is not older than a time; `next` where all are.
 
-    Times never go back in a stream, so that a few rows tell.
+    Times never go back in a stream, so a few rows are enough.
 
     Args:
         connection: to the store.
         stream: its number.
-        first, next: where the stream stands, see `State`.
+        first, next: see `State`.
         time: microseconds since 1970 in UTC.
     """
     low, high = first, next
@@ -210,7 +210,7 @@ def missing(stream: str, first: int, last: int) -> StoreDamaged:
 
 
 def check_position(state: State, after: int) -> None:
-    """Checks that reading can begin behind a sequence; see `StreamStore.check_position`."""
+    """Checks that reading can begin after a sequence; see `StreamStore.check_position`."""
     if after + 1 < state.first:
         raise _gone(state, after + 1)
     if not 0 <= after < state.next:
@@ -218,11 +218,11 @@ def check_position(state: State, after: int) -> None:
 
 
 def _stored_behind(connection: sqlite3.Connection, stream: str, position: int) -> StoredStream:
-    """A stream, all of whose elements behind a sequence are kept.
+    """A stream that still has all elements after a sequence.
 
     Raises:
         NotFound: there is no such stream, or there was no such element yet.
-        Gone: retention took elements behind it.
+        Gone: retention removed elements after it.
     """
     found = stored(connection, stream)
     if position + 1 < found.state.first:

@@ -1,4 +1,5 @@
-"""What programs keep in a store beside streams: values by key, and digests of what they saw. Over a connection.
+"""The state of programs in a store, next to its streams: values by key, and digests of what they have seen. Over a
+connection.
 
 Each has an owner, such as one continuous query, and is written in the transaction of the elements that it belongs to.
 Owners are numbers in the tables: a digest is a row of some 25 bytes. docs/decisions/049-state-of-continuous-queries.md
@@ -16,7 +17,7 @@ class Seen:
     """Something that was seen.
 
     Args:
-        digest: what tells it from others of the owner.
+        digest: distinguishes it from others of the owner.
         count: how often it is there; 0 removes it.
         content: what is to be known of it when it is gone; None: nothing.
     """

@@ -41,10 +41,10 @@ def open_store(
 
     Args:
         path: the path of the file, which is created if it does not exist, unless `read_only`. SQLite keeps two more
-            files beside it while it is open.
+            files in the same folder while it is open.
         read_only: only read, while another process may write.
-        reserve_bytes: the size of a file beside the store that is let go when the disk is full, so that a smaller
-            retention, or deleting a stream, can make room; 0: none.
+        reserve_bytes: the size of a file next to the store that is removed when the disk is full, so that a smaller
+            retention, or deleting a stream, has the space to work; 0: no such file.
 
     Raises:
         StoreLocked: another process is writing.
@@ -235,7 +235,7 @@ class StreamStore(StoreReader):
             state: values by key, which replace those of the same keys; None removes one.
             seen: digests of what it saw, which replace those of the same digests.
             stream: the name of the stream that it appends to; None: it appends nothing.
-            messages: what is appended; what was checked may be given as it is stored.
+            messages: the messages to append; messages that were checked may be passed in their stored form.
 
         Returns:
             The sequences of the messages.

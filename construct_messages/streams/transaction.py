@@ -1,7 +1,7 @@
 """One transaction of a store: streams made, described and deleted, elements appended, the oldest removed, state kept.
 
 Each method checks before it changes anything, so that what it refuses leaves the others of the transaction whole.
-Nothing here commits: that is `writer.py`'s, which keeps `streams` and tells `elements` once it has.
+Nothing here commits: `writer.py` does, keeps `streams`, and then announces `elements`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Rows: TypeAlias = tuple[int, int]
 
 _SECOND: Final = 1_000_000  # microseconds
 _PURGED_BYTES: Final = 1 << 22  # in one transaction
-_ROW_BYTES: Final = 30  # what an element takes beside its N-Quads
+_ROW_BYTES: Final = 30  # the space of an element in addition to its N-Quads
 
 
 class Transaction:
@@ -118,7 +118,7 @@ class Transaction:
             publications: the messages. What was appended under a key is not appended again for a day.
 
         Returns:
-            Their sequences; under a key that is known, those that they were given the first time.
+            Their sequences; for a known key, those of the first time.
 
         Raises:
             NotFound: there is no such stream.
@@ -190,7 +190,7 @@ class Transaction:
         saved_state.forget(self._connection, owner)
 
     def prune(self, *, every_stream: bool) -> None:
-        """Removes what retention does not keep, and writes where the streams stand now.
+        """Removes elements by retention, and writes the states of the streams.
 
         Args:
             every_stream: whether elements that became too old are looked for in all streams, and old keys forgotten.

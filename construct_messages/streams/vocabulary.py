@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from construct_messages.net.wire import ENDPOINTS, Property
 from construct_messages.terms import XSD
 
 CM: Final = "https://w3id.org/construct-messages#"
@@ -32,23 +33,17 @@ def _link(iri: str) -> dict[str, str]:
 CONTEXT: Final[dict[str, Any]] = {
     **PREFIXES,
     "label": "rdfs:label",
-    "input": _link("rsp:input"),
-    "output": _link("rsp:output"),
-    "push": _link("cm:push"),
-    "websocket": _link("cm:websocket"),
-    "ldes": _link("cm:ldes"),
-    "query": _link("cm:query"),
-    "inbox": _link("ldp:inbox"),
+    **{name: _link(f"{prefix}:{name}") for name, prefix in ENDPOINTS.items()},
     "contains": {**_link("ldp:contains"), "@container": "@set"},
     "generatedAtTime": {"@id": "prov:generatedAtTime", "@type": "xsd:dateTime"},
-    "sequence": {"@id": "cm:sequence", "@type": "xsd:integer"},
-    "firstSequence": {"@id": "cm:firstSequence", "@type": "xsd:integer"},
-    "lastSequence": {"@id": "cm:lastSequence", "@type": "xsd:integer"},
+    **{
+        name: {"@id": f"cm:{name}", "@type": "xsd:integer"}
+        for name in (Property.SEQUENCE, Property.FIRST_SEQUENCE, Property.LAST_SEQUENCE)
+    },
     "retainedElements": {"@id": "cm:retainedElements", "@type": "xsd:integer"},
     "retainedSeconds": {"@id": "cm:retainedSeconds", "@type": "xsd:double"},
     "retainedBytes": {"@id": "cm:retainedBytes", "@type": "xsd:integer"},
     "publish": "cm:publish",
-    "stream": _link("cm:stream"),
     "queryText": "rsp:query",
     "inputs": {**_link("prov:wasDerivedFrom"), "@container": "@set"},
     "status": "cm:status",
@@ -66,7 +61,6 @@ CONTEXT: Final[dict[str, Any]] = {
     "memoryBytes": {"@id": "cm:memoryBytes", "@type": "xsd:integer"},
     "restarts": {"@id": "cm:restarts", "@type": "xsd:integer"},
     "lag": {"@id": "cm:lag", "@type": "xsd:integer"},
-    "next": _link("cm:next"),
-    "previous": _link("cm:previous"),
+    **{name: _link(f"cm:{name}") for name in (Property.STREAM, Property.NEXT, Property.PREVIOUS)},
 }
-"""The context of all descriptions; it stands in each of them, so that nothing has to be fetched."""
+"""The context of all descriptions; each of them contains it, so that nothing has to be fetched."""

@@ -1,4 +1,5 @@
-"""The one thread that writes to a store: whatever waits is committed together, and what is acknowledged is on disk.
+"""The one thread that writes to a store: all waiting changes are committed together, and acknowledged changes are on
+disk.
 
 A commit takes as long as the disk needs to confirm it, whether it holds one element or thousands. So publishers hand in
 changes and wait, and the thread takes all that wait into one transaction. Nothing here reads for followers.
@@ -29,7 +30,7 @@ from construct_messages.streams.transaction import Transaction, find_garbage
 
 T = TypeVar("T")
 
-_COMMIT_BYTES: Final = 1 << 24  # after so many no further change joins a transaction
+_COMMIT_BYTES: Final = 1 << 24  # after this many, no further change joins a transaction
 _CHECK_SECONDS: Final = (
     5.0  # that the check of a large store may hold up its opening; it goes on afterwards
 )
@@ -106,8 +107,8 @@ class Writer:
 
     Args:
         path: of the store; made where there is none.
-        broadcast: hears of what was committed.
-        clock: tells the time of elements.
+        broadcast: is notified of each commit.
+        clock: returns the time of elements.
         damage: of the store; nothing is written once there is some.
         reserve_bytes: how much of the disk is kept for changes that make room.
 
@@ -203,7 +204,7 @@ class Writer:
                     pruned = time.monotonic()
                     self._reserve.keep()
         finally:
-            # where a defect ends the thread, nobody waits for it in vain
+            # if a defect ends the thread, no caller waits forever
             self._end()
             while more and (left := self._queue.get()) is not None:
                 _tell([_Outcome(left.future, None, self._stopped())])
@@ -263,7 +264,7 @@ class Writer:
             self._fold_log(truncate=True)
 
     def _fold_log(self, *, truncate: bool = False) -> bool:
-        """Writes the log of the database into it, so that the log can begin anew; returns whether that freed some."""
+        """Writes the log of the database into it, so that the log can begin again; returns whether that freed space."""
         mode = "TRUNCATE" if truncate else "PASSIVE"
         try:
             self._connection.execute("PRAGMA busy_timeout = 0")  # readers are not waited for
@@ -280,7 +281,7 @@ class Writer:
 
         Args:
             waiting: the changes.
-            kept: those of them that are told nothing where the disk is full, as they are tried again.
+            kept: changes that are not answered if the disk is full, because they are tried again.
             every_stream: whether all streams are pruned.
 
         Returns:
@@ -298,7 +299,7 @@ class Writer:
                     try:
                         outcomes.append(_Outcome(future, change.apply(transaction), None))
                     except StoreDamaged:
-                        raise  # it says nothing of this change alone
+                        raise  # it is not about this change only
                     except ConstructMessagesError as error:
                         outcomes.append(_Outcome(future, None, error))
                 transaction.prune(every_stream=every_stream)
@@ -314,7 +315,7 @@ class Writer:
             if failed is not None:
                 with suppress(
                     sqlite3.Error
-                ):  # then it fails again, and says so, when the next change begins
+                ):  # then it fails again, with an error, when the next change begins
                     if self._connection.in_transaction:
                         self._connection.execute("ROLLBACK")
                 told = (

@@ -1,8 +1,8 @@
 """RDF terms: a term **is** its canonical N-Triples string.
 
-`canonical.py` makes and reads them, `wellformed.py` says what an IRI and a language tag is, `resolution.py` resolves
-relative IRIs, `libraries.py` has terms of pyoxigraph and rdflib, `values.py` has those of callers. No I/O here, and
-nothing about queries, messages or logs.
+`canonical.py` makes and reads them, `wellformed.py` checks IRIs and language tags, `resolution.py` resolves relative
+IRIs, `libraries.py` has terms of pyoxigraph and rdflib, `values.py` has those of callers. No I/O here, and nothing
+about queries, messages or logs.
 """
 
 from construct_messages.terms.canonical import (

@@ -3,7 +3,7 @@
 `<iri>`, `"x"`, `"x"@en`, `"x"@en--ltr`, `"1"^^<…>`, `_:b0`, `<<( s p o )>>`: RDF 1.2 N-Triples, canonical form
 (https://www.w3.org/TR/rdf12-n-triples/#canonical-ntriples), with language tags lower-cased so that equal terms are
 equal strings. Terms are normalised and checked once, where they enter; inside the package they are spliced, hashed and
-compared as they are. What is an IRI and a language tag is `wellformed.py`'s to say.
+compared as they are. `wellformed.py` checks IRIs and language tags.
 """
 
 from __future__ import annotations
@@ -438,7 +438,7 @@ def _read_term(
     raise TermError(f"unexpected {match.group().strip()!r} in {text!r}")
 
 
-# In canonical terms a token ends where its closing character comes; spaces stand only between tokens.
+# In canonical terms a token ends at its closing character; spaces only occur between tokens.
 _PART: Final = re.compile(r'<<\(|\)>>|<[^>]*>|_:[^ ]+|"(?:[^"\\]|\\.)*+"(?:@[^ ]+|\^\^<[^>]*>)?')
 
 

@@ -62,7 +62,7 @@ def microseconds_of_date_time(text: str) -> int | None:
 
 
 def date_time_of(microseconds: int) -> str:
-    """The canonical form of the xsd:dateTime in UTC that is so many microseconds after the beginning of 1970.
+    """The canonical form of the xsd:dateTime in UTC at a number of microseconds since the beginning of 1970.
 
     >>> date_time_of(1_500_000), date_time_of(-62_167_219_200_000_001), date_time_of(253_402_300_800_000_000)
     ('1970-01-01T00:00:01.5Z', '-0001-12-31T23:59:59.999999Z', '10000-01-01T00:00:00Z')

@@ -1,9 +1,9 @@
 r"""The terminals of N-Triples as regular expressions, stated once; readers build their own of these.
 
 Each is a string for Python's `re` without groups. `CANONICAL_…` are of canonical form: they match nearly all terms in
-that form and nothing that RDF refuses; what they do not match is left to a parser. They are possessive where that
-keeps them linear. Classes of characters are given without brackets; those and single terminals are good for Java, too
-(`spark/sql/lines.py`). What needs many of them is compiled when it is first used, by `compiled`.
+that form and nothing that RDF refuses; what they do not match is left to a parser. They are possessive where that keeps
+them linear. Classes of characters are written without brackets; those and single terminals also work in Java
+(`spark/sql/iri_grammar.py`). What needs many of them is compiled when it is first used, by `compiled`.
 
 RDF 1.2 N-Triples, sections 4 (canonical form) and 7 (grammar); RFC 3987, section 2.2; RFC 5646, section 2.1.
 """
@@ -22,12 +22,12 @@ NOT_A_DATATYPE: Final = (f"<{XSD}string>", f"<{RDF}langString>", f"<{RDF}dirLang
 
 HEX: Final = "[0-9A-Fa-f]"
 UCHAR: Final = rf"\\u{HEX}{{4}}|\\U{HEX}{{8}}"
-"""An escape of any character by its number; that of a surrogate is told apart by whoever decodes it."""
+"""An escape of any character by its number; decoders detect those of surrogates."""
 ECHAR: Final = r"""tbnrf"'\\"""
-"""The characters behind the backslash of a short escape."""
+"""The characters after the backslash of a short escape."""
 CANONICAL_ECHAR: Final = r'tbnrf"\\'
 NEVER_PLAIN: Final = r'\x00-\x1f\x7f"\\'
-"""What canonical form escapes in literals, but for the two of `NO_XML`."""
+"""The characters that canonical form escapes in literals, except for the two of `NO_XML`."""
 NO_XML: Final = r"\ufffe\uffff"
 """What it escapes since it is no character of XML 1.1."""
 SURROGATES: Final = r"\ud800-\udfff"
@@ -42,7 +42,7 @@ def compiled(pattern: str, is_ascii: bool) -> re.Pattern[str]:
     Each class of characters with ranges beyond ASCII takes a millisecond to compile, and most texts need none.
 
     Args:
-        pattern: where characters beyond ASCII stand in classes only, and are not all that a class has.
+        pattern: with characters beyond ASCII only in classes, each of which also contains other characters.
         is_ascii: whether it is for texts of ASCII only: `text.isascii()`.
 
     >>> compiled("[a-z\u00c0-\u02ff]", True)
@@ -61,7 +61,7 @@ PN_BASE: Final = (
 PN_CHARS: Final = PN_BASE + "_0-9\\-\u00b7\u0300-\u036f\u203f-\u2040"
 """The characters of names."""
 BLANK_LABEL: Final = f"[{PN_BASE}_0-9](?:[{PN_CHARS}.]*[{PN_CHARS}])?"
-"""BLANK_NODE_LABEL behind its `_:`."""
+"""BLANK_NODE_LABEL after its `_:`."""
 
 CANONICAL_BLANK: Final = r"_:[A-Za-z0-9_](?:[A-Za-z0-9_\-.]*[A-Za-z0-9_\-])?"
 """A blank node with a label of ASCII."""
@@ -69,17 +69,17 @@ CANONICAL_BLANK: Final = r"_:[A-Za-z0-9_](?:[A-Za-z0-9_\-.]*[A-Za-z0-9_\-])?"
 # --- IRIs -----------------------------------------------------------------------------------------------------------
 
 NOT_IN_IRIREF: Final = r'\x00-\x20<>"{}|^`\\'
-"""What cannot stand between `<` and `>` in N-Triples, Turtle and SPARQL."""
+"""The characters that are not allowed between `<` and `>` in N-Triples, Turtle and SPARQL."""
 IRIREF: Final = f"(?:[^{NOT_IN_IRIREF}]|{UCHAR})*+"
 """What can."""
 
 UNRESERVED: Final = "-._~"
 SUB_DELIMS: Final = "!$&'()*+,;="
-"""Beside letters and digits, as they are: not for a class of characters, where `-` stands for more."""
+"""In addition to letters and digits, unescaped: not for a class of characters, where `-` has another meaning."""
 ASCII_CHARS: Final = rf"A-Za-z0-9\-._~{SUB_DELIMS}:@/"
-"""The characters of ASCII that may stand anywhere in the path of an IRI."""
+"""The characters of ASCII that are allowed anywhere in the path of an IRI."""
 UCSCHAR: Final = r"\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef"
-"""Those beyond ASCII, of the first plane, that may stand anywhere in an IRI."""
+"""Those beyond ASCII, of the first plane, that are allowed anywhere in an IRI."""
 OTHER_CHARS: Final = rf"{UCSCHAR}\U00010000-\U0001fffd"
 """Those of the first two planes."""
 
@@ -117,7 +117,7 @@ CANONICAL_ASCII_IRI: Final = _canonical_iri("")
 # --- literals -------------------------------------------------------------------------------------------------------
 
 LANGTAG: Final = "[A-Za-z]+(?:-[A-Za-z0-9]+)*"
-"""What can stand behind the `@` of a literal in N-Triples, Turtle and SPARQL."""
+"""The text that is allowed after the `@` of a literal in N-Triples, Turtle and SPARQL."""
 USUAL_LANGUAGE: Final = "[a-z]{2,3}(?:-[a-z]{4})?(?:-(?:[a-z]{2}|[0-9]{3}))?"
 """Nearly all language tags in canonical form: it takes less than `is_language` and nothing else."""
 

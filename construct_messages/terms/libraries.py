@@ -29,7 +29,7 @@ def from_pyoxigraph(term: OxTerm, scope: str = "", lenience: Lenience | None = N
     """A pyoxigraph term, whose `str()` is canonical N-Triples already.
 
     Args:
-        term: which pyoxigraph has checked, unless it was told to be lenient.
+        term: which pyoxigraph has checked, unless it was lenient.
         scope: see `blank`.
         lenience: of what was parsed leniently: it is checked here then; see `iri`.
 

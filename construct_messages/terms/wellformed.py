@@ -18,7 +18,7 @@ from construct_messages.terms import grammar
 # --- IRIs -----------------------------------------------------------------------------------------------------------
 
 NOT_IN_IRIREF: Final = re.compile(f"[{grammar.NOT_IN_IRIREF}{grammar.SURROGATES}]")
-"""Finds what cannot stand between `<` and `>` in N-Triples, Turtle and SPARQL (IRIREF), nor in UTF-8."""
+"""Finds characters that are not allowed between `<` and `>` in N-Triples, Turtle and SPARQL (IRIREF), or in UTF-8."""
 SCHEME: Final = re.compile(grammar.SCHEME)
 
 
@@ -105,8 +105,8 @@ def is_language(tag: str) -> bool:
 class Lenience:
     """Passes malformed IRIs and language tags of one log or one source as they are, and counts them.
 
-    Only what the syntax of N-Triples can hold is passed, and no relative IRI, which would be another one wherever it
-    is read next. Each occurrence counts, but in formats that say a term once for many (Jelly).
+    Only terms that the syntax of N-Triples can represent are passed, and no relative IRIs, which would have another
+    meaning in another document. Each occurrence counts, except in formats that write a term once for many (Jelly).
 
     Attributes:
         iris: how many IRIs were passed.
@@ -160,7 +160,7 @@ class Lenience:
         return True
 
     def report(self, name: str = "") -> None:
-        """Logs a warning that says how many were passed, if any were, of what has this name."""
+        """Logs a warning with the number of passed terms for this name, if there were any."""
         if self.passed:
             import logging  # which most programs do without
 

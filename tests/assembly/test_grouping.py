@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages.assembly.grouping import ByAppearance, EachSolution, Grouping, Sorted
+from construct_messages.assembly.grouping import ByAppearance, EachSolution, Grouper, Sorted
 from construct_messages.errors import GroupError, LimitExceeded
 from construct_messages.solutions import Solutions
 from construct_messages.terms import Term
@@ -14,7 +14,7 @@ from construct_messages.terms import Term
 A, B, C, BLANK = Term("<urn:a>"), Term("<urn:b>"), Term("<urn:c>"), Term("_:da")
 
 
-def run(grouping: Grouping, *batches: Solutions) -> list[list[int]]:
+def run(grouping: Grouper, *batches: Solutions) -> list[list[int]]:
     groups = [group for batch in batches for group in grouping.feed(batch)]
     return [[number for number, _ in group] for group in [*groups, *grouping.finish()]]
 

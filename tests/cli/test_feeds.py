@@ -38,7 +38,7 @@ async def last_sequence(server: StreamsServer) -> int:
 
 async def there(server: StreamsServer) -> list[Message]:
     body = (await server.ask("GET", "/streams/a/output?format=nq&messages=rdfm")).body
-    return list(read_log(body, "nq", messages="rdfm"))
+    return list(read_log(body, "nq", syntax="rdfm"))
 
 
 # --- killed and started again -----------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ async def test_subscribe_killed(served: StreamsServer, tmp_path: Path, via: str)
     log, state = tmp_path / "log.trig", tmp_path / "state"
     command = (
         *("subscribe", f"{served.url}/streams/a", "--after", "0", "--follow", "--via", via),
-        *("--state", str(state), "--output", str(log), "--messages", "1.2-messages"),
+        *("--state", str(state), "--output", str(log), "--syntax", "1.2-messages"),
     )
     done = 0
     for number in (60, 130, COUNT):
@@ -186,7 +186,7 @@ async def test_from_one_stream_into_another(served: StreamsServer) -> None:
         _, errors = await process.communicate()
         assert (process.returncode, errors) == (0, b"")
     body = (await served.ask("GET", "/streams/b/output?format=nq&messages=rdfm")).body
-    assert list(read_log(body, "nq", messages="rdfm")) == [*SENT[:2], Message()]
+    assert list(read_log(body, "nq", syntax="rdfm")) == [*SENT[:2], Message()]
 
 
 async def test_a_refusal_does_not_wait_for_more_input(served: StreamsServer) -> None:

@@ -69,9 +69,7 @@ def test_cat_joins_logs_of_all_formats(extension: str, here: Here) -> None:
 def test_cat_writes_as_its_first_log(here: Here) -> None:
     done = here("cat", "named.trig", "log.ttl")
     assert done.log.startswith("# @message\nPREFIX ex: <http://example.org/>\n\nex:g {")
-    assert here("convert", "log.ttl", "labelled.nt", "--messages", "1.2-messages") == Done(
-        0, "", ""
-    )
+    assert here("convert", "log.ttl", "labelled.nt", "--syntax", "1.2-messages") == Done(0, "", "")
     assert here("cat", "labelled.nt", "log.ttl").log.startswith('VERSION "1.2-messages"\n<http')
     assert here(
         "cat", "log.ttl", "named.trig", "--format", "jelly", "--output", "out.jelly"
@@ -133,7 +131,7 @@ WRITTEN: dict[str, tuple[list[str], str]] = {
         "# @message\nPREFIX ex: <http://example.org/>\n\nex:a ex:p 1 , 2 .\n",
     ),
     "a label": (
-        ["convert", "log.ttl", "-", "--messages", "1.2-messages"],
+        ["convert", "log.ttl", "-", "--syntax", "1.2-messages"],
         'VERSION "1.2-messages"\n<http://example.org/a>',
     ),
     "a media type": (
@@ -153,7 +151,7 @@ WRITTEN: dict[str, tuple[list[str], str]] = {
         'VERSION "1.2-basic-messages"\n<http://example.org/a>',
     ),
     "another": (
-        ["head", "labelled.nt", "--messages", "rdfm"],
+        ["head", "labelled.nt", "--syntax", "rdfm"],
         "# @message\n<http://example.org/a>",
     ),
     "none, where there is none": (
@@ -178,7 +176,7 @@ WRITTEN: dict[str, tuple[list[str], str]] = {
         '# @message\n<urn:s> <urn:p> "o" .\n',
     ),
     "an input syntax": (
-        ["head", "silent.nt", "--input-messages", "1.2-messages"],
+        ["head", "silent.nt", "--input-syntax", "1.2-messages"],
         'VERSION "1.2-messages"\n<urn:s> <urn:p> <urn:o> .\nMESSAGE\n',
     ),
     "an archive": (
@@ -194,7 +192,7 @@ WRITTEN: dict[str, tuple[list[str], str]] = {
 
 @pytest.mark.parametrize("case", WRITTEN)
 def test_what_is_written(case: str, here: Here, place: Path) -> None:
-    write_log(read_log("log.ttl"), "labelled.nt", messages="1.2-basic-messages")
+    write_log(read_log("log.ttl"), "labelled.nt", syntax="1.2-basic-messages")
     files = {
         "relative": "<s> <p> <o> .",
         "context.json": '{"@context": {"p": "http://example.org/p"}}',
@@ -270,13 +268,13 @@ ERRORS: dict[str, tuple[list[str], int, str, str | None]] = {
         "N-Quads or TriG",
     ),
     "a syntax without meaning": (
-        ["convert", "log.ttl", "out.jelly", "--messages", "rdfm"],
+        ["convert", "log.ttl", "out.jelly", "--syntax", "rdfm"],
         2,
         "by itself",
         None,
     ),
     "an input syntax without meaning": (
-        ["convert", "log.ttl", "out.nq", "--input-format", "jelly", "--input-messages", "rdfm"],
+        ["convert", "log.ttl", "out.nq", "--input-format", "jelly", "--input-syntax", "rdfm"],
         2,
         "by itself",
         None,
@@ -293,7 +291,7 @@ ERRORS: dict[str, tuple[list[str], int, str, str | None]] = {
         "unknown format 'docx'",
         None,
     ),
-    "an unknown syntax": (["head", "log.ttl", "--input-messages", "2"], 2, "'2'", "--help"),
+    "an unknown syntax": (["head", "log.ttl", "--input-syntax", "2"], 2, "'2'", "--help"),
     "malformed": (
         ["convert", "broken.nt", "out.nq"],
         3,
@@ -412,7 +410,7 @@ def test_a_conversion_that_fails_leaves_the_old_log(place: Path, here: Here) -> 
 
 
 def test_a_log_onto_itself(here: Here) -> None:
-    assert here("convert", "log.ttl", "log.ttl", "--messages", "1.2-messages") == Done(0, "", "")
+    assert here("convert", "log.ttl", "log.ttl", "--syntax", "1.2-messages") == Done(0, "", "")
     assert sizes("log.ttl") == [2, 0, 2, 1]
 
 
@@ -446,7 +444,7 @@ def test_no_space_left(arguments: list[str], status: int) -> None:
 
 
 def test_every_command_is_documented() -> None:
-    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
     (commands,) = (
         action
         for action in build_parser()._actions

@@ -159,7 +159,7 @@ SYNTAXES = {
     "nq": (["--format", "nq"], '# @message\n<urn:s> <urn:p> "1" .\n'),
     "ttl": (["--format", "ttl"], '# @message\nPREFIX u: <urn:>\n\nu:s u:p "1" .\n'),
     "trig, labelled": (
-        ["--format", "TriG", "--messages", "1.1-messages"],
+        ["--format", "TriG", "--syntax", "1.1-messages"],
         'VERSION "1.1-messages"\nPREFIX u: <urn:>\n\nu:s u:p "1" .\nMESSAGE\n',
     ),
     "a media type": (
@@ -237,7 +237,7 @@ ERRORS = {
         "text/turtle",
     ),
     "unknown syntax": (
-        ["run", "--query", ANY, "--source", DATA, "--messages", "2"],
+        ["run", "--query", ANY, "--source", DATA, "--syntax", "2"],
         2,
         "'2'",
         "--help",
@@ -277,7 +277,7 @@ ERRORS = {
         ["run", "--query", ANY, "--source", DATA, "--group-by", "?s", "--group-limit", "9"],
         4,
         "9",
-        "group_limit",
+        "raise the limit",
     ),
     "too much to tell apart": (
         [

@@ -91,7 +91,7 @@ def test_load_run_and_convert(spark_here: Here) -> None:
         "@converted",
         "--format",
         "nt",
-        "--messages",
+        "--syntax",
         "1.2-messages",
     )
     assert (done.status, done.log) == (0, "")

@@ -27,7 +27,7 @@ def test_a_message_goes_out_before_the_next_comes_in() -> None:
         "nt",
         "--format",
         "nt",
-        "--messages",
+        "--syntax",
         "1.2-messages",
     ]
     with subprocess.Popen(

@@ -57,7 +57,7 @@ def read(log: Path) -> list[str]:
     """What is in a log, of which the last message may be cut while it is written and after a kill."""
     found: list[Message] = []
     with suppress(LogError):
-        found.extend(read_log(log, "nq", messages="rdfm") if log.exists() else ())
+        found.extend(read_log(log, "nq", syntax="rdfm") if log.exists() else ())
     return names(found)
 
 
@@ -94,7 +94,7 @@ async def test_killed(served: StreamsServer, tmp_path: Path, to: str) -> None:
         if to == "file":
             return read(log)
         body = (await served.ask("GET", "/streams/a/output?format=nq&messages=rdfm")).body
-        return names(list(read_log(body, "nq", messages="rdfm")))
+        return names(list(read_log(body, "nq", syntax="rdfm")))
 
     for _ in range(4):
         running = await start(*arguments)
@@ -122,7 +122,7 @@ async def test_killed(served: StreamsServer, tmp_path: Path, to: str) -> None:
     assert (running.returncode, output, errors) == (0, b"", b"")
     assert Counter(await there()) == data.names
     if to == "file":
-        assert Counter(names(list(read_log(log, "nq", messages="rdfm")))) == data.names, (
+        assert Counter(names(list(read_log(log, "nq", syntax="rdfm")))) == data.names, (
             "the log is whole"
         )
 
@@ -150,7 +150,7 @@ async def test_an_endpoint_that_fails_meanwhile(
     running.send_signal(by)
     rest, errors = await running.communicate()
     assert (running.returncode, rest) == (0, b"")
-    assert names(list(read_log(log, "nq", messages="rdfm"))) == ["a", "b", "c"]
+    assert names(list(read_log(log, "nq", syntax="rdfm"))) == ["a", "b", "c"]
     warnings = errors.decode().splitlines()
     if quiet:
         assert not warnings
@@ -228,7 +228,7 @@ def test_once(here: Callable[..., Done], endpoint: FaultServer, tmp_path: Path) 
     endpoint.play(answer("c"))
     assert watch(*gone).log == '# @message\n<urn:b> <urn:q> "b" .\n'
     assert watch("--skip-first").log == ""
-    assert watch("--operator", "rstream", "--messages", "1.2-messages").log.startswith(
+    assert watch("--operator", "rstream", "--syntax", "1.2-messages").log.startswith(
         'VERSION "1.2-messages"\n'
     )
 

@@ -11,6 +11,7 @@ from construct_messages import (
     QueryMessages,
     construct_messages,
 )
+from tests.support.options import arguments
 from tests.support.queries.message_cases import CASES, PREFIX
 
 # the source, its options, and the cases it cannot answer, with the reason
@@ -51,7 +52,7 @@ def test_one_case_every_path(
 ) -> None:
     def stream() -> QueryMessages:
         return construct_messages(
-            PREFIX + query, sources[path[0]], label_prefix="x", **path[1], **options
+            PREFIX + query, sources[path[0]], label_prefix="x", **arguments(path[1] | options)
         )  # type: ignore[arg-type]
 
     async def collect() -> tuple[list[Message], bytes]:

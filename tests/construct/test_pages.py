@@ -17,6 +17,8 @@ from construct_messages import (
     construct_messages,
     read_log,
 )
+from construct_messages.options import Requests
+from tests.support.options import arguments
 from tests.support.queries.message_cases import PREFIX
 
 # --- blank nodes over pages ------------------------------------------------------------------------------------------
@@ -61,7 +63,7 @@ def test_blank_nodes_over_pages(
     """Issue 13, 4: labels are stable where the engine is known for it; otherwise it is said, or an error."""
 
     def read(**more: object) -> list[Message]:
-        stream = construct_messages(BLANKS_QUERY, blanks_server, **options, **more)  # type: ignore[arg-type]
+        stream = construct_messages(BLANKS_QUERY, blanks_server, **arguments(options | more))  # type: ignore[arg-type]
         if how == "serialize":
             return list(read_log(b"".join(stream.serialize("nq")), "nq"))
 
@@ -106,7 +108,13 @@ def test_pages_without_blank_nodes_are_no_reason_to_warn(
 ) -> None:
     query = PREFIX + "CONSTRUCT { ?c ex:text ?t } WHERE { ?c ex:location ?l BIND('_:b0' AS ?t) }"
     assert (
-        len(list(construct_messages(query, oxigraph_server(data_file), page_size=1, strict=True)))
+        len(
+            list(
+                construct_messages(
+                    query, oxigraph_server(data_file), requests=Requests(page_size=1, strict=True)
+                )
+            )
+        )
         == 4
     )
 
@@ -122,7 +130,10 @@ def test_labels_are_stable_where_the_profile_says_so(
     whole, paged = (
         [
             *construct_messages(
-                query, url, profile=engine, page_size=size, label_prefix="x", strict=True
+                query,
+                url,
+                requests=Requests(profile=engine, page_size=size, strict=True),
+                label_prefix="x",
             )
         ]
         for size in (None, 4)

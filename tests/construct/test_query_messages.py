@@ -29,9 +29,11 @@ from construct_messages import (
     UsageError,
     construct_messages,
 )
+from construct_messages.options import Grouping
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
 from construct_messages.terms import Term
+from tests.support.options import arguments
 from tests.support.queries.message_cases import DATA, PREFIX, XSD
 
 # --- what a stream promises ------------------------------------------------------------------------------------------
@@ -281,8 +283,13 @@ def test_the_environment_names_the_source(data_file: Path, monkeypatch: pytest.M
         ("CONSTRUCT { ?s ex:p ?o } WHERE { ?s ?p ?o }", {}, QueryError, "ex:"),
         ("CONSTRUCT { ?s <p> ?o } WHERE { ?s ?p ?o }", {}, QueryError, "relative"),
         (SPO, {"group_by": ("?nowhere",)}, QueryError, "nowhere"),
-        (SPO, {"group_by": ("?s",), "group_order": "random"}, UsageError, "group_order"),
-        (SPO, {"group_limit": 0}, UsageError, "group_limit"),
+        (
+            SPO,
+            {"group_by": ("?s",), "group_order": "random"},
+            UsageError,
+            "order='random' is unknown",
+        ),
+        (SPO, {"group_limit": 0}, UsageError, "limit=0"),
         (SPO, {"distinct_limit": -1}, UsageError, "distinct_limit"),
         (SPO, {"page_size": 0}, UsageError, "page_size"),
         (SPO, {"timeout": 0}, UsageError, "timeout"),
@@ -313,7 +320,7 @@ def test_refused_at_once(
     query: str, options: dict[str, object], error: type[Exception], words: str, store: ox.Store
 ) -> None:
     with pytest.raises(error, match=words):
-        construct_messages(query, store, **options)  # type: ignore[arg-type]
+        construct_messages(query, store, **arguments(options))
 
 
 @pytest.mark.parametrize("source", ["store", "file", "rdflib", "oxigraph", "rdflib-endpoint"])
@@ -338,7 +345,7 @@ def test_limits_are_errors(
     options: dict[str, object], error: type[Exception], words: str, store: ox.Store
 ) -> None:
     with pytest.raises(error, match=words):
-        list(construct_messages(SPO, store, **options))  # type: ignore[arg-type]
+        list(construct_messages(SPO, store, **arguments(options)))
 
 
 def test_a_sorted_key_that_comes_back_is_an_error() -> None:
@@ -349,7 +356,7 @@ def test_a_sorted_key_that_comes_back_is_an_error() -> None:
             )
 
     with pytest.raises(GroupError, match="came back after it was closed"):
-        list(construct_messages(SPO, Unsorted(), group_by="?s", group_order="sorted"))
+        list(construct_messages(SPO, Unsorted(), group_by=Grouping("?s", order="sorted")))
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from construct_messages.errors import (
     QueryError,
     UsageError,
 )
+from construct_messages.options import Dataset
 from construct_messages.query.continuous.values import Operator
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
@@ -215,13 +216,13 @@ async def test_the_state_of_another_query_is_refused(
         asking("CONSTRUCT { ?s <urn:q> 1 } WHERE { ?s <urn:p> ?o }", bindings={"o": "<urn:x>"}),
         asking(operator="DSTREAM", bindings={"o": "<urn:x>"}),
         asking(bindings={"o": "<urn:y>"}),
-        asking(bindings={"o": "<urn:x>"}, default_graph="union"),
+        asking(bindings={"o": "<urn:x>"}, dataset=Dataset("union")),
         asking(),
     ]
     for other in others:
         with pytest.raises(UsageError, match="another query, operator or dataset"):
             await other.evaluate()
-    assert await asking(bindings={"o": "<urn:x>"}, default_graph=()).evaluate() == 0
+    assert await asking(bindings={"o": "<urn:x>"}, dataset=Dataset()).evaluate() == 0
 
 
 async def test_sources_of_libraries(out: StreamStore) -> None:
@@ -301,7 +302,7 @@ async def test_a_watch_from_python_goes_on_where_it_was(
     [
         (QUERY, {"operator": "stream"}, UsageError),
         (QUERY, {"every": -1}, UsageError),
-        (QUERY, {"group_by": ["s"]}, UsageError),
+        (QUERY, {"group_by": ["s"]}, TypeError),
         ("SELECT * { ?s ?p ?o }", {}, QueryError),
         (QUERY, {"source": "none.nt"}, UsageError),
     ],

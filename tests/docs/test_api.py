@@ -12,7 +12,7 @@ import construct_messages
 import construct_messages.errors
 from tests.support.places import ROOT
 
-PAGES = sorted((ROOT / "docs" / "api").glob("*.md"))
+PAGES = sorted((ROOT / "docs" / "reference" / "api").glob("*.md"))
 PACKAGE = re.compile(r"\bfrom\s+`(construct_messages[\w.]*)`")
 ENTRY = re.compile(r"^::: (construct_messages[\w.]*)$", re.MULTILINE)
 

@@ -46,7 +46,7 @@ def test_follow_dbpedia(tmp_path: Path) -> None:
     blocks = [
         block.text.strip()
         for block in BLOCKS
-        if (block.page, block.language) == ("docs/continuous.md", "sh")
+        if (block.page, block.language) == ("docs/guides/follow-dbpedia.md", "sh")
     ]
     first = next(
         number

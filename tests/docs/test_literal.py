@@ -110,10 +110,12 @@ def test_the_checks_find_what_is_wrong() -> None:
     assert undefined("print(len(list(read_log(b''))))") == {"read_log"}
     assert undefined("def f():\n    return store\n") == {"store"}
     assert undefined("import x\ny = x.z\nprint([y for _ in y])\n") == set()
-    wheel = Block("docs/spark.md", 1, "sh", "", "pip wheel --no-deps construct-messages\n")
+    wheel = Block(
+        "docs/reference/spark.md", 1, "sh", "", "pip wheel --no-deps construct-messages\n"
+    )
     with pytest.raises(AssertionError):
         test_this_package_is_installed_from_a_checkout(wheel)
     with pytest.raises(AssertionError):
         test_files_that_commands_read_are_there(
-            Block("docs/logs.md", 1, "sh", "", "curl --data-binary @hot.rq http://h/\n")
+            Block("docs/reference/logs.md", 1, "sh", "", "curl --data-binary @hot.rq http://h/\n")
         )

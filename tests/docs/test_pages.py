@@ -27,7 +27,7 @@ def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser
 
 
 def test_every_option_is_documented() -> None:
-    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
     options = {
         option
         for parser in parsers(build_parser())
@@ -42,7 +42,7 @@ def test_every_option_is_documented() -> None:
 
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.extension)
 def test_every_format_is_documented(format: Format) -> None:
-    overview = (ROOT / "docs" / "logs.md").read_text(encoding="utf-8")
+    overview = (ROOT / "docs" / "reference" / "logs.md").read_text(encoding="utf-8")
     (row,) = re.findall(
         rf"^\| \[{re.escape(format.name)}\]\((formats/[a-z-]+\.md)\) \| (.*) \|$",
         overview,
@@ -61,7 +61,7 @@ def test_every_format_is_documented(format: Format) -> None:
     assert (graphs, triple_terms, directions) == tuple(
         "yes" if is_carried else "no" for is_carried in carried
     )
-    page = (ROOT / "docs" / file).read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / file).read_text(encoding="utf-8")
     for said in (
         format.name,
         *format.media_types,
@@ -71,7 +71,7 @@ def test_every_format_is_documented(format: Format) -> None:
 
 
 def test_every_syntax_is_documented() -> None:
-    overview = (ROOT / "docs" / "logs.md").read_text(encoding="utf-8")
+    overview = (ROOT / "docs" / "reference" / "logs.md").read_text(encoding="utf-8")
     for syntax in SYNTAXES:
         yes_or_no = " | ".join(
             "yes" if can else "no" for can in (syntax.triple_terms, syntax.directions)
@@ -121,9 +121,10 @@ def test_every_page_is_in_the_navigation() -> None:
 
 @pytest.mark.parametrize("package", ["", ".continuous", ".feeds", ".spark", ".streams"])
 def test_every_public_name_is_in_the_reference(package: str) -> None:
-    """Add a new name to a page of docs/api/."""
+    """Add a new name to a page of docs/reference/api/."""
     text = "".join(
-        path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "api").glob("*.md")
+        path.read_text(encoding="utf-8")
+        for path in (ROOT / "docs" / "reference" / "api").glob("*.md")
     )
     documented = set(re.findall(r"^::: construct_messages\S*\.(\w+)$", text, re.MULTILINE))
     module = import_module(f"construct_messages{package}")

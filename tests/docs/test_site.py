@@ -95,7 +95,7 @@ def test_nothing_is_loaded_from_other_hosts(site: Path) -> None:
 
 
 def test_the_python_api_is_generated(site: Path) -> None:
-    page = (site / "api" / "queries.html").read_text(encoding="utf-8")
+    page = (site / "reference" / "api" / "queries.html").read_text(encoding="utf-8")
     assert 'id="construct_messages.construct_messages"' in page
     assert "&gt;&gt;&gt;" in page  # doctests are shown as code
     assert "<blockquote>\n<blockquote>" not in page

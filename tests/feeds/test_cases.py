@@ -11,12 +11,11 @@ import pytest
 from aiohttp import web
 
 from construct_messages import Message, Quad, blank, iri, literal
+from construct_messages.documents import DocumentReader
 from construct_messages.errors import LogError, SourceError
 from construct_messages.feeds import subscribe
-from construct_messages.feeds.documents import Documents
 from construct_messages.formats import (
     FORMATS,
-    JELLY,
     N_QUADS,
     N_TRIPLES,
     NDJSON_LD,
@@ -24,14 +23,14 @@ from construct_messages.formats import (
     YAML_LD,
     Format,
 )
-from construct_messages.logs import encoder_for
+from construct_messages.logs import DecoderOptions, encoder_for
 from tests.support.http.feeds import answering, first, handling, numbers
 from tests.support.http.streams import read
 from tests.support.logs.kinds import isomorphic
 from tests.support.places import shared_path
 from tests.support.streams import numbered
 
-TEXTS = [format for format in FORMATS if format != JELLY]
+TEXTS = [format for format in FORMATS if not format.binary]
 NODE = Message([Quad(blank("b0"), iri("urn:p"), literal("data: \n\r\n\u2028é😀"))])
 SENT = [numbered(1), Message(), NODE, NODE]
 
@@ -160,8 +159,14 @@ def test_documents_whose_context_is_in_a_header(
     format: Format, document: str, expected: str
 ) -> None:
     """The context is active before the document's own, as if it stood in the document itself."""
-    reader = Documents(format, "http://example.org/", CONTEXTS, "urn:c", 1 << 20)
-    assert reader.read(document.encode(), 1).isomorphic(read(expected, N_QUADS))
+    assert (
+        reader_with_context(format).read(document.encode(), 1).isomorphic(read(expected, N_QUADS))
+    )
+
+
+def reader_with_context(format: Format) -> DocumentReader:
+    options = DecoderOptions(base="http://example.org/", contexts=CONTEXTS, context="urn:c")
+    return DocumentReader(format, options)
 
 
 @pytest.mark.parametrize(
@@ -170,9 +175,7 @@ def test_documents_whose_context_is_in_a_header(
 )
 def test_documents_that_are_none(document: str) -> None:
     with pytest.raises(LogError, match="message 7"):
-        Documents(NDJSON_LD, "http://example.org/", CONTEXTS, "urn:c", 1 << 20).read(
-            document.encode(), 7
-        )
+        reader_with_context(NDJSON_LD).read(document.encode(), 7)
 
 
 # --- 1.1.2: WebSocket -------------------------------------------------------------------------------------------------

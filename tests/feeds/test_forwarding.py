@@ -62,14 +62,14 @@ async def test_a_log_is_continued(store: StreamStore, tmp_path: Path, type: LogT
         store.append_all("out", part)
         assert await forwarded(store, FileTarget(path, type)) == len(part)
         read = list(
-            read_log(path.read_bytes(), type.format.extension, messages=type.syntax.label or None)
+            read_log(path.read_bytes(), type.format.extension, syntax=type.syntax.label or None)
         )
         assert isomorphic(read, sent[: [1, 2, 2, 5, 6][count - 1]])
     assert list(store.read("out")) == [], "nothing waits"
 
 
 def there(path: Path) -> list[Message]:
-    return list(read_log(path, "nq", messages="rdfm")) if path.exists() else []
+    return list(read_log(path, "nq", syntax="rdfm")) if path.exists() else []
 
 
 @pytest.mark.parametrize("begun", [[], [numbered(0)]], ids=["new", "continued"])
@@ -162,7 +162,7 @@ async def test_a_log_that_was_cut_is_continued(
     assert os.listdir(tmp_path).count("log") == 1
     assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
     read = list(
-        read_log(path.read_bytes(), type.format.extension, messages=type.syntax.label or None)
+        read_log(path.read_bytes(), type.format.extension, syntax=type.syntax.label or None)
     )
     assert isomorphic(read, [*begun, *sent])
 
@@ -249,7 +249,7 @@ async def test_standard_output(store: StreamStore) -> None:
     await forwarded(store, target)
     store.append("out", numbered(2))
     await forwarded(store, target)
-    assert list(read_log(file.getvalue(), "nq", messages="rdfm")) == [
+    assert list(read_log(file.getvalue(), "nq", syntax="rdfm")) == [
         numbered(1),
         Message(),
         numbered(2),

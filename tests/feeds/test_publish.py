@@ -143,7 +143,7 @@ async def test_the_same_key_again(served: StreamsServer) -> None:
     assert len(await there(url)) == 5
     with pytest.raises(SourceError) as raised:
         await publish([numbered(1), numbered(2)], url, key="k", batch=2)
-    assert (raised.value.status, "other messages" in raised.value.message) == (422, True)
+    assert (raised.value.response_status, "other messages" in raised.value.message) == (422, True)
 
 
 async def test_a_state(served: StreamsServer, tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ async def test_create(served: StreamsServer) -> None:
     url = f"{served.url}/streams/b"
     with pytest.raises(SourceError) as raised:
         await publish([numbered(1)], url)
-    assert raised.value.status == 404
+    assert raised.value.response_status == 404
     for _ in range(2):
         await publish([numbered(1)], url, create=True)
     assert await there(url) == [numbered(1), numbered(1)]
@@ -212,7 +212,7 @@ async def test_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         for token, status in ((None, 401), ("wrong", 401)):
             with pytest.raises(SourceError) as raised:
                 await publish([numbered(1)], url, create=True, token=token)
-            assert (raised.value.status, "right" in str(raised.value)) == (status, False)
+            assert (raised.value.response_status, "right" in str(raised.value)) == (status, False)
         assert await publish([numbered(1)], url, create=True, token="right") == 1
 
 
@@ -220,7 +220,7 @@ async def test_a_message_that_is_too_large(tmp_path: Path) -> None:
     async with serving_streams(tmp_path / "streams.db", message_bytes=500) as server:
         with pytest.raises(SourceError) as raised:
             await publish([numbered(1, size=1000)], f"{server.url}/streams/a", create=True)
-        assert raised.value.status == 413
+        assert raised.value.response_status == 413
 
 
 async def test_messages_that_are_none(served: StreamsServer) -> None:

@@ -36,7 +36,7 @@ async def test_refused(served: StreamsServer) -> None:
         await register(ECHO, f"{served.url}/streams/b")
     with pytest.raises(SourceError, match="engine refuses") as refused:
         await register("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p }", f"{served.url}/streams/a")
-    assert refused.value.status == 400
+    assert refused.value.response_status == 400
     with pytest.raises(UsageError, match="credentials"):
         await register(ECHO, served.url.replace("//", "//me:secret@"))
 
@@ -47,5 +47,5 @@ async def test_with_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         await served.ask("PUT", "/streams/a")
         with pytest.raises(SourceError) as refused:
             await register(ECHO, f"{served.url}/streams/a")
-        assert refused.value.status == 401
+        assert refused.value.response_status == 401
         await register(ECHO, f"{served.url}/streams/a", token="secret")

@@ -203,7 +203,7 @@ async def test_statuses(served: StreamsServer, via: Any) -> None:
     for path, after, status in (("none", 0, 404), ("a", 0, 410)):
         with pytest.raises(SourceError) as raised:
             await first(subscribe(f"{served.url}/streams/{path}", after=after, via=via, **FAST), 1)
-        assert raised.value.status == status
+        assert raised.value.response_status == status
 
 
 @pytest.mark.parametrize("via", VIAS)
@@ -214,7 +214,7 @@ async def test_a_stream_that_is_deleted(served: StreamsServer, via: Any) -> None
     await served.ask("DELETE", "/streams/a")
     with pytest.raises(SourceError) as raised:
         await anext(elements)
-    assert raised.value.status == 404
+    assert raised.value.response_status == 404
 
 
 @pytest.mark.parametrize("via", VIAS)

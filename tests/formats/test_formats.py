@@ -124,11 +124,9 @@ def test_what_a_log_is_written_in() -> None:
     assert find_log("text/turtle") == find_log("ttl", "RDFM") == (find_format("ttl")[0], RDFM)
     assert find_log("text/turtle; version=1.1-messages", "rdfm")[1].label == "1.1-messages"
     assert find_log("jelly") == (JELLY, JELLY.own)
-    for messages in ("rdfm", "1.2-messages"):
-        with pytest.raises(
-            UsageError, match=f"Jelly delimits messages by itself: messages={messages}"
-        ):
-            find_log("jelly", messages)
+    for syntax in ("rdfm", "1.2-messages"):
+        with pytest.raises(UsageError, match=f"Jelly delimits messages by itself: syntax={syntax}"):
+            find_log("jelly", syntax)
     with pytest.raises(UsageError, match="unknown message syntax 'foo'"):
         find_log("jelly", "foo")
 

@@ -1,4 +1,4 @@
-"""What the specification leaves open is decided once: all decoders keep to the table in docs/logs.md."""
+"""What the specification leaves open is decided once: all decoders keep to the table in docs/reference/logs.md."""
 
 from __future__ import annotations
 

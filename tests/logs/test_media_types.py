@@ -48,10 +48,10 @@ def by_others(format: Format) -> list[Message]:
     return [Message(triples)]
 
 
-def sizes(data: bytes, format: str, messages: str | None = None) -> list[int]:
+def sizes(data: bytes, format: str, syntax: str | None = None) -> list[int]:
     """The sizes of the messages, the same whole and byte by byte."""
     whole, pieces = (
-        [len(message) for message in read_log(source, format, messages=messages)]
+        [len(message) for message in read_log(source, format, syntax=syntax)]
         for source in (data, single_bytes(data))
     )
     assert whole == pieces
@@ -73,7 +73,7 @@ def test_a_media_type_without_messages_is_a_plain_document(format: Format, param
 def test_a_media_type_with_messages(format: Format) -> None:
     assert sizes(DOCUMENT, f"{format.media_type}; messages=rdfm") == [1, 1, 1]
     assert sizes(DOCUMENT, f"{format.media_type}; version=1.1; messages=rdfm") == [1, 1, 1]
-    assert sizes(DOCUMENT, format.media_type, messages="rdfm") == [1, 1, 1], "said beside it"
+    assert sizes(DOCUMENT, format.media_type, syntax="rdfm") == [1, 1, 1], "said beside it"
     assert sizes(DOCUMENT, f"{format.media_type}; version=1.2-messages") == [3]
 
 
@@ -126,7 +126,7 @@ async def test_posted_documents_and_logs(tmp_path: Path) -> None:
             assert await stored(DOCUMENT, f"{format.media_type}; messages=rdfm") == 3
             assert await stored(ANNOUNCED, format.media_type) == 2
         elements = await server.ask("GET", "/streams/a/output?last=1000&format=nq&messages=rdfm")
-        assert [len(each) for each in read_log(elements.body, "nq", messages="rdfm")] == [
+        assert [len(each) for each in read_log(elements.body, "nq", syntax="rdfm")] == [
             3,
             3,
             1,
@@ -154,7 +154,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     for options, count in (
         ((), 3),
         (("--input-format", "text/turtle"), 1),
-        (("--input-messages", "rdfm"), 3),
+        (("--input-syntax", "rdfm"), 3),
     ):
         assert run("cat", "--count", "plain.ttl", *options, cwd=tmp_path) == (0, f"{count}\n", "")
         assert run("cat", "--count", "-", *options, stdin=DOCUMENT) == (0, f"{count}\n", "")
@@ -173,7 +173,7 @@ def test_on_spark(format: Format, bytes_each: str, tmp_path: Path) -> None:
 
     assert lines() == [1, 1, 1]
     assert lines(format=format.media_type) == [3]
-    assert lines(format=format.media_type, messages="rdfm") == [1, 1, 1]
+    assert lines(format=format.media_type, syntax="rdfm") == [1, 1, 1]
     path.write_bytes(ANNOUNCED)
     assert lines() == lines(format=format.media_type) == [1, 1]
 

@@ -1,6 +1,6 @@
 """Other programs read the logs of this package, and it reads theirs: real data, both ways.
 
-A difference is a bug of ours, or stands in `THEIRS` with its reason, and in docs/log-peers.md.
+A difference is a bug of ours, or stands in `THEIRS` with its reason, and in docs/reference/log-peers.md.
 """
 
 from __future__ import annotations

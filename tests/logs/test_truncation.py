@@ -1,4 +1,4 @@
-"""Every format and compression cut at every byte: an error, or one of the exceptions that docs/logs.md lists.
+"""Every format and compression cut at every byte: an error, or one of the exceptions that docs/reference/logs.md lists.
 
 The log that is cut has what other programs and the specification have in theirs (`tests/support/logs/documents`), and
 is written by our encoders; what is read of its beginning is the beginning of what is read of all of it.

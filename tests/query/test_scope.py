@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from construct_messages import QueryError, UsageError, construct_messages
+from construct_messages.options import Grouping
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.query.scope import group_keys, in_scope
-from construct_messages.query.tokens import tokenize
+from construct_messages.query.syntax.parser import parse
 from construct_messages.sources.http.profiles import PROFILES
 from tests.support.places import shared_path
 
@@ -80,7 +81,8 @@ def projected_by_the_engine(text: str) -> set[str]:
 
 @given(groups())
 def test_what_select_star_projects(group: str) -> None:
-    assert in_scope(tokenize(group), 0) == projected_by_the_engine(f"SELECT * {group}")
+    text = f"SELECT * {group}"
+    assert in_scope(parse(text).form.where).keys() == projected_by_the_engine(text)
 
 
 @pytest.mark.suite
@@ -104,7 +106,7 @@ def test_queries_found_in_the_wild() -> None:
             )
         except (SyntaxError, OSError, RuntimeError, ValueError):
             continue
-        assert in_scope(tokenize(select.group), 0) == expected, path
+        assert in_scope(select.form.where).keys() == expected, path
         compared += 1
     assert compared > 200
 
@@ -129,7 +131,7 @@ def test_grouping_by_what_no_solution_binds(where: str, group_order: str) -> Non
     """Issue 13, 5: everything became one message, in silence."""
     query = f"CONSTRUCT {{ ?s <urn:x> ?hidden }} WHERE {where}"
     with pytest.raises(QueryError, match=r"no solution of the query binds \?hidden"):
-        construct_messages(query, ox.Store(), group_by=["?hidden"], group_order=group_order)
+        construct_messages(query, ox.Store(), group_by=Grouping(["?hidden"], order=group_order))
 
 
 @pytest.mark.parametrize(
@@ -147,11 +149,7 @@ def test_grouping_by_what_no_solution_binds(where: str, group_order: str) -> Non
     ],
 )
 def test_keys(modifiers: str, keys: tuple[str, ...] | None) -> None:
-    tokens = tokenize(modifiers)
-    order = next(
-        (index for index, token in enumerate(tokens) if token.keyword == "ORDER"), len(tokens)
-    )
-    assert group_keys(tokens[:order], tokens[order:]) == keys
+    assert group_keys(parse(f"SELECT ?a {{}} {modifiers}").form.clauses) == keys
 
 
 DATA = "\n".join(f"<urn:{s}> <urn:g> {o} ." for s, o in ("a1", "a2", "a3", "b1", "b2", "c9"))

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
+from construct_messages.logs import DecoderOptions
 from construct_messages.logs.rdfxml.decoder import read_document
 from construct_messages.terms import RDF, literal_parts
 
@@ -21,7 +22,7 @@ def found(content: str) -> str:
         f'<r:RDF xmlns:r="{RDF}" {DECLARED}><r:Description r:about="urn:s">'
         f'<c:p r:parseType="Literal">{content}</c:p></r:Description></r:RDF>'
     )
-    (quad,) = read_document(document.encode(), message_bytes=1 << 20)
+    ((quad,),) = read_document(document.encode(), DecoderOptions())
     value, datatype, _, _ = literal_parts(quad.object)
     assert datatype == f"{RDF}XMLLiteral"
     return value

@@ -15,6 +15,7 @@ import pytest
 
 from construct_messages import ConstructMessagesError, NotConstruct, SourceError, construct_messages
 from construct_messages.errors import Position
+from construct_messages.options import Requests
 from construct_messages.terms import from_pyoxigraph
 from tests.support.engines import page, reference
 from tests.support.engines.construct_cases import (
@@ -28,6 +29,7 @@ from tests.support.engines.construct_cases import (
     Gives,
 )
 from tests.support.engines.servers import ENGINES, Missing, NotStarted
+from tests.support.options import arguments
 from tests.support.places import absent
 from tests.support.waiting import SECONDS
 
@@ -70,7 +72,9 @@ def stores() -> dict[str, ox.Store]:
 def direct(url: str, profile: str, case: Case) -> bytes:
     """The log that the package makes of what the engine answers."""
     stream = construct_messages(
-        DECLARED + case.query, url, profile=profile, timeout=SECONDS, **case.options
+        DECLARED + case.query,
+        url,
+        **arguments({**case.options, "profile": profile, "timeout": SECONDS}),
     )
     return b"".join(stream.serialize("nq"))
 
@@ -117,7 +121,7 @@ def by_spark(table: Any, case: Case) -> bytes:
     """The log of what Spark makes of a table."""
     from construct_messages.spark import construct_messages as on_spark
 
-    found = on_spark(DECLARED + case.query, table, **case.options).frame.collect()
+    found = on_spark(DECLARED + case.query, table, **arguments(case.options)).frame.collect()
     return "".join(
         f"# @message\n{message}\n" if message else "# @message\n" for (message,) in found
     ).encode()
@@ -210,9 +214,7 @@ def test_case(
         )
 
 
-@pytest.mark.parametrize(
-    "option", sorted({option for case in CASES for option in case.options} - ON_SPARK)
-)
+@pytest.mark.parametrize("option", ["requests", "distinct_limit", "lenient"])
 def test_options_that_mean_nothing_on_spark(option: str) -> None:
     from construct_messages.spark import construct_messages as on_spark
 
@@ -242,7 +244,11 @@ def test_rdf_1_2_is_refused(engine: str, files: dict[str, Path], tmp_path: Path)
     kind, query = ENGINES[engine], "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }"
     try:
         with pytest.raises((NotStarted, SourceError)), kind.start(files["1.2"], tmp_path) as url:
-            list(construct_messages(query, url, profile=kind.profile, timeout=SECONDS))
+            list(
+                construct_messages(
+                    query, url, requests=Requests(profile=kind.profile, timeout=SECONDS)
+                )
+            )
     except Missing as missing:
         absent(str(missing))
 

@@ -17,6 +17,7 @@ import pytest
 from construct_messages import IncompleteResult, SourceError, construct_messages
 from construct_messages.terms import Term, map_blanks
 from tests.support.engines.servers import ALL
+from tests.support.options import arguments
 from tests.support.waiting import SECONDS
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
@@ -94,7 +95,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 def _solutions(query: str, source: object, **options: object) -> Counter[frozenset[str]]:
     """The messages with every blank node the same, and with values that are new in each evaluation left out."""
     found: Counter[frozenset[str]] = Counter()
-    for message in construct_messages(query, source, timeout=SECONDS, **options):  # type: ignore[arg-type] # any source
+    for message in construct_messages(query, source, **arguments({**options, "timeout": SECONDS})):  # type: ignore[arg-type] # any source
         found[frozenset(" ".join(_same(term) for term in quad[:3]) for quad in message)] += 1
     return found
 

@@ -12,6 +12,7 @@ import pyoxigraph as ox
 import pytest
 
 from construct_messages import IncompleteResult, construct_messages
+from construct_messages.options import Requests
 from tests.support.engines import reference
 from tests.support.waiting import SECONDS
 
@@ -76,7 +77,7 @@ each = pytest.mark.parametrize(
 def test_by_the_package(endpoint: str, rest: str, page_size: int | None, count: int | None) -> None:
     query = f"{CONSTRUCT} {rest}"
     stream = construct_messages(
-        query, endpoint, profile="virtuoso", page_size=page_size, timeout=SECONDS
+        query, endpoint, requests=Requests(profile="virtuoso", page_size=page_size, timeout=SECONDS)
     )
     if count is None:
         with pytest.raises(

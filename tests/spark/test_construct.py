@@ -24,6 +24,7 @@ from construct_messages.errors import (
 from construct_messages.spark import translated
 from construct_messages.terms import XSD, from_pyoxigraph
 from tests.support.logs.kinds import blanks
+from tests.support.options import arguments
 
 room = pytest.importorskip("construct_messages.spark.construct")
 QuadTable = pytest.importorskip("construct_messages.spark.quads.table").QuadTable
@@ -133,7 +134,7 @@ def messages_of(found: Any) -> list[Message]:
         f"# @message\n{message}\n" if message else "# @message\n"
         for (message,) in found.frame.collect()
     )
-    return list(read_log(log.encode(), "nq", messages="rdfm", keep_labels=True))
+    return list(read_log(log.encode(), "nq", syntax="rdfm", keep_labels=True))
 
 
 OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -186,8 +187,8 @@ OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
 def test_options_mean_what_they_mean_elsewhere(
     quads: DataFrame, store: ox.Store, query: str, options: dict[str, Any]
 ) -> None:
-    found, wanted = messages_of(room.construct_messages(query, quads, **options)), []
-    with construct_messages(query, store, **options) as stream:
+    found, wanted = messages_of(room.construct_messages(query, quads, **arguments(options))), []
+    with construct_messages(query, store, **arguments(options)) as stream:
         wanted = list(stream)
     if "ORDER BY" not in query and "group_order" not in options:
         found, wanted = in_some_order(found), in_some_order(wanted)
@@ -253,7 +254,7 @@ def test_a_table_with_other_columns(quads: DataFrame) -> None:
         "subject AS s", "predicate AS `p.q`", "object AS o"
     )
     columns = {"subject": "s", "predicate": "p.q", "object": "o"}
-    found = room.construct_messages(OF_PLACES, frame, columns=columns, assume_distinct=True)
+    found = room.construct_messages(OF_PLACES, QuadTable.of(frame, columns, assume_distinct=True))
     assert len(messages_of(found)) == 4
     with pytest.raises(QuadsError, match="no column 'subject'"):
         room.construct_messages(OF_PLACES, frame)
@@ -297,7 +298,7 @@ def test_refused_before_any_job(
 @pytest.mark.parametrize(
     ("query", "position"),
     [
-        ("CONSTRUCT { ?s <urn:p> ?o } WHERE { ?s ?p }", Position(1, 44)),
+        ("CONSTRUCT { ?s <urn:p> ?o } WHERE { ?s ?p }", Position(1, 43)),
         (
             "CONSTRUCT { ?s <urn:p> ?o\n }\nWHERE {\n  ?s ?p ?o FILTER(<urn:f>(?o)) }",
             Position(4, 19),
@@ -319,7 +320,7 @@ def test_errors_name_the_place_in_the_query(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"group_order": "random"}, "group_order='random' is unknown"),
+        ({"group_order": "random"}, "order='random' is unknown"),
         ({"max_messages": -1}, "max_messages=-1 is negative"),
         ({"default_graph": "union"}, "not evaluated on Spark"),
         ({"bindings": {"nothing": "1"}}, r"no variable \?nothing to bind"),
@@ -328,12 +329,7 @@ def test_errors_name_the_place_in_the_query(
 )
 def test_options_that_make_no_sense(quads: DataFrame, options: dict[str, Any], words: str) -> None:
     with pytest.raises((UsageError, QueryError), match=words):
-        room.construct_messages(OF_PLACES, quads, **options)
-
-
-def test_a_table_has_columns_already(quads: DataFrame) -> None:
-    with pytest.raises(UsageError, match="a table of quads already"):
-        room.construct_messages(OF_PLACES, QuadTable.of(quads), assume_distinct=True)
+        room.construct_messages(OF_PLACES, quads, **arguments(options))
 
 
 # --- logs -------------------------------------------------------------------------------------------------------------
@@ -359,7 +355,7 @@ def text_of(message: Message) -> list[str]:
 
 def test_a_folder_of_logs(quads: DataFrame, tmp_path: Path) -> None:
     found = room.construct_messages(PLAIN, quads)
-    assert found.write(tmp_path / "logs", messages="1.2-messages") == (4, 7)
+    assert found.write(tmp_path / "logs", syntax="1.2-messages") == (4, 7)
     parts = sorted((tmp_path / "logs").glob("part-*"))
     written = [text_of(message) for part in parts for message in read_log(part, "nq")]
     assert written == [message.split("\n") for (message,) in found.frame.collect()]

@@ -61,6 +61,7 @@ from construct_messages.spark.construct import construct_messages
 from construct_messages.spark.frames import small_closures
 from construct_messages.spark.frames.evaluation import EvaluationOptions, evaluate
 from construct_messages.spark.quads.table import QuadTable
+from tests.support.options import arguments
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -308,7 +309,7 @@ def check(session: SparkSession, asked: Plan, make: Callable[[], DataFrame]) -> 
 
 
 def check_messages(session: SparkSession, table: QuadTable, text: str, **options: Any) -> None:
-    found = construct_messages(text, table, allow_full_closure=True, **options)
+    found = construct_messages(text, table, allow_full_closure=True, **arguments(options))
     check(session, found.plan, lambda: found.frame)
 
 

@@ -153,7 +153,7 @@ def test_messages_are_those_of_the_embedded_path(quick: SparkSession) -> None:
         log = "".join(
             f"# @message\n{message}\n" if message else "# @message\n" for (message,) in lines
         )
-        found = read_log(log.encode(), "nq", messages="rdfm", keep_labels=True)
+        found = read_log(log.encode(), "nq", syntax="rdfm", keep_labels=True)
         assert comparable(found) == comparable(wanted), (
             text,
             options,

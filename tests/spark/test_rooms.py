@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from construct_messages import construct_messages, read_log
+from construct_messages.options import Grouping
 from construct_messages.spark import construct_messages as construct_on_spark
 from construct_messages.spark import load_quads, read_quads, write_quads
 from construct_messages.spark.logs import register
@@ -32,10 +33,10 @@ def test_messages_are_those_of_the_embedded_path(
     quick: SparkSession, table: str, tmp_path: Path, name: str
 ) -> None:
     query = (ROOT / "queries" / f"{name}.rq").read_text(encoding="utf-8")
-    options = {"group_by": "?country", "group_order": "sorted"} if "by-country" in name else {}
+    group_by = Grouping("?country", order="sorted") if "by-country" in name else ()
     log = tmp_path / "log.nq"
-    construct_on_spark(query, read_quads(quick, table), **options).write_file(log)  # type: ignore[arg-type]
-    expected = list(construct_messages(query, str(DATA), **options))  # type: ignore[arg-type]
+    construct_on_spark(query, read_quads(quick, table), group_by=group_by).write_file(log)
+    expected = list(construct_messages(query, str(DATA), group_by=group_by))
     found = list(read_log(log))
     assert len(found) == len(expected) > 1
     assert all(one.isomorphic(other) for one, other in zip(found, expected, strict=True))

@@ -42,7 +42,7 @@ def blocks() -> list[Block]:
 
 
 # the commands of this page run where a session is there already: tests/cli/test_spark.py
-SPARK = "docs/spark.md"
+SPARK = "docs/guides/spark.md"
 # all blocks of this page are one session: tests/docs/test_tutorial.py
 TUTORIAL = "docs/tutorial.md"
 
@@ -55,7 +55,7 @@ def continues(block: Block) -> bool:
     """Whether the page says of a Python block that it continues those above it."""
     text = (ROOT / block.page).read_text(encoding="utf-8")
     *_, before = "\n".join(text.splitlines()[: block.line - 1]).rsplit("```\n", 1)
-    return ONE_PROGRAM in text or "This continues the program above" in before
+    return ONE_PROGRAM in " ".join(text.split()) or "This continues the program above" in before
 
 
 def printed(command: str, place: Path, environment: Mapping[str, str]) -> str:

@@ -10,6 +10,7 @@ from construct_messages.continuous import Watch
 from construct_messages.query.continuous.values import Operator
 from construct_messages.streams import StreamStore
 from tests.support.http.fault_server import response
+from tests.support.options import arguments
 from tests.support.results.documents import json_document
 
 QUERY = "CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s <urn:p> ?o }"
@@ -34,7 +35,7 @@ def watching(store: StreamStore, source: Any, operator: str = "ISTREAM", **optio
         stream="out",
         owner="watch",
         operator=Operator(operator),
-        **options,
+        **arguments(options),
     )
 
 

@@ -203,7 +203,7 @@ def handed_over(table: Table, format: str, label: str | None) -> bytes:
         for subject, object in table
     ]
     try:
-        write_log(messages, log, format, messages=label)
+        write_log(messages, log, format, syntax=label)
     except ConstructMessagesError:
         # messages before the error may have gone to an open file, and are to be read
         assert log.getvalue().count(b"http://e/p") < len(table)
@@ -216,7 +216,7 @@ def converted(table: Table, format: str, label: str | None) -> bytes:
         f"# @message\n{subject.line} <http://e/p> {object.line} .\n" for subject, object in table
     )
     log = io.BytesIO()
-    write_log(read_log(lines.encode(errors="replace"), "nt"), log, format, messages=label)
+    write_log(read_log(lines.encode(errors="replace"), "nt"), log, format, syntax=label)
     return log.getvalue()
 
 
@@ -252,7 +252,7 @@ def documents_of(log: bytes, format: Format) -> Iterable[bytes]:
 
 def assert_readable(log: bytes, format: Format, label: str | None) -> list[Message]:
     """The messages of a log, which pyoxigraph reads, too, as far as it knows the format."""
-    messages = list(read_log(log, format.extension, messages=label, keep_labels=True))
+    messages = list(read_log(log, format.extension, syntax=label, keep_labels=True))
     if format not in (JELLY, YAML_LD) and label in (None, "rdfm"):
         name = {NDJSON_LD: "jsonld", RDF_XML: "rdf"}.get(format, format.extension)
         parser = ox.RdfFormat.from_extension(name)

@@ -1,7 +1,7 @@
 """A store that quads enter and leave without end, in bounded memory.
 
 Oxigraph's store in memory keeps what is removed from it: each quad takes some 400 bytes and its text for ever, and
-queries walk over it. So the store is built anew when what was removed outweighs what is there.
+queries walk over it. So the store is built again when removed quads outweigh the others.
 docs/decisions/070-compaction-of-windows.md. Windows and elements are not known here.
 """
 
@@ -14,19 +14,19 @@ import pyoxigraph as ox
 
 _QUAD_BYTES: Final = 400  # about what Oxigraph 0.5 takes for a quad with short texts
 _SPARE_BYTES: Final = 1 << 16
-_OF_CHANGING: Final = 4  # times their weight may have been removed, before the store is built anew
+_OF_CHANGING: Final = 4  # times their weight may have been removed, before the store is built again
 _OF_FIXED: Final = 0.5
 
 
 class CompactedStore:
-    """A store in memory, which is built anew now and then.
+    """A store in memory, which is built again when it has kept too many removed quads.
 
     Args:
         fixed: the quads that always stay.
 
     Attributes:
         store: holds the quads; another object after each compaction.
-        compactions: how often it was built anew.
+        compactions: how often it was built again.
 
     >>> quads = CompactedStore([])
     >>> for number in range(1000):

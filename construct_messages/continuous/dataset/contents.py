@@ -1,8 +1,8 @@
 """The dataset that a continuous query is asked of: a store that changes as elements enter windows and leave them.
 
-Which triple stands in which graph is docs/decisions/047-windows-as-datasets.md. A quad is counted, as several messages
-and windows may hold it; the store changes when it is asked, by what is different then. Times and windows' bounds are
-not known here.
+docs/decisions/047-windows-as-datasets.md defines the graph of each triple. A quad is counted, as several messages and
+windows may hold it; the store changes when it is asked, by what is different then. Times and windows' bounds are not
+known here.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class Held:
     Args:
         sequence: of the element.
         name: its IRI.
-        quads: of its message, as a store gives them back.
-        named: those that stand in a named graph.
-        context: what is said about it, in the default graph.
+        quads: of its message, as a store returns them.
+        named: those in a named graph.
+        context: the triples about it, in the default graph.
     """
 
     sequence: int
@@ -67,11 +67,11 @@ class Held:
 
 
 class Contents:
-    """The contents of the windows of a query, beside static data, as a store.
+    """The contents of the windows of a query, with static data, as a store.
 
     Args:
         query: its windows, and what it needs of them.
-        static: the quads beside the windows.
+        static: the quads of static data.
         labels: make those of all blank nodes.
         predicates: of the quads of default graphs that the query reads; None: it may read all.
     """
@@ -203,7 +203,7 @@ def _context(
     yield (
         _GENERATED_AT,
         ox.Literal(date_time_of(microseconds), datatype=_DATE_TIME),
-    )  # as a store gives it back
+    )  # as a store returns it
     yield _SEQUENCE, ox.Literal(sequence)
     yield _STREAM, ox.NamedNode(absolute(stream, STREAM_NAMES))
 

@@ -1,4 +1,4 @@
-"""Quads as a store of pyoxigraph gives them back, so that equal ones can be told before they are stored.
+"""Quads as a store of pyoxigraph returns them, so that equal ones are recognised before they are stored.
 
 Oxigraph stores values of the types of XML Schema: `01` and `1` are one integer, and removing the one removes the other.
 """
@@ -45,7 +45,7 @@ class StoredTerms:
         self._known: dict[OxTerm, OxTerm] = {}
 
     def quad(self, quad: ox.Quad) -> ox.Quad:
-        """A quad as a store gives it back."""
+        """A quad as a store returns it."""
         object = quad.object
         if isinstance(object, (ox.NamedNode, ox.BlankNode)):
             return quad
@@ -57,7 +57,7 @@ class StoredTerms:
         )
 
     def term(self, term: OxTerm) -> OxTerm:
-        """The object of a quad as a store gives it back; the same one where it is equal."""
+        """The object of a quad as a store returns it; the same object if it is equal."""
         if isinstance(term, ox.Literal):
             datatype = term.datatype.value
             if not datatype.startswith(XSD):

@@ -1,1 +1,1 @@
-"""Registered queries: each runs over the streams of a store, and what it gives out is one of them. No HTTP."""
+"""Registered queries: each reads streams of a store, and its output is another stream. No HTTP."""

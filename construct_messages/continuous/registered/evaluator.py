@@ -1,38 +1,35 @@
 """The program of a process that evaluates one registered query over streams: elements of a store in, messages out.
 
-Reads orders from standard input and answers on standard output; elements come from the store, which it only reads. What
-it answers is committed by the process that started it (`process.py`), which also kills it when an answer takes too
-long. An answer is short: after a second, or a thousand messages, it ends after the evaluation that is being made, and
-the rest is for the next order. Ends when the other process ends. Both run the same version of this package.
+Elements come from the store, which it only reads. What it answers is committed by the process that started it
+(`process.py`), which also kills it when an answer takes too long. An answer is short: after a second, or a thousand
+messages, it ends after the evaluation that is being made, and the rest is for the next order. Ends with its parent.
 """
 
 from __future__ import annotations
 
 import resource
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import BinaryIO, Final, Protocol
+from typing import Final, Protocol
 
 import msgspec
 
+from construct_messages.checking import Checker
 from construct_messages.continuous.event_time import ARRIVAL
 from construct_messages.continuous.registered.orders import (
     DROPPED,
-    LENGTH,
     POSITIONS,
     SKIPPED,
     SLICE_SECONDS,
     Answer,
     Begin,
-    Failed,
     Order,
-    Step,
     Stepped,
+    TakeElements,
     positions_of,
 )
 from construct_messages.continuous.registered.registration import Registration
@@ -40,9 +37,10 @@ from construct_messages.continuous.static import read_static
 from construct_messages.continuous.transform import Transformation
 from construct_messages.continuous.windowed import Firing, WindowedQuery
 from construct_messages.errors import ConstructMessagesError, LimitExceeded
-from construct_messages.logs.lines.texts import to_text
 from construct_messages.message import Message
-from construct_messages.sources.evaluators.child import Failure, end_with
+from construct_messages.processes.failure import Failure
+from construct_messages.processes.parent import Parent
+from construct_messages.streams import Publication
 from construct_messages.streams.element import Element
 from construct_messages.streams.store import StreamStore, open_store
 
@@ -214,12 +212,12 @@ class _Query:
             memory_bytes=_resident(),
         )
 
-    def step(self, step: Step) -> Stepped:
+    def step(self, step: TakeElements) -> Stepped:
         """Makes some of what is to be done: takes the next elements, and after the last of them the time."""
         began = time.monotonic()
         before = self._engine.positions
         elements = self._next(before, step)
-        texts, evaluations, slowest = _Texts(self._output_bytes), 0, 0.0
+        results, evaluations, slowest = _Results(self._output_bytes), 0, 0.0
         if step.skip:
             for name, element in elements[:1]:
                 self._engine.skip(name, element)
@@ -231,14 +229,14 @@ class _Query:
             for messages in self._engine.run(elements, step.now if is_last else None):
                 made_before, made = made, time.monotonic()
                 if messages is not None:
-                    texts.add(messages)
+                    results.add(messages)
                     evaluations, slowest = evaluations + 1, max(slowest, made - made_before)
-                if made - began > SLICE_SECONDS or texts.is_full:
+                if made - began > SLICE_SECONDS or results.is_full:
                     break
         positions = self._engine.positions
         taken = sum(positions[name] - before[name] for name in positions)
         return Stepped(
-            messages=texts.texts,
+            messages=results.messages,
             state={POSITIONS: msgspec.json.encode(positions), **self._engine.save()}
             if taken or evaluations
             else {},
@@ -254,7 +252,7 @@ class _Query:
             memory_bytes=_resident(),
         )
 
-    def _next(self, after: Mapping[str, int], step: Step) -> list[tuple[str, Element]]:
+    def _next(self, after: Mapping[str, int], step: TakeElements) -> list[tuple[str, Element]]:
         """The next elements, with the names of their streams, in the order of their times: so windows hold back little.
 
         Args:
@@ -273,8 +271,8 @@ class _Query:
         return list(islice(merge(*streams, key=lambda pair: pair[1].microseconds), step.most))
 
 
-class _Texts:
-    """The messages of an answer, as N-Quads.
+class _Results:
+    """The messages of an answer, ready to be stored.
 
     Args:
         most: how many bytes one evaluation may give.
@@ -282,24 +280,26 @@ class _Texts:
 
     def __init__(self, most: int) -> None:
         self._most, self._size = most, 0
-        self.texts: list[str] = []
+        self._checker = Checker()
+        self.messages: list[Publication] = []
 
     @property
     def is_full(self) -> bool:
         """Whether the answer is to end."""
-        return len(self.texts) >= _SLICE_MESSAGES or self._size >= _SLICE_BYTES
+        return len(self.messages) >= _SLICE_MESSAGES or self._size >= _SLICE_BYTES
 
     def add(self, messages: Iterable[Message]) -> None:
         """Adds the messages of an evaluation.
 
         Raises:
+            TermError: a message is no RDF.
             LimitExceeded: they are too large.
         """
         before = self._size
         for message in messages:
-            text = to_text(message)
-            self.texts.append(text)
-            self._size += len(text)
+            self._checker.check(message)
+            self.messages.append(publication := Publication.of(message))
+            self._size += len(publication.nquads)
             if self._size - before > self._most:
                 raise LimitExceeded(
                     f"the messages of one evaluation have more than {self._most} bytes",
@@ -327,10 +327,11 @@ def _elements(store: StreamStore, name: str, after: int, last: int) -> Iterator[
 
 
 def main() -> None:
-    """`python -m construct_messages.continuous.registered.evaluator`, started by `process.py`."""
-    end_with(sys.stdin.fileno())
+    """`python -m construct_messages.continuous.registered.evaluator SOCKET`, started by `process.py`."""
+    parent = Parent[Order](Order)
+    parent.end_with()
     query: _Query | None = None
-    for order in _orders(sys.stdin.buffer):
+    for order, _ in parent.orders():
         answer: Answer
         try:
             if isinstance(order, Begin):
@@ -341,24 +342,10 @@ def main() -> None:
                 assert query is not None  # nothing is asked before it began well
                 answer = query.step(order)
         except ConstructMessagesError as error:
-            answer = Failed(Failure.of(error))
+            answer = Failure.of(error)
         except MemoryError:
-            answer = Failed(
-                Failure.of(LimitExceeded("the query needs more memory than it may take"))
-            )
-        write_frame(sys.stdout.buffer, msgspec.msgpack.encode(answer))
-
-
-def write_frame(file: BinaryIO, data: bytes) -> None:
-    """Writes a frame."""
-    file.write(LENGTH.pack(len(data)) + data)
-    file.flush()
-
-
-def _orders(file: BinaryIO) -> Iterator[Order]:
-    decoder = msgspec.msgpack.Decoder(Order)
-    while length := file.read(LENGTH.size):
-        yield decoder.decode(file.read(LENGTH.unpack(length)[0]))
+            answer = Failure.of(LimitExceeded("the query needs more memory than it may take"))
+        parent.report(answer)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
 """What a process that evaluates a query is told and answers, as data; `process.py` and `evaluator.py` are the two ends.
 
-A frame is its length and a value of MessagePack. Both ends run the same version of this package. No I/O here.
+How they are sent is in `processes/`. No I/O here.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
@@ -13,10 +12,8 @@ import msgspec
 
 from construct_messages.continuous.registered.registration import Registration
 from construct_messages.continuous.transform import BATCH
-from construct_messages.sources.evaluators.child import Failure
-
-LENGTH: Final = struct.Struct(">I")
-"""What stands before each frame: its length."""
+from construct_messages.processes.failure import Failure
+from construct_messages.streams import Publication
 
 SLICE_SECONDS: Final = 1.0
 """After how long an answer ends, once the evaluation that is being made is done."""
@@ -51,7 +48,7 @@ class Begin(msgspec.Struct, tag=True, frozen=True):
     static: str | None = None
 
 
-class Step(msgspec.Struct, tag=True, frozen=True):
+class TakeElements(msgspec.Struct, tag=True, frozen=True):
     """Evaluate over what came.
 
     Args:
@@ -71,7 +68,7 @@ class Stepped(msgspec.Struct, tag=True, frozen=True):
     """The result of an order.
 
     Args:
-        messages: what is given out, as N-Quads.
+        messages: what is given out, ready to be stored.
         state: what is to be kept in one transaction with it.
         positions: by the names of the input streams: the sequences up to which they are read now.
         taken: how many elements were read.
@@ -85,7 +82,7 @@ class Stepped(msgspec.Struct, tag=True, frozen=True):
         memory_bytes: what the process has in memory.
     """
 
-    messages: list[str] = []
+    messages: list[Publication] = []
     state: dict[str, bytes] = {}
     positions: dict[str, int] = {}
     taken: int = 0
@@ -99,14 +96,9 @@ class Stepped(msgspec.Struct, tag=True, frozen=True):
     memory_bytes: int = 0
 
 
-class Failed(msgspec.Struct, tag=True, frozen=True):
-    """The query failed, and so will the next order."""
-
-    failure: Failure
-
-
-Order: TypeAlias = Begin | Step
-Answer: TypeAlias = Stepped | Failed
+Order: TypeAlias = Begin | TakeElements
+Answer: TypeAlias = Stepped | Failure
+"""After a failure, the next order fails, too."""
 
 
 def positions_of(registration: Registration, saved: Mapping[str, bytes]) -> dict[str, int]:

@@ -6,33 +6,29 @@ asyncio only. What it answers is for `registry.py` to commit.
 from __future__ import annotations
 
 import asyncio
-import subprocess
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Self
 
-import msgspec
-
 from construct_messages.continuous.registered.orders import (
-    LENGTH,
     SLICE_SECONDS,
     Answer,
     Begin,
-    Failed,
     Order,
-    Step,
     Stepped,
+    TakeElements,
 )
 from construct_messages.continuous.registered.registration import Registration
-from construct_messages.errors import SourceError, SourceTimeout
-from construct_messages.sources.evaluators.process import ended, module_command, module_environment
+from construct_messages.errors import SourceTimeout
+from construct_messages.processes.child import Child
+from construct_messages.processes.failure import Failure
 
 _HINT: Final = (
     "make windows or messages smaller, or give registered queries more memory (query_bytes)"
 )
 _START_SECONDS: Final = 60.0
-_SPARE: Final = 1 << 20  # bytes of an answer beside its messages and their lengths
-_ANSWERS: Final = msgspec.msgpack.Decoder(Answer)
 
 
 @dataclass(frozen=True)
@@ -55,8 +51,8 @@ class QueryLimits:
 class QueryProcess:
     """A process; made by `start`."""
 
-    def __init__(self, process: asyncio.subprocess.Process, limits: QueryLimits) -> None:
-        self._process, self._limits = process, limits
+    def __init__(self, child: Child[Answer], limits: QueryLimits) -> None:
+        self._child, self._limits = child, limits
 
     @classmethod
     async def start(
@@ -74,27 +70,22 @@ class QueryProcess:
             registration: the query.
             saved: what was kept of its state.
             limits: see `QueryLimits`.
-            static: the store directory of the data beside its windows.
+            static: the store directory of the static data.
 
         Returns:
-            The process, and where the query stands.
+            The process, and the position of the query.
 
         Raises:
             QueryError, UsageError: the query is not legal, or its options make no sense.
             SourceError: it cannot be evaluated.
         """
-        try:
-            started = await asyncio.create_subprocess_exec(
-                *module_command("construct_messages.continuous.registered.evaluator"),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env=module_environment(),
-                start_new_session=True,  # Ctrl-C in the terminal is this process's business
-            )
-        except OSError as error:
-            message = f"no process for the query could be started: {error}"
-            raise SourceError(message, status=503, transient=True) from error
-        process = cls(started, limits)
+        child = Child[Answer](
+            "construct_messages.continuous.registered.evaluator",
+            reports=Answer,
+            task="evaluated the query",
+            hint=_HINT,
+        )
+        process = cls(child, limits)
         begin = Begin(
             store, registration.encode(), saved, limits.memory_bytes, limits.output_bytes, static
         )
@@ -104,8 +95,8 @@ class QueryProcess:
             await process.kill()
             raise
 
-    async def step(self, step: Step) -> Stepped:
-        """Has the query take elements, see `Step`.
+    async def step(self, step: TakeElements) -> Stepped:
+        """Has the query take elements, see `TakeElements`.
 
         Raises:
             SourceTimeout: it takes too long.
@@ -116,44 +107,36 @@ class QueryProcess:
 
     async def _ask(self, order: Order, seconds: float, before: float = 0.0) -> Stepped:
         """Sends an order, and waits for the answer: some seconds of work before an evaluation, and those for it."""
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None
-        assert stdout is not None
-        data = msgspec.msgpack.encode(order)
+        deadline = time.monotonic() + before + seconds
         try:
-            async with asyncio.timeout(before + seconds):
-                stdin.write(LENGTH.pack(len(data)) + data)
-                await stdin.drain()
-                (length,) = LENGTH.unpack(await stdout.readexactly(LENGTH.size))
-                answer: Answer = _ANSWERS.decode(await stdout.readexactly(length))
+            await self._child.send(order, deadline)
+            answer = await self._child.receive(deadline)
         except TimeoutError as error:
             raise SourceTimeout(
                 f"the evaluation took more than {seconds:g} seconds", hint="ask for less at a time"
             ) from error
-        except (asyncio.IncompleteReadError, ConnectionError) as error:
-            raise ended(await self._process.wait(), _HINT) from error
-        if isinstance(answer, Failed):
-            raise answer.failure.error()
+        if isinstance(answer, Failure):
+            raise answer.error()
         return answer
 
-    async def tell_end(self, event: asyncio.Event) -> None:
-        """Sets an event when the process ends."""
-        await self._process.wait()
-        event.set()
+    @contextmanager
+    def tell_end(self, event: asyncio.Event) -> Iterator[None]:
+        """Sets an event when the process ends meanwhile; nothing may be asked of it."""
+        self._child.watch(event.set)
+        try:
+            yield
+        finally:
+            self._child.watch(None)
 
-    def check(self) -> None:
-        """Checks that the process is there.
+    async def check(self) -> None:
+        """Checks that the process, of which nothing is asked, is there.
 
         Raises:
             IncompleteResult: it ended.
         """
-        if self._process.returncode is not None:
-            raise ended(self._process.returncode, _HINT)
+        if not self._child.is_alive():
+            raise await self._child.death()
 
     async def kill(self) -> None:
         """Ends the process, whatever it does."""
-        with suppress(ProcessLookupError):
-            self._process.kill()
-        await (
-            self._process.communicate()
-        )  # reads what is left of an answer, as else its pipe stays open
+        await self._child.akill()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Mapping
-from concurrent.futures import Executor
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +23,8 @@ from construct_messages.continuous.registered.recovery import Recovery
 from construct_messages.continuous.registered.registration import Registration
 from construct_messages.continuous.watching import Watch
 from construct_messages.errors import Conflict, ConstructMessagesError, NotFound, UsageError
-from construct_messages.logs.lines.texts import to_messages
-from construct_messages.sources import UNION, Source
+from construct_messages.options import UNION, Dataset, Requests
+from construct_messages.sources import Source
 from construct_messages.streams.element import State
 from construct_messages.streams.store import StreamStore
 
@@ -79,11 +78,10 @@ class RegisteredQuery:
         registration: Registration,
         store: StreamStore,
         limits: QueryLimits,
-        threads: Executor,
         sources: Mapping[str, Watched],
     ) -> None:
         self.name, self.registration = name, registration
-        self._store, self._limits, self._threads, self._sources = store, limits, threads, sources
+        self._store, self._limits, self._sources = store, limits, sources
         self._task: asyncio.Task[None] | None = None
         self._process: QueryProcess | None = None
         self._timed = self._more = self._due = self._idle = False
@@ -254,7 +252,7 @@ class RegisteredQuery:
     async def _watch(self, source: str) -> None:
         """Evaluates over a source again and again."""
         registration, watched = self.registration, self._sources.get(source)
-        query = await asyncio.get_running_loop().run_in_executor(self._threads, registration.query)
+        query = await asyncio.to_thread(registration.query)
         if watched is None:
             raise UsageError(
                 f"there is no endpoint {source}", hint="serve it again, or register the query anew"
@@ -268,8 +266,8 @@ class RegisteredQuery:
             owner=self._owner,
             operator=query.operator,
             base=registration.streams,
-            timeout=watched.seconds,
-            default_graph=(UNION,) if watched.union else (),
+            requests=Requests(timeout=watched.seconds),
+            dataset=Dataset(UNION if watched.union else ()),
         )
         async with aclosing(watch.evaluations(registration.every / 1_000_000)) as evaluations:
             async for evaluation in evaluations:
@@ -281,33 +279,27 @@ class RegisteredQuery:
         process = self._process
         assert process is not None
         with self._store.changes() as changed:
-            watcher = asyncio.create_task(process.tell_end(changed))
-            try:
-                while True:
-                    changed.clear()
-                    process.check()
-                    self._idle = False
-                    now = await self._store.anow() if self._timed else None
-                    last = {state.name: state.last for state in self._states()}
-                    is_new = any(last[name] > position for name, position in self.positions.items())
-                    if self._more or is_new or now is not None:
-                        await _whole(
-                            self._commit(await process.step(self._recovery.order(last, now)))
-                        )
-                        if self._more:
-                            continue
-                    self._idle = True
-                    # one's own elements are a change, too, and after it there is nothing to take
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(_TICK_SECONDS if self._timed else None):
-                            await changed.wait()
-            finally:
-                watcher.cancel()
+            while True:
+                changed.clear()
+                await process.check()
+                self._idle = False
+                now = await self._store.anow() if self._timed else None
+                last = {state.name: state.last for state in self._states()}
+                is_new = any(last[name] > position for name, position in self.positions.items())
+                if self._more or is_new or now is not None:
+                    await _whole(self._commit(await process.step(self._recovery.order(last, now))))
+                    if self._more:
+                        continue
+                self._idle = True
+                # one's own elements are a change, too, and after it there is nothing to take
+                with suppress(TimeoutError), process.tell_end(changed):
+                    async with asyncio.timeout(_TICK_SECONDS if self._timed else None):
+                        await changed.wait()
 
     async def _commit(self, stepped: Stepped) -> None:
         if stepped.state:
-            await asyncio.get_running_loop().run_in_executor(
-                self._threads, self._commit_in_thread, stepped
+            await self._store.acommit(
+                self._owner, stepped.state, stream=self.name, messages=stepped.messages
             )
         self.positions, self.dropped, self.memory_bytes = (
             stepped.positions,
@@ -323,10 +315,6 @@ class RegisteredQuery:
         self.evaluations += stepped.evaluations
         self.seconds += stepped.seconds
         self.slowest = max(self.slowest, stepped.slowest)
-
-    def _commit_in_thread(self, stepped: Stepped) -> None:
-        messages = to_messages(stepped.messages)
-        self._store.commit(self._owner, stepped.state, stream=self.name, messages=messages)
 
 
 def _another(stream: str) -> Conflict:

@@ -1,6 +1,6 @@
 """What becomes of a registered query whose process ended, or whose evaluation failed. Decides; starts nothing.
 
-A process that ended did not say why: it may have been killed by somebody, or by the system for want of memory. It is
+The reason why a process has ended is unknown: a user may have killed it, or the system, for lack of memory. It is
 started again, after longer and longer pauses, until it has failed often at one place. What the query itself answers is
 an error, and pauses it at once. A query may be registered to leave out an element with which it keeps failing.
 docs/decisions/071-restarts-of-queries.md.
@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from construct_messages.continuous.registered.orders import Step
+from construct_messages.continuous.registered.orders import TakeElements
 from construct_messages.continuous.transform import BATCH
 from construct_messages.errors import (
     ConstructMessagesError,
@@ -99,9 +99,9 @@ class Recovery:
             return None
         return Again(min(self._seconds * 2 ** max(self._tries - 1, 0), _LONGEST_PAUSE))
 
-    def order(self, last: dict[str, int], now: int | None) -> Step:
-        """The next order; see `Step`."""
-        return Step(last, now, 1 if self._singly else BATCH, self._skip)
+    def order(self, last: dict[str, int], now: int | None) -> TakeElements:
+        """The next order; see `TakeElements`."""
+        return TakeElements(last, now, 1 if self._singly else BATCH, self._skip)
 
     def advanced(self, taken: int, *, evaluated: bool) -> None:
         """Notes that an order was carried out.

@@ -26,13 +26,13 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         text: RSP-QL, C-SPARQL or CQELS, or SPARQL.
-        streams: the IRI of the list of streams with a slash behind it, which relative IRIs resolve against.
-        inputs: names of streams, by the IRI that the query gives them.
-        after: by the name of each: the sequence behind which it is read.
+        streams: the IRI of the list of streams with a slash at the end, which relative IRIs resolve against.
+        inputs: names of streams, by their IRI in the query.
+        after: by the name of each: the sequence after which it is read.
         source: the path of the SPARQL endpoint that is watched.
-        static: the path of the SPARQL endpoint whose data are beside the windows.
+        static: the path of the SPARQL endpoint with the static data.
         every: how often, in microseconds; with windows, the period of periodic reports.
-        operator: what is given out; None: as the text says.
+        operator: the operator; None: that of the text.
         time, lateness, max_ahead, bounds, report: see `WindowOptions`; microseconds, and the values of `Bounds` and
             `Report`.
         skip_after: after how many failures with one element that element is left out; None: never.
@@ -86,7 +86,7 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.streams}{name}"
 
     def element_iri(self, stream: str, sequence: int) -> str:
-        """The IRI of an element, of the IRI that the query gives to its stream."""
+        """Builds an element's IRI from the IRI of its stream in the query."""
         return f"{self.stream_iri(self.inputs[stream])}/output/{sequence}"
 
     def encode(self) -> bytes:

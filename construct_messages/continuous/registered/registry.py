@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
-from typing import Final
 
 from msgspec.structs import replace
 
@@ -27,8 +25,6 @@ from construct_messages.continuous.registered.registration import Registration, 
 from construct_messages.errors import Conflict, NotFound, StoreError
 from construct_messages.streams.element import Description
 from construct_messages.streams.store import StreamStore
-
-_THREADS: Final = 4  # that commit
 
 
 class Registry:
@@ -47,7 +43,6 @@ class Registry:
         sources: Mapping[str, Watched] = MappingProxyType({}),
     ) -> None:
         self._store, self._limits, self._sources = store, limits, sources
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="registered-queries")
         self._queries: dict[str, RegisteredQuery] = {}
         self._registering: set[str] = set()
         self._changing = asyncio.Lock()
@@ -83,7 +78,6 @@ class Registry:
     async def stop(self) -> None:
         """Stops all queries; they go on when they are started again."""
         await asyncio.gather(*(query.end() for query in self._queries.values()))
-        self._threads.shutdown()
 
     def __len__(self) -> int:
         return len(self._queries) + len(self._registering)
@@ -193,6 +187,4 @@ class Registry:
         return query
 
     def _query(self, name: str, registration: Registration) -> RegisteredQuery:
-        return RegisteredQuery(
-            name, registration, self._store, self._limits, self._threads, self._sources
-        )
+        return RegisteredQuery(name, registration, self._store, self._limits, self._sources)

@@ -1,1 +1,1 @@
-"""Collections of others as streams: Linked Data Event Streams, and inboxes of Linked Data Notifications."""
+"""What event streams and inboxes have in common: pages of members in RDF, and which members are known. No I/O."""

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 from construct_messages.errors import SourceError
 from construct_messages.feeds.collections.values import OTHER, Value, seconds_of, value_of
 from construct_messages.message import Message, Quad
+from construct_messages.net.wire import Property
 from construct_messages.streams.vocabulary import CM, LDES, TREE
 from construct_messages.terms import RDF, Term, iri, is_blank, is_literal, literal_parts, map_blanks
 
@@ -32,7 +33,7 @@ _LOWER: Final = {
 _UPPER: Final = {
     iri(f"{TREE}{name}Relation") for name in ("LessThan", "LessThanOrEqualTo", "EqualTo")
 }
-_ELEMENTS: Final = (iri(f"{CM}sequence"),)
+_ELEMENTS: Final = (iri(f"{CM}{Property.SEQUENCE}"),)
 
 
 class EventStream(NamedTuple):
@@ -102,7 +103,7 @@ class Member(NamedTuple):
         )
 
 
-class Page:
+class Hypermedia:
     """A page, or another document that leads to one.
 
     Args:

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64encode
 from hashlib import blake2b
+from typing import Self
 
+from construct_messages.errors import UsageError
 from construct_messages.feeds.collections.values import Value, value_of
 from construct_messages.feeds.state import Checkpoint
-from construct_messages.terms import Term
+from construct_messages.feeds.transport import Start
+from construct_messages.terms import XSD, Term, literal
 
 
 class Known:
@@ -29,16 +32,33 @@ class Known:
     """
 
     def __init__(self, checkpoint: Checkpoint | None) -> None:
-        checkpoint = checkpoint or Checkpoint(0)
-        self.sequence = checkpoint.sequence
-        self._terms = tuple(map(Term, checkpoint.last))
+        self.sequence = 0 if checkpoint is None else checkpoint.sequence
+        place = {} if checkpoint is None else checkpoint.place
+        if place.keys() - {"last", "known"}:
+            raise UsageError(
+                "the checkpoint is of another transport", hint="continue via the same one"
+            )
+        # the values that order the last member, and digests of the IRIs of those with these values
+        self._terms = tuple(map(Term, place.get("last", ())))
         self._last = tuple(map(value_of, self._terms))
-        self._known = set(checkpoint.known)
+        self._known = set(place.get("known", ()))
+
+    @classmethod
+    def at(cls, start: Start) -> Self:
+        """Returns what is known before anything was read, and without a request."""
+        known = cls(start.checkpoint)
+        if start.checkpoint is None:
+            known.sequence = start.after or 0
+        if start.since is not None:
+            known._terms = (literal(start.since.isoformat(), datatype=f"{XSD}dateTime"),)
+            known._last = tuple(map(value_of, known._terms))
+        return known
 
     @property
     def checkpoint(self) -> Checkpoint:
         """Returns the position of the reader."""
-        return Checkpoint(self.sequence, tuple(self._terms), tuple(sorted(self._known)))
+        place = {"last": tuple(self._terms), "known": tuple(sorted(self._known))}
+        return Checkpoint(self.sequence, {name: texts for name, texts in place.items() if texts})
 
     def has(self, name: str, values: tuple[Value, ...]) -> bool:
         """Whether a member was given. One that is earlier than the last counts as given.

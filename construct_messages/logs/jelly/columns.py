@@ -27,7 +27,7 @@ class Literals(NamedTuple):
     kind: bytes
 
     def value(self, number: int) -> bytes:
-        """The RdfLiteral of a solution, behind its length."""
+        """The RdfLiteral of a solution, after its length."""
         return delimited(b"\x0a" + delimited(self.lexical[number]) + self.kind)
 
 
@@ -36,7 +36,7 @@ class Batch:
 
     def __init__(self, solutions: Solutions) -> None:
         self._columns = solutions.utf8
-        # no term holds a line break: so one search tells whether any begins or ends in some way
+        # no term contains a line break: so one search shows whether any begins or ends in some way
         self._joined = [b"\n%b\n" % b"\n".join(column) for column in self._columns]
 
     def __len__(self) -> int:
@@ -79,7 +79,7 @@ class LiteralHeads(dict[int, bytes]):
     Args:
         kind: of the row.
         body: of the row, up to its object.
-        rest: how many bytes the literal has behind its lexical form.
+        rest: how many bytes the literal has after its lexical form.
 
     >>> LiteralHeads(b"\\x12", b"", 0)[1].hex()
     '0a0712055a030a01'

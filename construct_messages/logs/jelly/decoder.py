@@ -1,6 +1,6 @@
-"""Reads Jelly logs: finds the frames in chunks of bytes, however these are split, and says where an error is.
+"""Reads Jelly logs: finds the frames in chunks of bytes of any size, and adds positions to errors.
 
-Jelly 1.1, "Delimited variant of Jelly" and how it is told from a single frame; RDF Messages section 3: a frame is a
+Jelly 1.1, "Delimited variant of Jelly" and how it differs from a single frame; RDF Messages section 3: a frame is a
 message, and its blank nodes are its own, except in a flat stream. What is in a frame is read by `rows.py`.
 """
 
@@ -146,7 +146,7 @@ class JellyDecoder:
 
 
 def _is_delimited(head: bytes | bytearray) -> bool | None:
-    """Whether a log that begins so is delimited; None: too short to tell.
+    """Whether a log with this beginning is delimited; None: more bytes are needed.
 
     A single frame begins with a row, whose first field is of options: 0A, their row's length, 0A. A length of ten is
     0A as well, and then comes the row.

@@ -1,6 +1,6 @@
-"""The Jelly encoder: a frame is a message, behind its length.
+"""The Jelly encoder: a frame is a message, after its length.
 
-What stands in a frame is written by `frames.py`, or for a template's solutions by `template.py`.
+`frames.py` writes the content of a frame, or `template.py` for a template's solutions.
 
 Jelly 1.1, serialization; RDF Messages section 3.
 """
@@ -25,7 +25,7 @@ from construct_messages.terms import iri
 class JellyEncoder:
     """Writes messages as Jelly.
 
-    Options stand in the first frame, and each frame is a message. A log without messages is a frame of the options
+    The first frame contains the options, and each frame is a message. A log without messages is a frame of the options
     twice, which no frame of a message is.
 
     Args:
@@ -65,7 +65,7 @@ class JellyEncoder:
         return b""
 
     def encode(self, message: Message) -> bytes:
-        """One message as a frame, behind its length where the stream is delimited.
+        """One message as a frame, after its length if the stream is delimited.
 
         Raises:
             UnsupportedByFormat: a base direction, a named graph in a stream of triples, a term where the options allow

@@ -303,7 +303,7 @@ class FrameWriter:
         )
 
     def literal(self, term: Term, quad: Statement | tuple[()], rows: list[bytes]) -> bytes:
-        """Encodes a literal behind its length, without the tag."""
+        """Encodes a literal after its length, without the tag."""
         end = term.rindex('"')
         kind = self.suffixes.get(term[end + 1 :])
         if kind is None:
@@ -373,7 +373,7 @@ def _holds(quad: Statement | tuple[()], text: str) -> bool:
 
 
 def _is_too_deep(term: Term) -> bool:
-    if term.count("<<(") <= DEEPEST:  # some may stand in a literal
+    if term.count("<<(") <= DEEPEST:  # some may be in a literal
         return False
     pending = [(term, 1)]
     while pending:

@@ -323,7 +323,7 @@ rdf-star'
 
 
 def _value(name: str, value: object) -> object:
-    """The value of an option that is given as a text, or as it is."""
+    """The value of an option from its text, or unchanged."""
     if name in ("physical_type", "logical_type"):
         types: type[IntEnum] = PhysicalType if name == "physical_type" else LogicalType
         written = str(value).replace("-", "_").upper()

@@ -1,7 +1,7 @@
 """Reads terms from the fields of Jelly statements, with the lookup tables that they refer to.
 
-An IRI is made and checked once for each pair of table entries, a datatype or a language once for its bytes. Which
-rows a frame may have, and what becomes of the terms, is `rows.py`'s to say.
+An IRI is made and checked once for each pair of table entries, a datatype or a language once for its bytes. `rows.py`
+decides which rows a frame may have, and uses the terms.
 
 Jelly 1.1, serialization: RdfIri, RdfLiteral, RdfTriple, RdfQuad, RdfGraphStart of rdf.proto.
 """
@@ -58,7 +58,7 @@ class TermReader:
 
     Args:
         options: of the stream.
-        generalized: whether terms may stand where RDF has no place for them.
+        generalized: whether terms may be in positions that RDF does not allow.
         shared: whether blank node labels mean nodes of the whole stream, and not of their frame alone.
         labels: of the log.
         lenience: see `decoder_for`.
@@ -309,7 +309,7 @@ class TermReader:
         if value:
             if len(self._suffixes) >= _MOST:
                 self._suffixes = dict(_NO_SUFFIXES)
-            # what producers write for it behind the lexical form
+            # the bytes that producers write for it after the lexical form
             written = (
                 b"\x12" + delimited(value) if isinstance(value, bytes) else b"\x18" + varint(value)
             )

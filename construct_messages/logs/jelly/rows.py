@@ -1,7 +1,7 @@
 """Reads the rows of Jelly frames: the bytes of a frame in, its message out.
 
-Jelly 1.1, serialization: RdfStreamFrame and RdfStreamRow of rdf.proto. Terms are read by `reader.py`; where in a log
-a frame stands is the decoder's business.
+Jelly 1.1, serialization: RdfStreamFrame and RdfStreamRow of rdf.proto. `reader.py` reads terms; `decoder.py` knows the
+position of a frame in the log.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Rows:
     """Reads the frames of one stream, in order.
 
     Args:
-        generalized: whether terms may stand where RDF has no place for them.
+        generalized: whether terms may be in positions that RDF does not allow.
         shared_labels: whether blank node labels mean nodes of the whole stream; None: in a flat stream, where frames
             have no meaning.
         labels: of the log.
@@ -91,7 +91,7 @@ class Rows:
         """The message of the next frame; None: it means that a log has no messages, by the options twice.
 
         Raises:
-            Malformed: the frame is none of such a stream; `place` tells where.
+            Malformed: the frame does not belong to such a stream; `place` is its position.
             LimitExceeded: it makes too much of little.
         """
         self._frames += 1
@@ -117,8 +117,8 @@ class Rows:
         return Message(self._quads)
 
     def _usual_rows(self, frame: bytes, start: int, stop: int) -> int:
-        """Reads rows as producers write them up to a place, and gives the start of the one behind them, or of the first
-        that is in another form, or malformed.
+        """Reads rows in the usual form up to a place, and returns the start of the next row, or of the first row that
+        has another form, or is malformed.
 
         That one is `_field`'s, which takes any form that Protocol Buffers allows. Here every call and slice counts.
         """
@@ -164,7 +164,7 @@ class Rows:
         return start
 
     def _field(self, frame: bytes, start: int) -> int:
-        """Reads any field of a frame, and gives its end; what is no row says nothing about the message."""
+        """Reads any field of a frame, and returns its end; fields other than rows do not belong to the message."""
         number, value, end = read_field(frame, start)
         if number == 1:
             if isinstance(value, int):

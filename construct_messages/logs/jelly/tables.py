@@ -1,8 +1,8 @@
 """Lookup tables: as a producer keeps them (ids by strings), and as a consumer does (strings by ids).
 
 Jelly 1.1, "Prefix, name, and datatype lookups", which leaves it to the producer what makes room for a new entry. Here
-it is the one that stands longest: that needs no bookkeeping where an entry is used, and ids nearly always follow each
-other, so that they need not be written. Which terms use the entries is not known here.
+it is the oldest one: that needs no bookkeeping when an entry is used, and ids nearly always follow each other, so that
+they need not be written. Which terms use the entries is not known here.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Table:
         self._last = 0  # the id entered last
 
     def enter(self, string: str, is_kept: Callable[[str], bool]) -> tuple[int, str | None, bytes]:
-        """The id that a string gets, the string that had it, and the row that tells so.
+        """The id that a string gets, the string that had it, and the row that assigns it.
 
         Args:
             string: one that is not entered.
@@ -128,7 +128,7 @@ class Entries:
         self._last = 0  # the id entered last
 
     def enter(self, entry: bytes) -> int:
-        """Takes an RdfNameEntry, RdfPrefixEntry or RdfDatatypeEntry, and gives its id.
+        """Takes an RdfNameEntry, RdfPrefixEntry or RdfDatatypeEntry, and returns its id.
 
         Raises:
             Malformed: no such entry, an id that the table's size excludes, or none where one is demanded.

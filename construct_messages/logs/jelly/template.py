@@ -2,9 +2,9 @@
 
 Most rows of a frame repeat the subject and add a constant predicate, often a constant object too. The bytes of such a
 row depend only on the table ids that the previous IRI makes unnecessary, so they are prepared. Prepared rows are valid
-as long as the tables keep the entries that they refer to; the tables say how long that is. Frames beyond that, and
-solutions that drop a triple or give one twice, are written by `Template.instantiate` and `FrameWriter.write`. Both
-ways give the same bytes (tests/logs/jelly/test_template.py).
+as long as the tables keep the entries that they refer to, which the tables report. Larger frames, and solutions that
+drop a triple or produce one twice, are written by `Template.instantiate` and `FrameWriter.write`. Both ways produce the
+same bytes (tests/logs/jelly/test_template.py).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from construct_messages.terms import Term, is_literal, is_triple
 
 
 class TemplateFrames:
-    """Encodes batches of solutions as delimited frames; gives the same bytes as `encode(Message(instantiate(…)))`.
+    """Encodes batches of solutions as delimited frames: the same bytes as `encode(Message(instantiate(…)))`.
 
     Args:
         writer: writes the frames of the stream.
@@ -313,7 +313,7 @@ class _Prepared:
         """The frame of a message that has a statement for each pattern.
 
         Args:
-            terms: as the layout gives them.
+            terms: as the layout returns them.
             steps: of the solution's batch.
             number: of the solution in it.
 

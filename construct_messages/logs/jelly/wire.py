@@ -47,7 +47,7 @@ def varint(number: int) -> bytes:
 
 
 def delimited(data: bytes) -> bytes:
-    """Bytes behind their length.
+    """Bytes after their length.
 
     >>> delimited(b"abc")
     b'\\x03abc'

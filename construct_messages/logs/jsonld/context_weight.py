@@ -1,7 +1,7 @@
 """Estimates the cost of JSON-LD contexts before they are processed.
 
 Each context that is met makes a copy of all terms that are in scope, and each name may become an IRI as long as the
-longest of a context: a few bytes of both multiply. What contexts mean is PyLD's to say, for `contexts.py`.
+longest of a context: a few bytes of both multiply. PyLD interprets contexts, in `contexts.py`.
 
 JSON-LD 1.1 API, section 4.1 (context processing) and 5.2 (IRI expansion).
 """
@@ -55,7 +55,7 @@ class Weight:
 
         Args:
             document: parsed JSON.
-            given: contexts by their IRI.
+            given: the caller's contexts, by their IRI.
         """
         used: list[str] = []
         parts = [document]

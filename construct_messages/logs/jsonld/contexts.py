@@ -1,7 +1,7 @@
-"""JSON-LD contexts: expansion of a document by them. Nothing is fetched: a context is in the log, or it was given.
+"""JSON-LD contexts: expansion of a document by them. Nothing is fetched: a context is in the log, or the caller passed
+it.
 
-JSON-LD 1.1 API, section 5.1 (expansion), by PyLD. What comes out needs no context any more; what it says in RDF is
-not decided here.
+JSON-LD 1.1 API, section 5.1 (expansion), by PyLD. The result needs no context any more; its RDF is not decided here.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _MOST_CONTEXTS: Final = 100
 
 
 class Contexts:
-    """Expands documents by the contexts in them and by those that were given.
+    """Expands documents by the contexts in them and by those of the caller.
 
     Args:
-        given: contexts by their IRI, as parsed JSON (`{"@context": …}` or what stands in there).
+        given: contexts by their IRI, as parsed JSON (`{"@context": …}` or its value).
         base: the IRI that relative IRIs resolve against; None: they stay relative.
 
     >>> contexts = Contexts({"https://example.org/names": {"name": "http://xmlns.com/foaf/0.1/name"}}, None)
@@ -102,7 +102,7 @@ class Contexts:
                 f"the context <{iri}> is not known, and none is fetched",
                 hint=f'give it: contexts={{"{iri}": …}}, on the command line --context {iri}=FILE',
             )
-        # PyLD writes into what it is given; "static" lets it keep what it makes of it
+        # PyLD modifies its arguments; "static" lets it keep the processed context
         document = copy.deepcopy(self._given[iri])
         return {"contextUrl": None, "documentUrl": iri, "document": document, "tag": "static"}
 
@@ -131,7 +131,7 @@ class _Active:
 
 
 class _Resolver(ContextResolver):  # type: ignore[misc] # PyLD has no type information
-    """PyLD's, which gives the active context of the log at once."""
+    """PyLD's, which returns the active context of the log at once."""
 
     def __init__(self, active: _Active, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -156,7 +156,7 @@ class _Resolver(ContextResolver):  # type: ignore[misc] # PyLD has no type infor
 
 
 def _reason(error: BaseException) -> UsageError:
-    """The innermost cause, which tells what is wrong; the outer ones tell what was being done."""
+    """The innermost cause, which describes the error; the outer ones only name the operation."""
     while error.__cause__ is not None:
         error = error.__cause__
     if isinstance(error, ConstructMessagesError):

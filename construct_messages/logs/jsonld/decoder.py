@@ -5,11 +5,12 @@ RDF Messages for NDJSON-LD (https://w3c-cg.github.io/rsp/messages/). What a docu
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from construct_messages.errors import LogError, Position
-from construct_messages.formats import Format, Syntax
+from construct_messages.formats import NDJSON_LD, Format, Syntax
 from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import most_characters
@@ -18,6 +19,7 @@ from construct_messages.logs.jsonld.json_text import JsonReader
 from construct_messages.logs.line_buffer import WholeLines, decode_utf8
 from construct_messages.message import Message
 
+_LINE_ENDS: Final = bytes.maketrans(b"\r\n", b"  ")
 _ONE_A_LINE: Final = (
     "write each message as one JSON-LD document on one line, as `jq --compact-output .` does"
 )
@@ -99,3 +101,29 @@ class JsonLdDecoder:
     def _goes_on(text: str, error: LogError) -> bool:
         """Whether the line is the beginning of a document over several lines."""
         return error.position is not None and error.position.column > len(text.rstrip())
+
+
+def read_document(document: bytes, options: DecoderOptions) -> Iterator[Message]:
+    """The message of a JSON-LD document, which may have any number of lines.
+
+    Args:
+        document: in UTF-8.
+        options: see `DecoderOptions`.
+
+    Raises:
+        LogError: it is no JSON-LD.
+        LimitExceeded: it is too long.
+    """
+    # between the tokens of JSON a line end is a blank, and within them there is none
+    line = document.removeprefix(BOM_UTF8).translate(_LINE_ENDS).strip()
+    if not line:
+        raise LogError(
+            "the document is empty, which is no JSON",
+            number=1,
+            hint="send {} for a message without a statement",
+        )
+    if line.startswith(b"["):
+        line = b'{"@included":' + line + b"}"
+    decoder = JsonLdDecoder(NDJSON_LD, NDJSON_LD.own, options)
+    yield from decoder.feed(line)
+    yield from decoder.close()

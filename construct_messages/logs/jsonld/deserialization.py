@@ -1,7 +1,7 @@
 """Prepares a JSON-LD document for pyoxigraph, where that reads something else than JSON-LD 1.1 API requires.
 
 Section 8.6 (data round tripping) for numbers, section 5.1 (expansion) for names that become null. Here, too, a name is
-refused that a context of this package does not know. What a document means otherwise is pyoxigraph's to say.
+refused that a context of this package does not know. pyoxigraph interprets the rest of a document.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def literal_of(number: int | float, datatype: str | None = None) -> tuple[str, s
     """The lexical form and the datatype of a JSON number in RDF.
 
     Args:
-        number: finite; an integer is exact, whatever its size.
+        number: finite; integers of any size are exact.
         datatype: its IRI in a document; None: none.
 
     >>> [literal_of(number)[0] for number in (1e20, 1e21, 5.0, 0.1 + 0.2)]

@@ -1,8 +1,8 @@
-"""JSON-LD documents of a log, as messages: which context is active, and what a document says in RDF.
+"""JSON-LD documents of a log, as messages: the active context, and the RDF of a document.
 
-The rule of the active context is that of RDF Messages for NDJSON-LD (https://w3c-cg.github.io/rsp/messages/); a
-YAML-LD log keeps to it too. RDF is made by pyoxigraph, which implements JSON-LD 1.1 with the base directions of
-RDF 1.2; PyLD stands before it wherever contexts take more than prefixes. No text is read here.
+The rule of the active context is that of RDF Messages for NDJSON-LD (https://w3c-cg.github.io/rsp/messages/); a YAML-LD
+log keeps to it too. RDF is made by pyoxigraph, which implements JSON-LD 1.1 with the base directions of RDF 1.2; PyLD
+expands documents first if contexts have more than prefixes. No text is read here.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class Documents:
 
 
 def _passable(quad: ox.Quad) -> bool:
-    """Whether a lenient reader passes all of a quad; JSON-LD says of any other that it is dropped."""
+    """Whether a lenient reader passes all of a quad; JSON-LD drops all others."""
     try:
         for term in (quad.subject, quad.predicate, quad.object):
             from_pyoxigraph(term, "x", Lenience())

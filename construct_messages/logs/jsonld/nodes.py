@@ -1,4 +1,4 @@
-"""Messages as the node objects of a JSON-LD document, with compact IRIs where prefixes are given.
+"""Messages as the node objects of a JSON-LD document, with compact IRIs if there are prefixes.
 
 JSON-LD 1.1, section 9 (grammar). A message is `{}`, or its one node or named graph, or all of them under `@included`,
 which means the same whether or not a context is active before it. What any reader would drop or read as something
@@ -181,7 +181,7 @@ class NodesEncoder(TextEncoder):
 
     @abstractmethod
     def document(self, message: Message, place: Place, head: str = "") -> str:
-        """A message as one object, with `@context` and its value as its first entry where a head is given."""
+        """A message as one object, with `@context` and its value as its first entry if there is a head."""
 
     @abstractmethod
     def head(self, context: Mapping[str, Any] | None) -> str:
@@ -189,7 +189,7 @@ class NodesEncoder(TextEncoder):
 
     @abstractmethod
     def delimited(self, document: str) -> str:
-        """A document as it stands in a log."""
+        """A document as it is in a log."""
 
     def write(self, message: Message, place: Place) -> str:
         """One message for readers to whom the context is active."""

@@ -1,7 +1,7 @@
 """Estimates the size of the RDF of a JSON-LD document, before a parser creates it.
 
-The parser makes all of a document's quads at once, and a node's `@id` stands in each of them: a long one with many
-values takes memory that grows with the square of what it takes in the log. Documents are in expanded form, or have a
+The parser makes all of a document's quads at once, and each of them contains the `@id` of its node: the memory for a
+long one with many values grows with the square of its size in the log. Documents are in expanded form, or have a
 context of prefixes only; what they mean is `documents.py`'s.
 """
 
@@ -14,7 +14,7 @@ _BLANK: Final = 34
 """The length of a label that the parser makes."""
 _TYPE: Final = 49
 _LITERAL: Final = 50
-"""What a literal has besides its value: quotes, and the datatype of a number."""
+"""The parts of a literal other than its value: quotes, and the datatype of a number."""
 _IN_A_LIST: Final = 2 * (_BLANK + _TYPE + _BLANK)
 
 

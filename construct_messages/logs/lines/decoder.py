@@ -5,7 +5,7 @@ and `encoder.py` writes. A line end is LF, CR or CRLF. Each byte is looked at on
 holds its own terms, and nothing else of what it was read with.
 
 RDF Messages, section 3 (`VERSION "…-messages"` and `MESSAGE`, each on a line of its own), and the first draft, section
-3.1 (comments that match `/^\s*@message/`, those behind a statement on its line included).
+3.1 (comments that match `/^\s*@message/`, including those after a statement on its line).
 """
 
 from __future__ import annotations
@@ -36,14 +36,15 @@ _DIRECTIVE: Final = re.compile(
     r'[ \t]*+(?:(?P<message>MESSAGE)[ \t]*+|(?P<version>VERSION)[ \t]*+"(?P<label>[^"\\]*+)"[ \t]*+)?'
     r"(?:#(?P<comment>.*))?"
 )
-"""All that a line can be besides a statement; also a blank one."""
+"""Every kind of line other than a statement; also a blank one."""
 
 _COMMENT: Final = re.compile(r'(?:[^<"#]|<[^>]*+>|"(?:[^"\\]|\\.)*+")*+#(?P<comment>.*)')
-"""A statement with a comment behind it."""
+"""A statement with a comment after it."""
 
 _OTHERS: Final = re.compile(r"(?:[ \t]*+(?:#[^@\n]*+)?\n)++|.*\n")
-"""A line; those that say nothing (blank ones, and comments that are no delimiter) together: a few bytes of a packed log
-are millions of them."""
+"""A line, or several without meaning together (blank ones, and comments that are no delimiter): a few bytes of a packed
+log are millions of them.
+"""
 
 _DELIMITS: Final = re.compile(r"\s*@message")
 _LIKE_A_DIRECTIVE: Final = re.compile(r"(?:message|version)\b", re.IGNORECASE)
@@ -63,7 +64,7 @@ class LinesDecoder:
 
     Args:
         format: N-Triples or N-Quads.
-        syntax: what the media type announces; None: the log tells.
+        syntax: that of the media type; None: the log declares it.
         options: see `DecoderOptions`; a message is bounded with its delimiter, and a line end is one byte.
         continued: whether the log begins before what is read, so that the first delimiter ends a message, if of no
             statement.
@@ -106,7 +107,7 @@ class LinesDecoder:
         self._number, self._size = 1, 0
         self._own: MessageLabels | None = None  # as soon as it has blank nodes
         self._terms: list[Term | None] | None = None  # None: it has no quads so far
-        self._ready: list[Message] = []  # those that are complete and not given yet
+        self._ready: list[Message] = []  # those that are complete and not yet returned
 
     def _use(self, syntax: Syntax | None) -> None:
         self._syntax = syntax
@@ -240,25 +241,25 @@ class LinesDecoder:
         self._lines = line + len(others) - 1 - start
 
     def _rename(self, terms: list[Term | None], blanks: list[int]) -> None:
-        """Gives the blank nodes at these places their labels in the open message."""
+        """Sets the labels of the blank nodes at these places in the open message."""
         if blanks:
             rename = self._scope()
             for place in blanks:
                 terms[place] = rename(terms[place])  # type: ignore[arg-type] # blank nodes are Terms
 
     def _read_others(self, text: str, line: int) -> int:
-        """Does what lines say that are no canonical statements, behind so many lines; how many were read then."""
+        """Processes lines other than canonical statements, after a number of lines; returns how many were read."""
         for other in _OTHERS.findall(text):
             ends = other.count("\n")
             line += ends
             if other == self._usual_delimiter:
                 self._delimit(line)
-            elif ends == 1:  # several say nothing
+            elif ends == 1:  # several without meaning
                 self._read_other(other[:-1], line)
         return line
 
     def _read_other(self, text: str, line: int) -> None:
-        """Does what a line says that is no canonical statement."""
+        """Processes a line that is not a canonical statement."""
         match = _DIRECTIVE.fullmatch(text)
         if match is None:
             self._state(text, line)
@@ -344,7 +345,7 @@ class LinesDecoder:
             self._terms += terms
 
     def _scope(self) -> Rename:
-        """Gives the blank nodes of the open message their labels."""
+        """Sets the labels of the blank nodes of the open message."""
         if self._shared_labels and not self._scoped:
             return self._labels.in_log
         if self._own is None:

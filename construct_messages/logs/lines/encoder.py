@@ -1,9 +1,9 @@
 """N-Triples and N-Quads logs: the plain encoder, and one specialised for a template.
 
 The plain encoder writes a message's quads, which are canonical already, a line each. `TemplateLines` writes a whole
-batch of solutions by column instead: every slot of the template is a constant or a column of UTF-8 terms, and a log
-is these, interleaved and joined. It reads SPARQL's rules from `template.FORBIDDEN` and gives the same bytes as
-instantiating each solution; what it cannot do by column it leaves to the plain encoder.
+batch of solutions by column instead: every slot of the template is a constant or a column of UTF-8 terms, and a log is
+these, interleaved and joined. It reads SPARQL's rules from `template.FORBIDDEN` and produces the same bytes as
+instantiating each solution; the plain encoder writes what cannot be written by column.
 
 RDF 1.2 N-Triples/N-Quads; RDF Messages section 3 for the delimiters. `decoder.py` reads what is written here.
 """
@@ -99,7 +99,7 @@ _Column = bytes | list[bytes]
 
 
 class TemplateLines:
-    """Encodes batches of solutions by column. Byte for byte what `encode(Message(instantiate(…)))` gives.
+    """Encodes batches of solutions by column. Byte for byte the same as `encode(Message(instantiate(…)))`.
 
     >>> from construct_messages.formats import N_TRIPLES, find_syntax
     >>> from construct_messages.terms import Term
@@ -119,7 +119,7 @@ class TemplateLines:
         self._by_column = len(
             self._patterns
         ) <= _MOST_PATTERNS and encoder._capabilities.support_template(template)
-        # which earlier patterns can give the same quad: the only ones a line is compared with
+        # which earlier patterns can produce the same quad: the only ones that a line is compared with
         self._twins: list[list[int]] = [[] for _ in self._patterns]
         for earlier, later in coinciding(self._patterns) if self._by_column else ():
             self._twins[later].append(earlier)
@@ -179,9 +179,7 @@ class TemplateLines:
         columns.insert(shared.place, shared.own)
         batch = _Batch(columns, len(shared.rows), 0, self._labels)
         pieces: list[_Column] = []
-        between: list[_Column] = [
-            self._encoder.before
-        ]  # what stands behind the last of these terms
+        between: list[_Column] = [self._encoder.before]  # the text after the last of these terms
         for pattern in self._patterns:
             for slot, name in zip(pattern, FORBIDDEN, strict=True):
                 if slot is None:
@@ -255,7 +253,7 @@ class _EncodedColumns:
 
 
 class _Batch:
-    """The columns of one batch, each looked at once and made legal for each position it stands in."""
+    """The columns of one batch, each looked at once and made legal for each of its positions."""
 
     def __init__(
         self, columns: Sequence[list[bytes]], size: int, first: int, labels: Labels

@@ -2,9 +2,8 @@ r"""Lines of N-Triples and N-Quads as quads: canonical ones by a regular express
 
 Nearly every line of a log is a statement in canonical form, whose terms are already what `terms.py` calls a term. Such
 lines are taken apart a block at a time; predicates that were not met lately are checked by a second expression. Both
-know less than pyoxigraph does and nothing that it refuses. Whatever is not recognised so is left for pyoxigraph, which
-alone says what an error is (docs/decisions/013-…, 037-messages-by-column.md). Delimiters, messages and bytes are
-`decoder.py`'s.
+know less than pyoxigraph does and nothing that it refuses. pyoxigraph parses all other statements, and alone decides
+what is an error (docs/decisions/013-…, 037-messages-by-column.md). Delimiters, messages and bytes are `decoder.py`'s.
 
 RDF 1.2 N-Triples and N-Quads, section 2 (the languages) and N-Triples section 4 (the canonical form).
 """
@@ -33,13 +32,14 @@ from construct_messages.terms.grammar import (
 
 # --- canonical lines ------------------------------------------------------------------------------------------------
 
-# To be quick this runs to the next `>`; what it takes is an IRI only once _CANONICAL says so.
+# For speed this runs to the next `>`; _CANONICAL decides whether the text is an IRI.
 _PREDICATE: Final = "<[^>]*+>"
 
 
 @cache
 def _statement(graphs: bool) -> re.Pattern[str]:
-    """A line with its subject, predicate, object and graph, behind each but the second an empty group for a blank node.
+    """A line with its subject, predicate, object and graph; an empty group for a blank node follows each except the
+    second.
 
     Predicates are met again and again: they are checked once.
     """
@@ -64,8 +64,8 @@ class Lines(NamedTuple):
     Args:
         terms: subject, predicate, object and graph of each canonical statement in turn.
         blanks: the places of the blank nodes among these, ascending; their labels are kept.
-        others: the lines before each of these statements that are none, with their ends, and those behind the last;
-            mostly empty.
+        others: the other lines before each of these statements, with their ends, and those after the last; mostly
+            empty.
     """
 
     terms: list[Term | None]
@@ -104,7 +104,7 @@ class Statements:
         self._read += len(text)
         if self._read > _REMEMBERED:
             self._forget()
-        # split gives all groups in a row, without a tuple for each line, and between them what is no such statement
+        # split returns all groups in a row, without a tuple for each line, and between them the other lines
         found: list[Any] = self._split(text)
         others: list[str] = found[0::8]
         predicates: list[Term] = found[3::8]
@@ -145,17 +145,18 @@ class Statements:
         return together
 
     def parse(self, line: str) -> Message:
-        """The statement of a line, whatever its form, with its blank node labels kept.
+        """The statement of a line in any form, with its blank node labels kept.
 
         Args:
             line: without its end.
 
         Raises:
             SyntaxError: of pyoxigraph; at the line's beginning where the line is very long, or too deep.
-            TermError: an escape in a very long string that stands for no character, or what no lenience passes.
+            TermError: an escape in a very long string that means no character, or a term that is refused even if
+                lenient.
             LimitExceeded: more than two million characters outside of strings.
         """
-        # most of so many are in a string
+        # most of this many are in a string
         if line.count("<<(") > DEEPEST and nesting(line) > DEEPEST:
             raise SyntaxError(f"more than {DEEPEST} triple terms in each other", (None, 1, 1, None))
         if len(line) <= _LONG:

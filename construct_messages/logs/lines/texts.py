@@ -53,7 +53,7 @@ def to_messages(
     try:
         messages = _decode(texts, lenience)
     except LogError:
-        messages = []  # the same is said below of one text
+        messages = []  # the same as below for one text
     if len(messages) == len(texts):
         return messages
     return [_only_message(text, number, lenience) for number, text in enumerate(texts, first)]

@@ -36,7 +36,7 @@ _ONE_A_LINE: Final = (
 class RdfXmlDecoder:
     """Reads an RDF/XML log; see `Decoder`.
 
-    RDF 1.2 XML is read, triple terms and base directions included, where a document says `rdf:version="1.2"`.
+    RDF 1.2 XML is read, including triple terms and base directions, if a document has `rdf:version="1.2"`.
 
     Args:
         syntax: RDF/XML's own.
@@ -82,23 +82,23 @@ class RdfXmlDecoder:
         return message
 
 
-def read_document(document: bytes, *, base: str | None = None, message_bytes: int) -> Message:
-    """The message that an RDF/XML document is, over as many lines as it likes.
+def read_document(document: bytes, options: DecoderOptions) -> Iterator[Message]:
+    """The message of an RDF/XML document, which may have any number of lines.
 
     Args:
         document: in UTF-8.
-        base: the IRI that relative IRIs resolve against.
-        message_bytes: how long it may be.
+        options: see `DecoderOptions`.
 
     Raises:
         LogError: it is malformed.
         LimitExceeded: it is too long.
     """
-    if len(document) > message_bytes:
+    if len(document) > options.message_bytes:
         raise LimitExceeded(
-            f"the document has more than {message_bytes} bytes", hint="say less in one message"
+            f"the document has more than {options.message_bytes} bytes",
+            hint="say less in one message",
         )
-    return _read(document, 1, DecoderOptions(base=base, message_bytes=message_bytes), Labels())[0]
+    yield _read(document, 1, options, options.labels or Labels())[0]
 
 
 def _read(
@@ -130,7 +130,7 @@ def _read(
         ) from error
     except (
         MemoryError
-    ) as error:  # of that buffer; namespaces that an XML literal repeats may make so much
+    ) as error:  # of that buffer; namespaces that an XML literal repeats may take as much
         raise LimitExceeded(
             f"message {number}: a term is too long for the parser: {error}"
         ) from error

@@ -38,10 +38,10 @@ _RESERVED: Final = {
     "xml": "http://www.w3.org/XML/1998/namespace",
     "xmlns": "http://www.w3.org/2000/xmlns/",
 }
-# RFC 3986, sections 3 and 5.2.4: what stands before a dot segment of the path, and the segment
+# RFC 3986, sections 3 and 5.2.4: the text before a dot segment of the path, and the segment
 _DOT_SEGMENT: Final = re.compile(r"[^:/?#]++:(?://[^/?#]*+)?+(?:[^?#]*/)?\.{1,2}(?![^/?#])")
 _HINT: Final = "write N-Triples or Turtle, or Jelly"
-# Labels that are names in XML, but for those that stand for others
+# Labels that are names in XML, except for those that replace others
 _LABEL: Final = re.compile(r"(?!x-)[A-Za-z_][A-Za-z0-9_.-]*")
 # predicates and characters to remember
 _MOST_NAMES: Final = 1 << 12
@@ -120,7 +120,7 @@ class RdfXmlEncoder(TextEncoder):
 
 
 class _Names:
-    """The names of the elements that stand for predicates."""
+    """The names of the elements for predicates."""
 
     def __init__(self, prefixes: Mapping[str, str]) -> None:
         self._prefixes = {RDF: "rdf"}
@@ -200,7 +200,7 @@ def _node(attribute: str, term: Term) -> str:
 
 
 def _literal(term: Term) -> str:
-    """The rest of a start tag, and the text behind it."""
+    """The rest of a start tag, and the text after it."""
     value, datatype, language, _ = literal_parts(term)
     attribute = ""
     if language:

@@ -1,8 +1,9 @@
-"""Turtle and TriG logs, read: what a delimiter means where it stands, and the messages between two of them.
+"""The decoder of Turtle and TriG logs: the meaning of a delimiter in its position, and the messages between two of
+them.
 
 RDF Messages, section 3. `plain.py` reads most messages, many at a time. For any other, `scanner.py` finds the
 delimiter, and `statements.py` has the statements before it parsed; here they become messages, one at a time, so that
-no error comes ahead of a message that it is behind.
+no error is raised before the messages that precede it are returned.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class TurtleDecoder:
         )
         self._beginning: bytes | None = b""  # until it is known whether it is a byte order mark
         self._number = 1  # of the message that is open
-        # what ends a message; under rdfm, once the first delimiter is met, which may stand before all of them
+        # what ends a message; under rdfm, from the first delimiter on, which may come before all of them
         self._delimiter: Kind | None = None
         self._syntax = syntax
         if syntax is not None and not syntax.delimiter_first:
@@ -133,7 +134,7 @@ class TurtleDecoder:
                     yield self._message(mark.start, _SHOWN[mark.kind])
                     self._pass(mark)
                     yield from self._read_plain()
-                case Kind.COMMENT:  # the first: what stands before it need not be a message
+                case Kind.COMMENT:  # the first: the text before it need not be a message
                     self._syntax, self._delimiter = self._syntax or RDFM, Kind.COMMENT
                     message = self._message(mark.start, _SHOWN[mark.kind])
                     if len(message):
@@ -164,7 +165,7 @@ class TurtleDecoder:
             known = ", ".join(syntax.label for syntax in LABELLED)
             raise self._error(mark, f"{shown} is unknown", f"choose one of {known}")
         if self._syntax is None:
-            # on success, what stands before the announcement is done with
+            # on success, the text before the announcement is finished
             if self._quads(mark.start, _SHOWN[mark.kind]):
                 place, hint = (
                     self._scanner.place_of(mark.start),
@@ -261,7 +262,7 @@ class TurtleDecoder:
     # --- messages ---------------------------------------------------------------------------------------------------
 
     def _pass(self, mark: Mark) -> None:
-        """Leaves a delimiter behind, and what stands before it."""
+        """Removes a delimiter and the text before it."""
         if mark.kind is Kind.COMMENT:
             comment = bytes(self._scanner.text[mark.start : mark.end])
             check_utf8(comment, self._scanner.place_of(mark.start), self._number)
@@ -269,7 +270,7 @@ class TurtleDecoder:
         self._searched, self._tried = 0, False
 
     def _quads(self, end: int, behind: str) -> list[str]:
-        """The quads that end there, as N-Quads has them but for the dot."""
+        """The quads that end there, as N-Quads without the dot."""
         text = bytes(self._scanner.text[:end])
         self._parsed += end
         self._declared = self._declared or _DECLARES.search(text) is not None
@@ -318,7 +319,7 @@ class TurtleDecoder:
         return self._shared_labels and (self._syntax or RDFM).delimiter_first
 
     def _in_log(self, end: int) -> Rename:
-        """What names nodes that a label stands for in the whole log, and those of this message that have none."""
+        """Names the nodes whose label is valid in the whole log, and those of this message without one."""
         nameless, written = self._labels.in_message(self._number), None
 
         def rename(node: Term) -> Term:

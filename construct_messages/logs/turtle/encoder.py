@@ -32,7 +32,7 @@ _LOCAL: Final = re.compile(
     f"(?:(?:[{PN_BASE}_:0-9]|%[0-9A-Fa-f]{{2}})"
     f"(?:(?:[{PN_CHARS}.:]|%[0-9A-Fa-f]{{2}})*(?:[{PN_CHARS}:]|%[0-9A-Fa-f]{{2}}))?)?"
 )
-# Lexical forms that every parser gives back as they are: no needless sign or zero, no exponent but the canonical one
+# Lexical forms that every parser keeps: no needless sign or zero, and only the canonical exponent
 _ABBREVIATED: Final = {
     f"<{XSD}{name}>": re.compile(shape)
     for name, shape in {
@@ -92,7 +92,7 @@ class TurtleEncoder(TextEncoder):
         return f"{self.syntax.announcement}{head}".encode()
 
     def declare(self, texts: list[str]) -> None:
-        """Declares the prefixes in the first message, behind a delimiter that stands before it."""
+        """Declares the prefixes in the first message, after the delimiter before it."""
         if self._head:
             texts[0] = f"{self._before}{self._head}{texts[0].removeprefix(self._before)}"
             self._head = ""

@@ -1,8 +1,8 @@
 """Finds the ends of messages in a Turtle or TriG log, in chunks of bytes that may be split anywhere.
 
-It knows only what keeps a delimiter apart from its look-alikes: strings, IRIs, names, language tags and comments
-(RDF 1.2 Turtle, section 6.5; RDF Messages, section 3). Whether a delimiter may stand where it stands, and whether the
-statements are any good, is the parser's to say: nothing here counts brackets, and nothing here is an error.
+It knows only what keeps a delimiter apart from its look-alikes: strings, IRIs, names, language tags and comments (RDF
+1.2 Turtle, section 6.5; RDF Messages, section 3). The parser decides whether a delimiter is allowed in its position,
+and whether the statements are legal: nothing here counts brackets, and nothing here is an error.
 
 A token that the end of a chunk cuts is not read again from its beginning: each mode goes on where it was.
 """
@@ -38,7 +38,7 @@ class Mark(NamedTuple):
 class _Mode(Enum):
     BETWEEN = auto()  # between two tokens
     WORD = auto()  # in a name, keyword or number
-    DOTS = auto()  # behind one, which goes on if another of its characters follows
+    DOTS = auto()  # after one, which continues if another of its characters follows
     TAG = auto()  # in a language tag, or in @prefix and the like
     IRI = auto()
     COMMENT = auto()
@@ -47,7 +47,7 @@ class _Mode(Enum):
 
 
 class _Last(Enum):
-    """The last token, where it gives the next one its meaning."""
+    """The last token, if it determines the meaning of the next one."""
 
     OTHER = auto()
     STRING = auto()  # so @message is a language tag
@@ -55,7 +55,7 @@ class _Last(Enum):
     VERSION = auto()  # wants its string
 
 
-_NAME: Final = r"A-Za-z0-9_:%\-\x80-\xff"  # characters of names, beside dots and escapes
+_NAME: Final = r"A-Za-z0-9_:%\-\x80-\xff"  # characters of names, in addition to dots and escapes
 _DELIMITS: Final = re.compile(r"#\s*@message")
 
 
@@ -235,7 +235,7 @@ class TurtleScanner:
         self._last, self._at = last, at
 
     def _is_other(self, byte: int) -> bool:
-        """Whether the last token has no say in the next one, which begins with `byte`."""
+        """Whether the last token has no influence on the next one, which begins with `byte`."""
         match self._last:
             case _Last.STRING:
                 return byte not in (_AT, _OPENS_COMMENT)
@@ -248,7 +248,7 @@ class TurtleScanner:
         return Mark(Kind.MESSAGE if byte == _DOT else Kind.DOTLESS, self._last_start, self._at)
 
     def _begin(self, byte: int) -> bool:
-        """Enters a token; says whether enough of it is there to tell which it is."""
+        """Enters a token; returns whether enough of it has been read to know its kind."""
         if byte in _QUOTES:
             quote = chr(byte)
             first = self.text[self._at : self._at + 3].decode("latin-1")
@@ -277,7 +277,7 @@ class TurtleScanner:
 
     def _word(self, end: int) -> Mark | None:
         self._leave(_Last.OTHER, end)
-        # ahead of a dot may stand what is no name: a number, true or false
+        # the token before a dot need not be a name: it may be a number, true or false
         keyword = _KEYWORD.fullmatch(self.text, self._start, end)
         if keyword is None:
             return None

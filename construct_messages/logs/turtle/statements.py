@@ -1,7 +1,7 @@
 """The statements of a Turtle or TriG log, read by pyoxigraph, a message at a time.
 
-One parser reads the whole log, so prefixes and the base persist. It is given a message with a statement behind it that
-no log holds: once that one comes out, the message is whole, and what stands in the way of it is a syntax error. What
+One parser reads the whole log, so prefixes and the base persist. The parser gets a message followed by a statement that
+no log contains: if it returns that statement, the message is complete, and otherwise there is a syntax error. What
 delimits messages, `turtle_decoder.py` knows.
 """
 
@@ -36,7 +36,7 @@ class TurtleStatements:
 
     Args:
         format: Turtle or TriG.
-        base: the IRI that relative IRIs resolve against, until the log says otherwise.
+        base: the IRI that relative IRIs resolve against, until the log declares another.
         message_bytes: how large a message may be as N-Quads.
 
     >>> from construct_messages.formats import TURTLE
@@ -54,7 +54,7 @@ class TurtleStatements:
     ) -> None:
         self._message_bytes = message_bytes
         end = f"<urn:uuid:{uuid4()}>"
-        # can stand nowhere but between statements
+        # is only allowed between statements
         statement = (
             f"GRAPH {end} {{ {end} {end} {end} }}" if format.graphs else f"{end} {end} {end} ."
         )
@@ -64,7 +64,7 @@ class TurtleStatements:
         )
         self._pipe = _Pipe()
         self._lenience = lenience
-        self._lines = 0  # that the parser was given
+        self._lines = 0  # that the parser has received
         turtle = ox.RdfFormat.TRIG if format.graphs else ox.RdfFormat.TURTLE
         # all that is asked of a file is to be read
         pipe: IO[bytes] = self._pipe  # type: ignore[assignment]
@@ -81,13 +81,13 @@ class TurtleStatements:
         return self._parser.base_iri
 
     def read(self, text: bytes, place: Position, number: int, behind: str) -> list[str]:
-        """The quads of a message, as N-Quads has them but for the dot. After an error, there is nothing more to read.
+        """The quads of a message, as N-Quads without the dot. After an error, there is nothing more to read.
 
         Args:
             text: the message's statements.
             place: where in the log they begin.
             number: the message's, from 1.
-            behind: what stands behind them.
+            behind: the text after them.
 
         Raises:
             LogError: a syntax error, or bytes that are no UTF-8.
@@ -138,7 +138,7 @@ def _checked(quad: ox.Quad, lenience: Lenience) -> str:
 def _in_text(
     error: SyntaxError, lines: int, text: bytes, place: Position, number: int
 ) -> LogError | None:
-    """The error as one of the log; None where it is in what stands behind the text. `lines` were given before it."""
+    """The error as one of the log; None if it is in the text after it. `lines` came before it."""
     assert error.lineno is not None
     assert error.offset is not None
     assert error.end_lineno is not None

@@ -55,7 +55,7 @@ class YamlLdDecoder:
         self._yaml = YamlReader(options.message_bytes)
         self._messages = 0
         self._directives = 0
-        self._size = 0  # of what stands behind the last document
+        self._size = 0  # of the text after the last document
         self._line = bytearray()
         self._line_number = 1
         self._document = bytearray()  # its lines so far, or its directives
@@ -78,7 +78,7 @@ class YamlLdDecoder:
         self._hold(data[start:])
 
     def close(self) -> Iterator[Message]:
-        """The message of a last document that has no marker behind it; see `Decoder.close`."""
+        """The message of a last document without a marker after it; see `Decoder.close`."""
         if self._line:
             yield from self._take_line()
         if self._document:

@@ -1,6 +1,6 @@
 """The YAML-LD encoder: one JSON-LD document in YAML for each message, each between `---` and `...`.
 
-RDF Messages names YAML documents separated by `---`; a `...` behind each says that it is whole without a next one.
+RDF Messages names YAML documents separated by `---`; a `...` after each marks it as complete, even without a next one.
 What a message is as JSON-LD is in `jsonld/nodes.py`.
 """
 

@@ -233,7 +233,7 @@ class YamlReader:
 
 
 def _kind(text: str) -> str:
-    """Returns the type that the core schema gives a plain scalar."""
+    """Returns the type of a plain scalar in the core schema."""
     if _NULL.fullmatch(text):
         return "null"
     if _BOOLEAN.fullmatch(text):

@@ -7,13 +7,11 @@ are refused by name. No patterns here, and no evaluation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-import rdflib
-from rdflib.plugins.sparql.parserutils import CompValue
-
+from construct_messages.query.algebra.leaves import HINT_1_1, Leaves
 from construct_messages.query.algebra.nodes import (
     Aggregation,
     Call,
@@ -23,89 +21,33 @@ from construct_messages.query.algebra.nodes import (
     Node,
     Var,
 )
-from construct_messages.query.algebra.parse_tree import ParseTree
+from construct_messages.query.syntax.nodes import (
+    AggregateNode,
+    CallNode,
+    ExistsNode,
+    ExpressionNode,
+    GroupPattern,
+    IriNode,
+    OperationNode,
+    Unknown,
+    VariableNode,
+)
 from construct_messages.terms import XSD, Term, literal
 
 FUNCTIONS: Final = frozenset(
-    (
-        *(
-            "STR",
-            "LANG",
-            "LANGMATCHES",
-            "DATATYPE",
-            "BOUND",
-            "IRI",
-            "BNODE",
-            "RAND",
-            "ABS",
-            "CEIL",
-            "FLOOR",
-        ),
-        *(
-            "ROUND",
-            "CONCAT",
-            "SUBSTR",
-            "STRLEN",
-            "REPLACE",
-            "UCASE",
-            "LCASE",
-            "ENCODE_FOR_URI",
-            "CONTAINS",
-        ),
-        *(
-            "STRSTARTS",
-            "STRENDS",
-            "STRBEFORE",
-            "STRAFTER",
-            "YEAR",
-            "MONTH",
-            "DAY",
-            "HOURS",
-            "MINUTES",
-        ),
-        *(
-            "SECONDS",
-            "TIMEZONE",
-            "TZ",
-            "NOW",
-            "UUID",
-            "STRUUID",
-            "MD5",
-            "SHA1",
-            "SHA256",
-            "SHA384",
-            "SHA512",
-        ),
-        *(
-            "COALESCE",
-            "IF",
-            "STRLANG",
-            "STRDT",
-            "SAMETERM",
-            "ISIRI",
-            "ISBLANK",
-            "ISLITERAL",
-            "ISNUMERIC",
-        ),
-        "REGEX",
-    )
+    """
+    STR LANG LANGMATCHES DATATYPE BOUND IRI BNODE RAND ABS CEIL FLOOR ROUND CONCAT SUBSTR STRLEN REPLACE UCASE LCASE
+    ENCODE_FOR_URI CONTAINS STRSTARTS STRENDS STRBEFORE STRAFTER YEAR MONTH DAY HOURS MINUTES SECONDS TIMEZONE TZ NOW
+    UUID STRUUID MD5 SHA1 SHA256 SHA384 SHA512 COALESCE IF STRLANG STRDT SAMETERM ISIRI ISBLANK ISLITERAL ISNUMERIC
+    REGEX
+    """.split()  # noqa: SIM905  # reads better as words
 )
 _SAME: Final = {"URI": "IRI", "ISURI": "ISIRI"}
-_AGGREGATES: Final = {
-    "Aggregate_Count": "COUNT",
-    "Aggregate_Sum": "SUM",
-    "Aggregate_Min": "MIN",
-    "Aggregate_Max": "MAX",
-    "Aggregate_Avg": "AVG",
-    "Aggregate_Sample": "SAMPLE",
-    "Aggregate_GroupConcat": "GROUP_CONCAT",
-}
 CASTS: Final = frozenset(
     Term(f"<{XSD}{name}>")
     for name in ("boolean", "double", "float", "decimal", "integer", "dateTime", "string", "date")
 )
 """The datatypes of casts: those of SPARQL 1.1, section 17.5, and xsd:date, which most engines have, too."""
-
 
 _NEW: Final = frozenset(("RAND", "UUID", "STRUUID", "BNODE", "FRESH"))
 FALSE: Final = Term(f'"false"^^<{XSD}boolean>')
@@ -116,7 +58,7 @@ class ExpressionTranslator:
     """Translates expressions that are evaluated for the same solutions.
 
     Args:
-        tree: of the query.
+        leaves: of the query.
         now: the value of NOW().
         number: the variable of the `Number` node below, for BNODE.
         site: gives each FRESH call an integer of its own.
@@ -124,108 +66,52 @@ class ExpressionTranslator:
         aggregate: takes an aggregate of the group below and gives its variable; None where no aggregate may stand.
     """
 
-    tree: ParseTree
+    leaves: Leaves
     now: Term
     number: Var
     site: Callable[[], int]
-    exists: Callable[[CompValue], Node]
-    aggregate: Callable[[CompValue], Var] | None = None
+    exists: Callable[[GroupPattern], Node]
+    aggregate: Callable[[AggregateNode], Var] | None = None
     numbered: bool = False
 
-    def expression(self, part: Any) -> Expression:
-        """An expression of the tree.
+    def expression(self, node: ExpressionNode) -> Expression:
+        """Translates an expression.
 
         Raises:
-            QueryError: an aggregate where none may stand; see also `ParseTree.term`.
+            QueryError: see `Leaves.term`.
             UnsupportedQuery: a function or an operator that is not supported.
         """
-        match part:
-            case rdflib.Variable():
-                return self.tree.variable(part)
-            case rdflib.URIRef() if part == rdflib.RDF.nil:
-                raise self.tree.error(part, "() is no expression")
-            case rdflib.Literal() if self.tree.is_signed(part):
-                return Constant(
-                    self.tree.unsigned(part)
-                )  # the sign has been read as the operator before it
-            case rdflib.URIRef() | rdflib.Literal() | CompValue(name="literal"):
-                return Constant(self.tree.term(part))
-            case CompValue():
-                return self._operator(part, dict(dict.items(part)))
-        raise self.tree.unsupported(part, "this is no expression of SPARQL 1.1", str(part))
+        match node:
+            case VariableNode():
+                return self.leaves.variable(node)
+            case OperationNode(operator="||" | "&&" as operator, operands=operands):
+                return _associative(operator, self._all(operands))
+            case OperationNode(operator="NOT IN", operands=operands):
+                return Call("!", (Call("IN", self._all(operands)),))
+            case OperationNode(operator=operator, operands=operands):
+                return Call(operator, self._all(operands))
+            case CallNode(function=function):
+                if isinstance(function, IriNode):
+                    return self._cast(node, self.leaves.term(function))
+                return self._function(node, _SAME.get(function, function))
+            case AggregateNode() if self.aggregate is not None:
+                return self.aggregate(node)
+            case ExistsNode(negated=negated, group=group):
+                exists = Exists(self.exists(group))
+                return Call("!", (exists,)) if negated else exists
+            case Unknown() | AggregateNode():
+                raise self.leaves.unknown(node)
+            case _:
+                return Constant(self.leaves.term(node))
 
-    def _operator(self, part: CompValue, of: dict[str, Any]) -> Expression:
-        match part.name:
-            case "ConditionalOrExpression":
-                return self._associative("||", of)
-            case "ConditionalAndExpression":
-                return self._associative("&&", of)
-            case "RelationalExpression":
-                return self._relation(of)
-            case "AdditiveExpression" | "MultiplicativeExpression":
-                expression = self.expression(of["expr"])
-                for operator, other in zip(of.get("op", ()), of.get("other", ()), strict=True):
-                    expression = Call(str(operator), (expression, self.expression(other)))
-                return expression
-            case "UnaryNot":
-                return Call("!", (self.expression(of["expr"]),))
-            case "UnaryPlus" | "UnaryMinus":
-                if self.tree.is_signed(of["expr"]):
-                    return Constant(self.tree.term(of["expr"]))
-                return Call(
-                    "u+" if part.name == "UnaryPlus" else "u-", (self.expression(of["expr"]),)
-                )
-            case "Function":
-                return self._cast(part, of)
-            case "Builtin_EXISTS":
-                return Exists(self.exists(of["graph"]))
-            case "Builtin_NOTEXISTS":
-                return Call("!", (Exists(self.exists(of["graph"])),))
-            case name if name in _AGGREGATES:
-                if self.aggregate is None:
-                    raise self.tree.error(
-                        part,
-                        f"{_AGGREGATES[name]} may not stand here",
-                        "aggregate in SELECT, HAVING or ORDER BY",
-                    )
-                return self.aggregate(part)
-            case name if name.startswith("Builtin_"):
-                return self._function(part, name.removeprefix("Builtin_").upper(), of)
-        raise self.tree.unsupported(part, f"{part.name} is not supported", part.name)
+    def _all(self, nodes: Sequence[ExpressionNode]) -> tuple[Expression, ...]:
+        return tuple(map(self.expression, nodes))
 
-    def _associative(self, operator: str, of: dict[str, Any]) -> Expression:
-        """A chain of && or ||, as a tree of little depth."""
-
-        def tree(operands: list[Expression]) -> Expression:
-            if len(operands) == 1:
-                return operands[0]
-            middle = len(operands) // 2
-            return Call(operator, (tree(operands[:middle]), tree(operands[middle:])))
-
-        return tree([self.expression(operand) for operand in (of["expr"], *of.get("other", ()))])
-
-    def _relation(self, of: dict[str, Any]) -> Expression:
-        left = self.expression(of["expr"])
-        match of.get("op"):
-            case None:
-                return left
-            case "IN" | "NOT IN" as operator:
-                found = Call("IN", (left, *self._list(of["other"])))
-                return found if operator == "IN" else Call("!", (found,))
-            case operator:
-                return Call(str(operator), (left, self.expression(of["other"])))
-
-    def _list(self, part: Any) -> Iterator[Expression]:
-        if not isinstance(part, rdflib.URIRef):  # else it is (), which rdflib reads as rdf:nil
-            yield from (self.expression(member) for member in part)
-
-    def _function(self, part: CompValue, name: str, of: dict[str, Any]) -> Expression:
-        name = _SAME.get(name, name)
+    def _function(self, node: CallNode, name: str) -> Expression:
         if name not in FUNCTIONS:
-            raise self.tree.unsupported(part, f"the function {name} is not supported", name)
-        if name in ("CONCAT", "COALESCE"):
-            return Call(name, tuple(self._list(of["arg"])))
-        arguments = tuple(self.expression(argument) for argument in of.values())
+            message = f"the function {name} is not supported"
+            raise self.leaves.query.unsupported(node, message, name, HINT_1_1)
+        arguments = self._all(node.arguments)
         match name:
             case "NOW":
                 return Constant(self.now)
@@ -236,58 +122,52 @@ class ExpressionTranslator:
                 return Call(
                     "FRESH", (Constant(Term(f'"{self.site()}"^^<{XSD}integer>')), self.number)
                 )
-            case "IRI" if self.tree.prologue.base is not None:
-                return Call(name, (*arguments, Constant(literal(self.tree.prologue.base))))
+            case "IRI" if (base := self.leaves.query.prologue.base) is not None:
+                return Call(name, (*arguments, Constant(literal(base))))
         return Call(name, arguments)
 
-    def _cast(self, part: CompValue, of: dict[str, Any]) -> Expression:
-        name = self.tree.term(of["iri"])
+    def _cast(self, node: CallNode, name: Term) -> Expression:
         if name not in CASTS:
-            raise self.tree.unsupported(
-                part,
+            raise self.leaves.query.unsupported(
+                node,
                 f"the function {name} is not supported",
                 name,
                 "use the functions and casts of SPARQL 1.1",
             )
-        arguments = of.get("expr", [])
-        if len(arguments) != 1 or of.get("distinct"):
-            raise self.tree.error(part, f"the cast {name} takes one argument")
-        return Call(name, (self.expression(arguments[0]),))
+        if len(node.arguments) != 1 or node.distinct:
+            raise self.leaves.query.error(node, f"the cast {name} takes one argument")
+        return Call(name, self._all(node.arguments))
+
+
+def _associative(operator: str, operands: tuple[Expression, ...]) -> Expression:
+    """A chain of && or ||, as a tree of little depth."""
+    if len(operands) == 1:
+        return operands[0]
+    middle = len(operands) // 2
+    halves = (operands[:middle], operands[middle:])
+    return Call(operator, tuple(_associative(operator, half) for half in halves))
 
 
 def aggregation(
-    tree: ParseTree, part: CompValue, argument: Callable[[Any], Expression]
+    leaves: Leaves, node: AggregateNode, argument: Callable[[ExpressionNode], Expression]
 ) -> Aggregation:
-    """An aggregate of the tree.
+    """Translates an aggregate.
 
     Args:
-        argument: reads its expression, in the place of the group's own solutions.
-
-    Raises:
-        QueryError: see `ParseTree.text_of`.
+        argument: translates its expression, in the place of the group's own solutions.
     """
-    of = dict(dict.items(part))
-    separator = of.get("separator")
-    return Aggregation(
-        _AGGREGATES[part.name],
-        None if of["vars"] == "*" else argument(of["vars"]),
-        bool(of.get("distinct")),
-        " " if separator is None else tree.text_of(separator),
+    separator = " " if node.separator is None else leaves.query.string(node.separator)
+    of = None if node.argument is None else argument(node.argument)
+    return Aggregation(node.name, of, node.distinct, separator)
+
+
+def aggregates(node: object) -> bool:
+    """Whether nodes have aggregates of their own, not of a group in them."""
+    if isinstance(node, AggregateNode):
+        return True
+    return (
+        isinstance(node, tuple) and not isinstance(node, ExistsNode) and any(map(aggregates, node))
     )
-
-
-def aggregates(part: Any) -> bool:
-    """Whether an expression of the tree has aggregates of its own, not of a sub-query in it."""
-    match part:
-        case CompValue(name="Builtin_EXISTS" | "Builtin_NOTEXISTS"):
-            return False
-        case CompValue():
-            return part.name in _AGGREGATES or any(aggregates(value) for value in dict.values(part))
-        case str():
-            return False
-        case None:
-            return False
-    return any(aggregates(value) for value in part)
 
 
 def substituted(expression: Expression, replacements: Mapping[Var, Expression]) -> Expression:

@@ -1,7 +1,7 @@
 """Which variables of a part of a query must have their values from outside: correlation, as databases call it.
 
 SPARQL 1.1 Query, section 18.6, substitutes a solution into the body of the EXISTS that is evaluated for it. Most bodies
-need no substitution: evaluated once and joined on the shared variables, they give the same answer. The variables for
+need no substitution: evaluated once and joined on the shared variables, they have the same result. The variables for
 which that is not so are `correlated_variables`, whose values the evaluation must hand down to the leaves. A variable
 that a sub-select does not project is another one, even of the same name. No engine here.
 """

@@ -36,7 +36,7 @@ def conjunction(conditions: Iterable[Expression]) -> Expression | None:
 
 
 def exists_in(expression: Expression) -> tuple[Exists, ...]:
-    """The EXISTS in an expression, but for those in their bodies."""
+    """The EXISTS in an expression, except for those in their bodies."""
     match expression:
         case Constant() | Var():
             return ()
@@ -69,7 +69,7 @@ def map_bodies(expression: Expression, change: Callable[[Node], Node]) -> Expres
 
 
 def is_volatile(expression: Expression) -> bool:
-    """Whether two evaluations of the expression for one solution may give two values.
+    """Whether two evaluations of the expression for one solution may have different values.
 
     >>> is_volatile(Call("+", (Var("x"), Call("RAND", ())))), is_volatile(Var("x"))
     (True, False)

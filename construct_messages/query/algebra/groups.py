@@ -9,17 +9,14 @@ whatever is not supported. Solution modifiers are translated by `translation`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from itertools import count, groupby
-from typing import Any
-
-import rdflib
-from rdflib.plugins.sparql.parserutils import CompValue
+from itertools import count
 
 from construct_messages.query.algebra.active_graph import join_active_graph
 from construct_messages.query.algebra.calls import ExpressionTranslator
+from construct_messages.query.algebra.leaves import HINT_1_1, Leaves
 from construct_messages.query.algebra.nodes import (
     Bgp,
     Call,
@@ -36,8 +33,26 @@ from construct_messages.query.algebra.nodes import (
     Values,
     Var,
 )
-from construct_messages.query.algebra.parse_tree import ParseTree
 from construct_messages.query.algebra.patterns import join, triples, union
+from construct_messages.query.syntax.nodes import (
+    AggregateNode,
+    AliasNode,
+    BindPattern,
+    ExpressionNode,
+    FilterPattern,
+    GraphPattern,
+    GroupPattern,
+    MinusPattern,
+    OptionalPattern,
+    PatternNode,
+    SelectForm,
+    ServicePattern,
+    TriplesBlock,
+    UnionPattern,
+    ValuesPattern,
+    VariableNode,
+    walk,
+)
 from construct_messages.terms import Term
 
 Scope = dict[Var, None]
@@ -50,29 +65,27 @@ class Collected:
 
     pattern: Node
     scope: Scope
-    filters: tuple[Any, ...] = ()
+    filters: tuple[ExpressionNode, ...] = ()
 
 
 class Groups:
     """Translates the groups of one query.
 
     Args:
-        tree: of the query.
+        leaves: of the query.
         now: the value of NOW().
         subquery: translates a sub-query in an active graph; gives its pattern and the variables that it projects.
     """
 
     def __init__(
         self,
-        tree: ParseTree,
+        leaves: Leaves,
         now: Term,
-        subquery: Callable[[CompValue, Position | None], tuple[Node, list[Var]]],
+        subquery: Callable[[SelectForm, Position | None], tuple[Node, list[Var]]],
     ) -> None:
-        self._tree, self._now, self._subquery = tree, now, subquery
+        self._leaves, self._now, self._subquery = leaves, now, subquery
         self._sites = count()
         self._made = Counter[str]()
-        self._blocks: dict[Var, int] = {}  # of blank nodes: in which basic graph pattern they stand
-        self._block = 0
 
     def fresh(self, kind: str) -> Var:
         self._made[kind] += 1
@@ -80,98 +93,90 @@ class Groups:
 
     # --- groups -----------------------------------------------------------------------------------------------------
 
-    def closed(self, part: CompValue, graph: Position | None) -> Collected:
+    def closed(self, node: GroupPattern, graph: Position | None) -> Collected:
         """A group with its filters applied."""
-        group = self._group(part, graph)
+        group = self._group(node, graph)
         for condition in group.filters:
             pattern, expression = self.expression(group.pattern, condition, graph)
             group.pattern = Filter(pattern, expression)
         return replace(group, filters=())
 
-    def _group(self, part: CompValue, graph: Position | None) -> Collected:
+    def _group(self, node: GroupPattern, graph: Position | None) -> Collected:
         """A group whose solutions bind the active graph, and its filters."""
-        if part.name == "SubSelect":
-            pattern, scope = self._subquery(part, graph)
+        if len(node.elements) == 1 and isinstance(node.elements[0], SelectForm):
+            pattern, scope = self._subquery(node.elements[0], graph)
             return Collected(join_active_graph(pattern, graph), dict.fromkeys(scope))
-        if part.name != "GroupGraphPatternSub":
-            raise self._tree.unsupported(part, f"{part.name} is not supported", part.name)
         group = Collected(Unit(), {})
-        elements = [
-            element for element in dict.get(part, "part", ()) if not self._tree.is_filler(element)
-        ]
-        group.filters = tuple(
-            dict.__getitem__(one, "expr") for one in elements if one.name == "Filter"
-        )
-        patterns = [element for element in elements if element.name != "Filter"]
-        for kind, same in groupby(patterns, key=lambda element: str(element.name)):
-            if kind == "TriplesBlock":
-                self._triples(
-                    [block for one in same for block in dict.__getitem__(one, "triples")],
-                    group,
-                    graph,
-                )
-            else:
-                for element in same:
-                    self._element(element, dict(dict.items(element)), group, graph)
+        block: list[TriplesBlock] = []  # those that only filters stand between
+        for element in node.elements:
+            match element:
+                case FilterPattern(condition=condition):
+                    group.filters += (condition,)
+                case TriplesBlock():
+                    block.append(element)
+                case _:
+                    self._triples(block, group, graph)
+                    self._element(element, group, graph)
+        self._triples(block, group, graph)
         group.pattern = join_active_graph(group.pattern, graph)
         return group
 
-    def _element(
-        self, part: CompValue, of: dict[str, Any], group: Collected, graph: Position | None
-    ) -> None:
+    def _element(self, node: PatternNode, group: Collected, graph: Position | None) -> None:
         """Adds an element other than triples and filters."""
-        match part.name:
-            case "GroupOrUnionGraphPattern":
-                ways = [self.closed(way, graph) for way in of["graph"]]
-                group.pattern = join(group.pattern, union([way.pattern for way in ways]))
-                group.scope |= {variable: None for way in ways for variable in way.scope}
-            case "OptionalGraphPattern":
-                self._optional(of["graph"], group, graph)
-            case "MinusGraphPattern":
-                right = self.closed(of["graph"], graph).pattern
+        match node:
+            case GroupPattern():
+                self._union([node], group, graph)
+            case UnionPattern(groups=ways):
+                self._union(ways, group, graph)
+            case OptionalPattern(group=inner):
+                self._optional(inner, group, graph)
+            case MinusPattern(group=inner):
+                right = self.closed(inner, graph).pattern
                 within = frozenset({graph}) if isinstance(graph, Var) else frozenset[Var]()
                 group.pattern = Minus(join_active_graph(group.pattern, graph), right, within)
-            case "GraphGraphPattern":
-                self._graph(of["term"], of["graph"], group)
-            case "Bind":
+            case GraphPattern():
+                self._graph(node, group)
+            case BindPattern(alias=AliasNode(expression=given, variable=name)):
                 pattern, expression = self.expression(
-                    join_active_graph(group.pattern, graph), of["expr"], graph
+                    join_active_graph(group.pattern, graph), given, graph
                 )
-                variable = self.new_variable(of["var"], group.scope)
+                variable = self._leaves.variable(name)
                 group.pattern = Extend(pattern, variable, expression)
                 group.scope[variable] = None
-            case "InlineData":
-                values = self.values(part)
+            case ValuesPattern():
+                values = self.values(node)
                 group.pattern = join(group.pattern, values)
                 group.scope |= dict.fromkeys(values.variables)
-            case _:
-                raise self._tree.unsupported(part, f"{part.name} is not supported", part.name)
+            case ServicePattern():
+                message = "SERVICE is not supported: the algebra has no remote endpoints"
+                raise self._leaves.query.unsupported(node, message, "SERVICE", HINT_1_1)
+            case other:
+                raise self._leaves.unknown(other)
 
     def _triples(
-        self, blocks: Sequence[Sequence[Any]], group: Collected, graph: Position | None
+        self, blocks: list[TriplesBlock], group: Collected, graph: Position | None
     ) -> None:
-        self._block += 1
-        leaves = [leaf for block in blocks for leaf in block]
-        for leaf in leaves:
-            if isinstance(leaf, rdflib.BNode):
-                blank = self._tree.position(leaf)
-                assert isinstance(blank, Var)
-                if self._blocks.setdefault(blank, self._block) != self._block:
-                    raise self._tree.error(
-                        leaf,
-                        "a blank node label stands in two basic graph patterns",
-                        "use a variable instead",
-                    )
-        node = triples(self._tree, leaves, graph, self.fresh)
-        group.pattern = join(group.pattern, node)
-        appearing = (
-            self._tree.variable(leaf) for leaf in leaves if isinstance(leaf, rdflib.Variable)
-        )
-        group.scope |= dict.fromkeys(appearing)
+        """Adds the triples of blocks, and empties the list of these."""
+        found = [triple for block in blocks for triple in block.triples]
+        blocks.clear()
+        if found:
+            group.pattern = join(group.pattern, triples(self._leaves, found, graph, self.fresh))
+            group.scope |= {
+                self._leaves.variable(node): None
+                for node in walk(*found)
+                if isinstance(node, VariableNode)
+            }
 
-    def _optional(self, part: CompValue, group: Collected, graph: Position | None) -> None:
+    def _union(
+        self, nodes: Iterable[GroupPattern], group: Collected, graph: Position | None
+    ) -> None:
+        ways = [self.closed(node, graph) for node in nodes]
+        group.pattern = join(group.pattern, union([way.pattern for way in ways]))
+        group.scope |= {variable: None for way in ways for variable in way.scope}
+
+    def _optional(self, node: GroupPattern, group: Collected, graph: Position | None) -> None:
         """OPTIONAL; its own filters see the variables of both sides (section 18.2.2.6)."""
-        optional = self._group(part, graph)
+        optional = self._group(node, graph)
         right = optional.pattern
         conditions: list[Expression] = []
         for condition in optional.filters:
@@ -185,39 +190,24 @@ class Groups:
         group.pattern = LeftJoin(join_active_graph(group.pattern, graph), right, together)
         group.scope |= optional.scope
 
-    def _graph(self, name: Any, part: CompValue, group: Collected) -> None:
-        graph = self._tree.position(name)
+    def _graph(self, node: GraphPattern, group: Collected) -> None:
+        graph = self._leaves.position(node.name)
         if not isinstance(graph, Var):
-            inner = self.closed(part, graph)
+            inner = self.closed(node.group, graph)
             group.pattern = join(group.pattern, inner.pattern)
             group.scope |= inner.scope
             return
         hidden = self.fresh("g")
-        inner = self.closed(part, hidden)
+        inner = self.closed(node.group, hidden)
         group.pattern = join(group.pattern, _named(inner.pattern, hidden, graph))
         group.scope |= inner.scope | {graph: None}
 
-    def values(self, part: CompValue) -> Values:
-        of = dict(dict.items(part))
-        variables = tuple(self._tree.variable(variable) for variable in of.get("var", ()))
-        if twice := repeated(variables):
-            raise self._tree.error(part, f"?{twice.name} stands in VALUES twice")
-        solutions = []
-        for given in of.get("value", ()):
-            # one variable without brackets has bare values
-            row = (
-                [given]
-                if isinstance(given, (rdflib.term.Identifier, CompValue, str))
-                else list(given)
-            )
-            if len(row) != len(variables):
-                raise self._tree.error(
-                    part, f"VALUES gives {len(row)} values to {len(variables)} variables"
-                )
-            solutions.append(
-                tuple(None if _is_undef(value) else self._tree.term(value) for value in row)
-            )
-        return Values(variables, tuple(solutions))
+    def values(self, node: ValuesPattern) -> Values:
+        solutions = (
+            tuple(None if term is None else self._leaves.term(term) for term in solution)
+            for solution in node.solutions
+        )
+        return Values(tuple(map(self._leaves.variable, node.variables)), tuple(solutions))
 
     # --- expressions ------------------------------------------------------------------------------------------------
 
@@ -225,33 +215,25 @@ class Groups:
         self,
         number: Var,
         graph: Position | None,
-        aggregate: Callable[[CompValue], Var] | None = None,
+        aggregate: Callable[[AggregateNode], Var] | None = None,
     ) -> ExpressionTranslator:
-        def exists(part: CompValue) -> Node:
-            return self.closed(part, graph).pattern
+        def exists(node: GroupPattern) -> Node:
+            return self.closed(node, graph).pattern
 
         return ExpressionTranslator(
-            self._tree, self._now, number, partial(next, self._sites), exists, aggregate
+            self._leaves, self._now, number, partial(next, self._sites), exists, aggregate
         )
 
     def expression(
-        self, pattern: Node, part: Any, graph: Position | None
+        self, pattern: Node, node: ExpressionNode, graph: Position | None
     ) -> tuple[Node, Expression]:
         """An expression over the solutions of a pattern, and the pattern with the number that it may need."""
         number = numbered_by(pattern)
         translator = self.translator(number or self.fresh("n"), graph)
-        expression = translator.expression(part)
+        expression = translator.expression(node)
         if translator.numbered and number is None:
             pattern = Number(pattern, translator.number)
         return pattern, expression
-
-    def new_variable(self, leaf: rdflib.Variable, scope: Scope) -> Var:
-        variable = self._tree.variable(leaf)
-        if variable in scope:
-            raise self._tree.error(
-                leaf, f"?{variable.name} is bound already", "name another variable behind AS"
-            )
-        return variable
 
 
 def _named(pattern: Node, hidden: Var, graph: Var) -> Node:
@@ -270,11 +252,3 @@ def numbered_by(pattern: Node) -> Var | None:
     while isinstance(pattern, Extend | Filter):
         pattern = pattern.pattern
     return pattern.variable if isinstance(pattern, Number) else None
-
-
-def repeated(variables: Iterable[Var]) -> Var | None:
-    return next((variable for variable, times in Counter(variables).items() if times > 1), None)
-
-
-def _is_undef(value: Any) -> bool:
-    return not isinstance(value, rdflib.term.Identifier) and value == "UNDEF"

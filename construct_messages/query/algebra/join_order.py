@@ -81,7 +81,7 @@ def join_order(
 
     Args:
         bound: the variables that are bound where the join is evaluated.
-        links: pairs of variables that an equality links, beside shared variables; see `equalities.links`.
+        links: pairs of variables that an equality links, in addition to shared variables; see `equalities.links`.
 
     >>> from construct_messages.query.algebra.nodes import Bgp, Triple
     >>> from construct_messages.query.algebra.property_paths import Closure, Link
@@ -121,7 +121,7 @@ def linked(left: Vars, right: Vars, links: Iterable[tuple[Vars, Vars]]) -> bool:
 def connected_patterns(
     patterns: Iterable[Triple], links: Iterable[Vars] = (), apart: Vars = NOTHING
 ) -> Iterator[list[Triple]]:
-    """The patterns that variables, or links between these, connect, but for the variables in `apart`.
+    """The patterns that are connected by variables or links between these, except for the variables in `apart`.
 
     >>> from construct_messages.terms import iri
     >>> about_x, of_x, about_y = (Triple(Var(one), iri("urn:p"), Var(other)) for one, other in ("xa", "bx", "yc"))

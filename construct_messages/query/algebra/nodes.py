@@ -1,6 +1,6 @@
 """The SPARQL algebra as frozen nodes: SPARQL 1.1 Query, section 18.
 
-Each node tells which variables it binds: `possible` in some solution, `certain` in every solution. There is no node
+Each node knows the variables that it binds: `possible` in some solution, `certain` in every solution. There is no node
 for GRAPH: each leaf carries the graph that it matches in, so evaluation has no active graph. Variables whose names
 begin with a dot are generated (for blank nodes of the query, graphs, aggregates, marks): no query can name them, and
 none is projected. No query text and no engine here; a whole query is `plan.Plan`.
@@ -65,11 +65,11 @@ class Call:
     Args:
         name: an operator as SPARQL writes it (`=`, `!=`, `<`, `>`, `<=`, `>=`, `+`, `-`, `*`, `/`, `&&`, `||`, `!`, and
             `IN` with the needle first; the unary ones are `u+` and `u-`); a function in capitals (`STRLEN`, `IF`,
-            `BOUND`, …); or the IRI of a cast as a term (`<http://www.w3.org/2001/XMLSchema#integer>`). NOT IN is `!`
-            of `IN`, and NOW() is a `Constant`. BNODE() is `FRESH(site, number)` and BNODE(label) is
-            `BNODE(label, number)`, where `site` is an integer that no other call of the query has and `number` the
-            `Var` of a `Number` node below. IRI has the query's base, if there is one, as its second argument.
-            `SAMEKEY`, which the optimizer adds and no query has, is true wherever `=` is, and a key to join by.
+            `BOUND`, …); or the IRI of a cast as a term (`<http://www.w3.org/2001/XMLSchema#integer>`). NOT IN is `!` of
+            `IN`, and NOW() is a `Constant`. BNODE() is `FRESH(site, number)` and BNODE(label) is `BNODE(label,
+            number)`, where `site` is an integer that no other call of the query has and `number` the `Var` of a
+            `Number` node below. IRI has the query's base, if there is one, as its second argument. `SAMEKEY`, which the
+            optimizer adds and no query has, is true if `=` is, and a key for joins.
         arguments: in order.
     """
 
@@ -126,12 +126,12 @@ class _Node:
 
     @cached_property
     def possible(self) -> Vars:
-        """The variables that some solution binds: those of the operands, unless a node says otherwise."""
+        """The variables that some solution binds: by default those of the operands."""
         return NOTHING.union(*(child.possible for child in self.children))
 
     @cached_property
     def certain(self) -> Vars:
-        """The variables that every solution binds: those of the first operand, unless a node says otherwise."""
+        """The variables that every solution binds: by default those of the first operand."""
         return self.children[0].certain if self.children else self.possible
 
     @property
@@ -219,7 +219,7 @@ class Star(Leaf):
 
     Args:
         subject: the variable that they share.
-        patterns: at least two, or one beside `optional` ones, each with `subject`, a term as predicate and the same
+        patterns: at least two, or one with `optional` ones, each with `subject`, a term as predicate and the same
             graph.
         optional: patterns of the same kind that bind their object where they can (OPTIONAL of one triple each); their
             objects are variables that occur nowhere else in the star.
@@ -361,7 +361,7 @@ class Extend(Unary):
 
 @dataclass(frozen=True)
 class Number(Unary):
-    """Gives each solution letters and digits that no other has, of any Number, in any evaluation.
+    """Adds to each solution letters and digits that no other has, of any Number, in any evaluation.
 
     BNODE takes its labels from them.
     """

@@ -7,12 +7,10 @@ and negated sets. No groups and no expressions here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeAlias, cast
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, TypeAlias, assert_never, cast
 
-import rdflib
-from rdflib.plugins.sparql.parserutils import CompValue
-
+from construct_messages.query.algebra.leaves import Leaves
 from construct_messages.query.algebra.nodes import (
     Bgp,
     Join,
@@ -24,7 +22,6 @@ from construct_messages.query.algebra.nodes import (
     Unit,
     Var,
 )
-from construct_messages.query.algebra.parse_tree import ParseTree
 from construct_messages.query.algebra.property_paths import (
     Alternative,
     Closure,
@@ -34,31 +31,44 @@ from construct_messages.query.algebra.property_paths import (
     PathExpression,
 )
 from construct_messages.query.algebra.property_paths import Sequence as Steps
+from construct_messages.query.syntax.nodes import (
+    IriNode,
+    PathAlternative,
+    PathInverse,
+    PathNegation,
+    PathNode,
+    PathRepetition,
+    PathSequence,
+    TripleNode,
+    VariableNode,
+)
 
 Fresh: TypeAlias = Callable[[str], Var]
 """A new hidden variable whose name begins with a dot and a letter."""
 
 
-def triples(tree: ParseTree, block: Sequence[Any], graph: Position | None, fresh: Fresh) -> Node:
+def triples(
+    leaves: Leaves, block: Iterable[TripleNode], graph: Position | None, fresh: Fresh
+) -> Node:
     """The triples of one basic graph pattern, paths among them.
 
     Args:
-        tree: what the leaves are of.
-        block: subjects, predicates and objects in turn, as rdflib expands `;`, `,`, `[]` and `()`.
+        leaves: of the query.
+        block: triples, with `;`, `,`, `[]` and `()` expanded.
         graph: the active graph; None for the default graph.
         fresh: makes the variables between the steps of a path.
 
     Raises:
-        QueryError, UnsupportedQuery: see `ParseTree.term` and `_path`.
+        QueryError, UnsupportedQuery: see `Leaves.term`.
     """
-    leaves = _Leaves(graph, fresh)
-    for subject, predicate, object in zip(block[::3], block[1::3], block[2::3], strict=True):
-        start, end = tree.position(subject), tree.position(object)
-        if isinstance(predicate, rdflib.Variable):
-            leaves.patterns.append(Triple(start, tree.variable(predicate), end, graph))
+    found = _Conjunction(graph, fresh)
+    for triple in block:
+        start, end = leaves.position(triple.subject), leaves.position(triple.object)
+        if isinstance(triple.predicate, VariableNode):
+            found.patterns.append(Triple(start, leaves.variable(triple.predicate), end, graph))
         else:
-            leaves.connect(start, _path(tree, predicate), end)
-    return leaves.node()
+            found.connect(start, _path(leaves, triple.predicate), end)
+    return found.node()
 
 
 def join(left: Node, right: Node) -> Node:
@@ -76,7 +86,7 @@ def union(nodes: Sequence[Node]) -> Node:
     return Union(union(nodes[:middle]), union(nodes[middle:]))
 
 
-class _Leaves:
+class _Conjunction:
     """Collects the leaves between which paths run: plain triples, and what is to be joined with them."""
 
     def __init__(self, graph: Position | None, fresh: Fresh) -> None:
@@ -99,9 +109,9 @@ class _Leaves:
             case Alternative(paths):
                 ways = []
                 for way in paths:
-                    leaves = _Leaves(self._graph, self._fresh)
-                    leaves.connect(start, way, end)
-                    ways.append(leaves.node())
+                    found = _Conjunction(self._graph, self._fresh)
+                    found.connect(start, way, end)
+                    ways.append(found.node())
                 self._others.append(union(ways))
             case Closure() | Negated():
                 self._others.append(Path(start, path, end, self._graph))
@@ -113,34 +123,22 @@ class _Leaves:
         return node
 
 
-def _path(tree: ParseTree, part: Any) -> PathExpression:
-    """A path of the tree.
-
-    Raises:
-        UnsupportedQuery: a path that SPARQL 1.1 does not know.
-    """
-    match part:
-        case CompValue(name="PathAlternative"):
-            ways = tuple(_path(tree, way) for way in dict.__getitem__(part, "part"))
-            return ways[0] if len(ways) == 1 else Alternative(ways)
-        case CompValue(name="PathSequence"):
-            steps = tuple(_path(tree, step) for step in dict.__getitem__(part, "part"))
-            return steps[0] if len(steps) == 1 else Steps(steps)
-        case CompValue(name="PathEltOrInverse"):
-            return Inverse(_path(tree, dict.__getitem__(part, "part")))
-        case CompValue(name="PathElt"):
-            path = _path(tree, dict.__getitem__(part, "part"))
-            kind = dict.get(part, "mod")
-            return path if kind is None else Closure(path, cast(Literal["?", "*", "+"], kind))
-        case CompValue(name="PathNegatedPropertySet"):
-            members = dict.get(part, "part", [])
-            backward = tuple(member for member in map(tree.inverse, members) if member is not None)
-            forward = tuple(tree.term(member) for member in members if tree.inverse(member) is None)
+def _path(leaves: Leaves, node: PathNode) -> PathExpression:
+    match node:
+        case IriNode():
+            return Link(leaves.term(node))
+        case PathAlternative(paths=ways):
+            return Alternative(tuple(_path(leaves, way) for way in ways))
+        case PathSequence(paths=steps):
+            return Steps(tuple(_path(leaves, step) for step in steps))
+        case PathInverse(path=path):
+            return Inverse(_path(leaves, path))
+        case PathRepetition(path=path, modifier=modifier):
+            return Closure(_path(leaves, path), cast(Literal["?", "*", "+"], modifier))
+        case PathNegation(members=members):
+            inverse = (one.path for one in members if isinstance(one, PathInverse))
+            backward = tuple(leaves.term(one) for one in inverse if isinstance(one, IriNode))
+            forward = tuple(leaves.term(one) for one in members if isinstance(one, IriNode))
             return Negated(forward if forward or not backward else None, backward or None)
-        case rdflib.URIRef():
-            return Link(tree.term(part))
-    raise tree.unsupported(
-        part,
-        "the path is of a kind that SPARQL 1.1 does not have",
-        str(getattr(part, "name", part)),
-    )
+        case other:
+            assert_never(other)

@@ -1,4 +1,5 @@
-"""A query in the algebra, with its dataset: what translation gives, the optimizer rewrites and an engine evaluates.
+"""A query in the algebra, with its dataset: the result of translation, which the optimizer rewrites and an engine
+evaluates.
 
 SPARQL 1.1 Query, sections 13 (dataset) and 18.2. No query text and no engine here.
 """
@@ -37,9 +38,9 @@ class Plan:
 
     Args:
         form: `"SELECT"` or `"ASK"`.
-        pattern: its solutions; for SELECT a `Project` stands on top but for `Distinct` and `Slice`.
+        pattern: its solutions; for SELECT a `Project` is on top, except for `Distinct` and `Slice`.
         variables: the projected names, in order.
-        dataset: what FROM and FROM NAMED say.
+        dataset: the graphs of FROM and FROM NAMED.
         ordered: whether the order of the solutions was asked for.
         shared_scan: the patterns whose quads are to be read in one pass over the table, before they are matched.
     """

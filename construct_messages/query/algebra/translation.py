@@ -7,11 +7,10 @@ SELECT, ordered, projected, made distinct and sliced. Queries that the grammar a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Final, TypeVar
 
-from rdflib.plugins.sparql.parserutils import CompValue
-
+from construct_messages.errors import QueryError
 from construct_messages.query.algebra.calls import (
     ExpressionTranslator,
     aggregates,
@@ -21,6 +20,7 @@ from construct_messages.query.algebra.calls import (
     substituted,
 )
 from construct_messages.query.algebra.groups import Groups, numbered_by
+from construct_messages.query.algebra.leaves import Leaves
 from construct_messages.query.algebra.nodes import (
     Aggregation,
     Distinct,
@@ -40,10 +40,30 @@ from construct_messages.query.algebra.nodes import (
     Values,
     Var,
 )
-from construct_messages.query.algebra.parse_tree import ParseTree, parse
 from construct_messages.query.algebra.patterns import join, union
 from construct_messages.query.algebra.plan import Dataset, Plan
+from construct_messages.query.checks import check
+from construct_messages.query.syntax.nodes import (
+    AggregateNode,
+    AliasNode,
+    AskForm,
+    ExpressionNode,
+    FromClause,
+    GroupClause,
+    HavingClause,
+    OrderClause,
+    SelectForm,
+    SliceClause,
+    SyntaxNode,
+    ValuesPattern,
+    VariableNode,
+)
+from construct_messages.query.syntax.parser import parse
+from construct_messages.query.syntax.query import Query
 from construct_messages.terms import Term, iri
+
+_MOST_NESTED: Final = 64
+_Clause = TypeVar("_Clause", GroupClause, HavingClause, OrderClause, ValuesPattern)
 
 
 def translate_query(
@@ -74,30 +94,54 @@ def translate_query(
     >>> plan.variables, plan.pattern.certain
     (('s',), frozenset({Var(name='s')}))
     """
-    tree = parse(select, base=base)
-    groups = Groups(tree, now, lambda part, graph: _Query(groups, tree, part, graph).solutions())
-    pattern, projection = _Query(groups, tree, tree.query, None).solutions()
+    query = parse(select, base=base)
+    _refuse(query)
+    check(query)
+    form = query.form
+    assert isinstance(form, SelectForm | AskForm)
+    leaves = Leaves(query)
+    groups = Groups(
+        leaves, now, lambda part, graph: _Query(groups, leaves, part, graph).solutions()
+    )
+    pattern, projection = _Query(groups, leaves, form, None).solutions()
     if default_graphs or named_graphs:
         dataset = Dataset(tuple(map(iri, default_graphs)), tuple(map(iri, named_graphs)))
     else:
-        dataset = _dataset(tree, dict.get(tree.query, "datasetClause", ()))
+        dataset = _dataset(leaves, form)
     return Plan(
-        "ASK" if tree.query.name == "AskQuery" else "SELECT",
+        "SELECT" if isinstance(form, SelectForm) else "ASK",
         pattern,
         tuple(variable.name for variable in projection),
         dataset,
-        ordered="orderby" in tree.query,
+        ordered=any(isinstance(clause, OrderClause) for clause in form.clauses),
     )
 
 
-def _dataset(tree: ParseTree, clauses: Iterable[CompValue]) -> Dataset:
-    default, named = [], []
-    for clause in clauses:
-        if "named" in clause:
-            named.append(tree.term(dict.__getitem__(clause, "named")))
-        else:
-            default.append(tree.term(dict.__getitem__(clause, "default")))
-    return Dataset(tuple(default), tuple(named)) if default or named else Dataset()
+def _refuse(query: Query) -> None:
+    """Refuses other forms of queries, and brackets that nest too deeply for recursion.
+
+    Raises:
+        QueryError: not a SELECT and not an ASK.
+        UnsupportedQuery: too many brackets in each other.
+    """
+    if not isinstance(query.form, SelectForm | AskForm):
+        form = type(query.form).__name__.removesuffix("Form").upper()
+        raise query.error(
+            query.form, f"{form} has no solutions", "give the SELECT that it rests on"
+        )
+    depth = 0
+    for token in query.source.tokens:
+        depth += token.is_mark("(", "{", "[") - token.is_mark(")", "}", "]")
+        if depth > _MOST_NESTED:
+            message = f"more than {_MOST_NESTED} brackets in each other"
+            raise query.unsupported(token, message, "nesting")
+
+
+def _dataset(leaves: Leaves, form: SelectForm | AskForm) -> Dataset:
+    clauses = [clause for clause in form.dataset if isinstance(clause, FromClause)]
+    default = tuple(leaves.term(clause.name) for clause in clauses if not clause.named)
+    named = tuple(leaves.term(clause.name) for clause in clauses if clause.named)
+    return Dataset(default, named) if clauses else Dataset()
 
 
 class _Query:
@@ -105,23 +149,33 @@ class _Query:
 
     Args:
         groups: translates its groups.
-        tree: what `part` is of.
-        part: rdflib's `SelectQuery`, `AskQuery` or `SubSelect`.
+        leaves: of the query.
+        form: the query or sub-query.
         graph: the active graph.
     """
 
     def __init__(
-        self, groups: Groups, tree: ParseTree, part: CompValue, graph: Position | None
+        self, groups: Groups, leaves: Leaves, form: SelectForm | AskForm, graph: Position | None
     ) -> None:
-        self._groups, self._tree, self._graph = groups, tree, graph
-        self._part, self._of = part, dict(dict.items(part))
-        where = groups.closed(self._of["where"], graph)
+        self._groups, self._leaves, self._graph = groups, leaves, graph
+        self._form = form
+        self._projected = form.projection if isinstance(form, SelectForm) else ()
+        where = groups.closed(form.where, graph)
         self._below, self._inside = where.pattern, where.scope
         self._scope = where.scope
         self._keys: list[Var] = []
         self._aggregates: list[tuple[Var, Aggregation]] = []
-        asked = (self._of.get(name) for name in ("projection", "having", "orderby"))
-        self._grouped = "groupby" in self._of or any(map(aggregates, asked))
+        self._keyed = self._clause(GroupClause)
+        self._having_clause, self._order_clause = (
+            self._clause(HavingClause),
+            self._clause(OrderClause),
+        )
+        self._grouped = self._keyed is not None or any(
+            map(aggregates, (self._projected, self._having_clause, self._order_clause))
+        )
+
+    def _clause(self, kind: type[_Clause]) -> _Clause | None:
+        return next((clause for clause in self._form.clauses if isinstance(clause, kind)), None)
 
     def solutions(self) -> tuple[Node, list[Var]]:
         """The pattern, and the variables that it projects in order; none of ASK."""
@@ -131,9 +185,8 @@ class _Query:
         # all expressions are read before the group is made, which has their aggregates
         filters = self._translator()
         having = self._having(filters)
-        values = (
-            self._groups.values(self._of["valuesClause"]) if "valuesClause" in self._of else None
-        )
+        clause = self._clause(ValuesPattern)
+        values = None if clause is None else self._groups.values(clause)
         if values is not None:
             self._scope = self._scope | dict.fromkeys(values.variables)
         translator = self._translator()
@@ -165,29 +218,25 @@ class _Query:
 
     def _read_keys(self) -> None:
         """Extends the solutions of the pattern by the keys that are expressions."""
-        for condition in self._conditions("groupby"):
-            part, name = condition, None
-            if isinstance(condition, CompValue) and condition.name == "GroupAs":
-                part, name = dict.__getitem__(condition, "expr"), dict.get(condition, "var")
-            self._below, expression = self._groups.expression(self._below, part, self._graph)
-            if name is None and isinstance(expression, Var):
+        for condition in self._keyed.conditions if self._keyed else ():
+            key = None
+            if isinstance(condition, AliasNode):
+                key, condition = self._leaves.variable(condition.variable), condition.expression
+            self._below, expression = self._groups.expression(self._below, condition, self._graph)
+            if key is None and isinstance(expression, Var):
                 self._keys.append(expression)
                 continue
-            key = (
-                self._groups.fresh("k")
-                if name is None
-                else self._groups.new_variable(name, self._inside)
-            )
+            key = key or self._groups.fresh("k")
             self._below = Extend(self._below, key, expression)
             self._keys.append(key)
 
-    def _aggregate(self, part: CompValue) -> Var:
-        def argument(inner: Any) -> Expression:
+    def _aggregate(self, node: AggregateNode) -> Var:
+        def argument(inner: ExpressionNode) -> Expression:
             self._below, expression = self._groups.expression(self._below, inner, self._graph)
             return expression
 
         variable = self._groups.fresh("a")
-        self._aggregates.append((variable, aggregation(self._tree, part, argument)))
+        self._aggregates.append((variable, aggregation(self._leaves, node, argument)))
         return variable
 
     def _group(self) -> Node:
@@ -199,7 +248,7 @@ class _Query:
             # solutions are told apart by the variables that the query names
             below = Project(below, tuple(dict.fromkeys((*self._inside, *keys, *graph))))
         grouped = Group(below, (*keys, *graph), aggregates)
-        if not graph or "groupby" in self._of:
+        if not graph or self._keyed is not None:
             return grouped
         without = Minus(Graphs(graph[0]), Project(below, graph))
         return union(
@@ -211,12 +260,6 @@ class _Query:
 
     # --- expressions ------------------------------------------------------------------------------------------------
 
-    def _conditions(self, clause: str) -> Iterable[Any]:
-        conditions: Iterable[Any] = (
-            dict.__getitem__(self._of[clause], "condition") if clause in self._of else ()
-        )
-        return conditions
-
     def _having(self, translator: ExpressionTranslator) -> list[Expression]:
         """The conditions of HAVING.
 
@@ -224,82 +267,66 @@ class _Query:
         others, such a variable here stands for its expression.
         """
         having = []
-        names = (dict.get(item, "evar") for item in self._of.get("projection", ()))
-        named = {self._tree.variable(name) for name in names if name is not None}
-        for condition in self._conditions("having"):
+        named = {self._leaves.variable(alias.variable) for alias in self._aliases()}
+        for condition in self._having_clause.conditions if self._having_clause else ():
             expression = translator.expression(condition)
             if not named.isdisjoint(mentioned(expression)):
-                expression = substituted(expression, self._aliases(translator))
+                expression = substituted(expression, self._replacements(translator))
             unknown = [variable for variable in mentioned(expression) if variable in named]
             for variable in (*self._ungrouped(expression), *unknown):
-                raise self._tree.unsupported(
+                raise self._invisible(
+                    "HAVING",
                     condition,
-                    f"HAVING cannot see ?{variable.name}, which is neither a key of GROUP BY nor an aggregate",
-                    f"?{variable.name}",
+                    variable,
                     "write the aggregate itself, as in HAVING(COUNT(?x) > 1)",
                 )
             having.append(expression)
         return having
 
-    def _aliases(self, translator: ExpressionTranslator) -> dict[Var, Expression]:
+    def _aliases(self) -> list[AliasNode]:
+        return [item for item in self._projected or () if isinstance(item, AliasNode)]
+
+    def _replacements(self, translator: ExpressionTranslator) -> dict[Var, Expression]:
         """The variables that SELECT computes with their expressions, but for those that differ each time."""
         found: dict[Var, Expression] = {}
-        for item in self._of.get("projection", ()):
-            of = dict(dict.items(item))
-            if "evar" in of:
-                expression = substituted(translator.expression(of["expr"]), found)
-                if is_repeatable(expression):
-                    found[self._tree.variable(of["evar"])] = expression
+        for alias in self._aliases():
+            expression = substituted(translator.expression(alias.expression), found)
+            if is_repeatable(expression):
+                found[self._leaves.variable(alias.variable)] = expression
         return found
 
     def _projection(
         self, translator: ExpressionTranslator
     ) -> tuple[list[Var], list[tuple[Var, Expression]]]:
         """The variables that are projected, each once, and what some of them are bound to."""
+        if self._projected is None:
+            return [variable for variable in self._scope if not variable.hidden], []
         projection: dict[Var, None] = {}
         extensions: dict[Var, Expression] = {}
-        if self._part.name == "AskQuery":
-            return [], []
-        if "projection" not in self._of:
-            if self._grouped:
-                raise self._tree.error(
-                    self._part, "SELECT * has no meaning with GROUP BY", "name the variables"
-                )
-            return [variable for variable in self._scope if not variable.hidden], []
-        for item in self._of["projection"]:
-            of = dict(dict.items(item))
-            if "var" in of:
-                variable = self._tree.variable(of["var"])
-                if self._grouped and variable not in self._scope and variable not in extensions:
-                    raise self._not_grouped(item, variable)
-            else:
-                expression = translator.expression(of["expr"])
-                for other in self._ungrouped(expression):
-                    if other not in extensions:
-                        raise self._not_grouped(item, other)
-                # what is grouped has nothing left of the pattern but its keys: (COUNT(?x) AS ?x) is a new ?x
-                bound = self._scope if self._grouped else self._inside | self._scope
-                variable = self._groups.new_variable(of["evar"], bound | projection)
-                extensions[variable] = expression
-            projection[variable] = None
+        for item in self._projected:
+            match item:
+                case VariableNode():
+                    projection[self._leaves.variable(item)] = None
+                case AliasNode(expression=expression, variable=name):
+                    variable = self._leaves.variable(name)
+                    projection[variable] = None
+                    extensions[variable] = translator.expression(expression)
+                case _:
+                    raise self._leaves.unknown(item)
         return list(projection), list(extensions.items())
 
     def _order(
         self, translator: ExpressionTranslator, extended: Sequence[Var]
     ) -> list[tuple[Expression, bool]]:
         order = []
-        for condition in self._conditions("orderby"):
-            of = dict(dict.items(condition))
-            expression = translator.expression(of["expr"])
+        for condition in self._order_clause.conditions if self._order_clause else ():
+            expression = translator.expression(condition.expression)
             for variable in self._ungrouped(expression):
                 if variable not in extended:
-                    raise self._tree.unsupported(
-                        condition,
-                        f"ORDER BY cannot see ?{variable.name}, which is neither a key of GROUP BY nor an aggregate",
-                        f"?{variable.name}",
-                        "aggregate it, as in ORDER BY SAMPLE(?x)",
+                    raise self._invisible(
+                        "ORDER BY", condition, variable, "aggregate it, as in ORDER BY SAMPLE(?x)"
                     )
-            order.append((expression, of.get("order") == "DESC"))
+            order.append((expression, condition.descending))
         return order
 
     def _ungrouped(self, expression: Expression) -> list[Var]:
@@ -309,31 +336,28 @@ class _Query:
         known = self._inside.keys() - self._scope.keys()
         return [variable for variable in mentioned(expression) if variable in known]
 
+    def _invisible(self, clause: str, node: SyntaxNode, variable: Var, hint: str) -> QueryError:
+        message = f"{clause} cannot see ?{variable.name}, which is neither a key of GROUP BY nor an aggregate"
+        return self._leaves.query.unsupported(node, message, f"?{variable.name}", hint)
+
     # --- what is left -----------------------------------------------------------------------------------------------
 
     def _modified(
         self, pattern: Node, order: list[tuple[Expression, bool]], projection: list[Var]
     ) -> Node:
         kept = (self._graph,) if isinstance(self._graph, Var) else ()
-        slice: CompValue | None = self._of.get("limitoffset")
+        slices = {
+            clause.keyword: int(clause.number)
+            for clause in self._form.clauses
+            if isinstance(clause, SliceClause)
+        }
         # the order of a sub-query is lost where it is joined
-        if order and (slice is not None or self._part.name != "SubSelect"):
+        if order and (slices or self._form is self._leaves.query.form):
             pattern = OrderBy(pattern, tuple(order))
-        if self._part.name != "AskQuery":
+        if isinstance(self._form, SelectForm):
             pattern = Project(pattern, (*projection, *kept))
-        if "modifier" in self._of:
-            pattern = Distinct(pattern)
-        if slice is not None:
-            offset, limit = (
-                self._tree.integer(dict.__getitem__(slice, name)) if name in slice else None
-                for name in ("offset", "limit")
-            )
-            pattern = Slice(pattern, offset or 0, limit, kept)
+            if self._form.modifier:
+                pattern = Distinct(pattern)
+        if slices:
+            pattern = Slice(pattern, slices.get("OFFSET", 0), slices.get("LIMIT"), kept)
         return pattern
-
-    def _not_grouped(self, part: Any, variable: Var) -> Exception:
-        return self._tree.error(
-            part,
-            f"?{variable.name} is neither a key of GROUP BY nor an aggregate",
-            f"write SAMPLE(?{variable.name}), or GROUP BY it",
-        )

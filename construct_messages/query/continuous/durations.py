@@ -9,8 +9,7 @@ import re
 from decimal import Decimal
 from typing import Final
 
-from construct_messages.query.continuous.cursor import Cursor
-from construct_messages.query.prologue import Prologue
+from construct_messages.query.syntax.reader import Reader, read
 from construct_messages.query.tokens import Token, error, tokenize
 
 _UNITS: Final = {
@@ -36,14 +35,15 @@ _HINT: Final = "write it as in PT15S, 15s, 5m, 1h or 100ms"
 _LONGEST: Final = Decimal(1 << 62)
 
 
-def read_duration(cursor: Cursor, *, zero: bool = False) -> int:
+def read_duration(cursor: Reader, *, zero: bool = False) -> int:
     """Takes a duration, in microseconds; a number without a unit counts milliseconds.
 
     Args:
         zero: whether it may be 0.
 
     Raises:
-        QueryError: none stands there, or one of no fixed length (months and years), of less than a microsecond, or
+        Refused: there is none.
+        QueryError: one of no fixed length (months and years), of less than a microsecond, or
             of more than 2^62 of them.
     """
     token = cursor.token
@@ -83,14 +83,15 @@ def duration(text: str, *, zero: bool = False) -> int:
     >>> duration("60s"), duration("PT1M"), duration("1.5 hours")
     (60000000, 60000000, 5400000000)
     """
-    cursor = Cursor(text, tokenize(text), 0, Prologue(None, {}, {}, frozenset()))
-    microseconds = read_duration(cursor, zero=zero)
+    cursor = Reader(text, tokenize(text))
+    microseconds = read(lambda: read_duration(cursor, zero=zero), text)
     if cursor.token.text or text.strip()[-1].isdigit():
-        raise cursor.expected("a duration with its unit", _HINT)
+        expected = cursor.expected("a duration with its unit", _HINT)
+        raise error(text, expected.offset, expected.message, _HINT)
     return microseconds
 
 
-def _unit(cursor: Cursor) -> Decimal:
+def _unit(cursor: Reader) -> Decimal:
     unit = _UNITS.get(cursor.token.keyword)
     if unit is None:
         return _MILLISECOND
@@ -98,13 +99,13 @@ def _unit(cursor: Cursor) -> Decimal:
     return unit
 
 
-def _decimal(cursor: Cursor, token: Token) -> Decimal:
+def _decimal(cursor: Reader, token: Token) -> Decimal:
     if "e" in token.text.lower() or len(token.text) > _DIGITS:
         raise error(cursor.text, token.start, f"{token.text[:80]} is no duration", _HINT)
     return Decimal(token.text)
 
 
-def _lexical(cursor: Cursor, token: Token, written: str) -> Decimal:
+def _lexical(cursor: Reader, token: Token, written: str) -> Decimal:
     match = _LEXICAL.fullmatch(written)
     if not match or any(len(part or "") > _DIGITS for part in match.groups()):
         hint = (
@@ -124,7 +125,7 @@ def _lexical(cursor: Cursor, token: Token, written: str) -> Decimal:
     )
 
 
-def _checked(cursor: Cursor, token: Token, microseconds: Decimal, *, zero: bool) -> int:
+def _checked(cursor: Reader, token: Token, microseconds: Decimal, *, zero: bool) -> int:
     if not (0 if zero else 1) <= microseconds <= _LONGEST:
         written = cursor.text[token.start : cursor.tokens[cursor.index - 1].end]
         what = "is too long" if microseconds > 1 else "is less than a microsecond"

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from construct_messages.query.continuous.clauses import (
     OPERATORS,
-    Declaration,
-    Graph,
-    Registration,
+    GraphClause,
+    RegisterClause,
+    WindowClause,
     read_from,
     read_registration,
 )
@@ -23,6 +23,7 @@ from construct_messages.query.continuous.cursor import Cursor, name_of
 from construct_messages.query.continuous.patterns import (
     Splice,
     check_number,
+    read_form,
     read_needs,
     read_patterns,
     unused_name,
@@ -37,7 +38,9 @@ from construct_messages.query.continuous.values import (
     written,
 )
 from construct_messages.query.prologue import Prologue, given_base, insert
-from construct_messages.query.tokens import QueryText, Token, check_braces, closing, error, outer
+from construct_messages.query.syntax.nodes import ConstructForm, SelectForm
+from construct_messages.query.syntax.reader import read
+from construct_messages.query.tokens import QueryText, Token, check_braces, error, outer
 
 
 def parse_continuous(text: str | QueryText, *, base: str | None = None) -> ContinuousQuery:
@@ -62,29 +65,36 @@ def parse_continuous(text: str | QueryText, *, base: str | None = None) -> Conti
     >>> query.query.splitlines()[2]
     'WHERE { GRAPH  <urn:w> { ?s <urn:p> ?o } }'
     """
-    base = given_base(base)
-    read = QueryText.of(text)
-    source, tokens = read.text, read.tokens
-    head = _head(read)
+    base, query = given_base(base), QueryText.of(text)
+    return read(lambda: _parse(query, base), query.text)
+
+
+def _parse(query: QueryText, base: str | None) -> ContinuousQuery:
+    source, tokens = query.text, query.tokens
+    head = _head(query)
     check_braces(source, tokens)
-    cursor = Cursor(source, tokens, 0, Prologue.read(source, tokens[:head], base=base, prefixes={}))
+    prologue = Prologue.read(source, tokens[:head], base=base, prefixes={})
+    cursor = Cursor(source, tokens, prologue)
     registration, splices = _registration(cursor, head)
     clauses = _clauses(cursor)
     declared = {clause.name: clause.window for clause in clauses if clause.window is not None}
-    where = max((_behind_template(tokens, head), *(clause.end for clause in clauses)))
-    patterns = read_patterns(source, tokens, where, cursor.prologue, declared)
+    form = read_form(source, _plain(tokens, head, clauses), prologue, declared)
+    patterns = read_patterns(source, form, prologue, declared)
     default = tuple(clause.name for clause in clauses if clause.is_default(patterns.named))
     if default:
-        seen = read_needs(source, tokens, where, len(tokens) - 1, cursor.prologue) | Needs.UNION
+        assert isinstance(form, SelectForm | ConstructForm)
+        projection = form.projection if isinstance(form, SelectForm) else None
+        seen = read_needs(source, prologue, form.where, projection, form.clauses) | Needs.UNION
         for name in default:
             patterns.needs[name] |= seen
-    if patterns.windows and _names_timestamp(cursor):
+    if patterns.windows and _names_timestamp(query, prologue):
         for name in patterns.windows:
             patterns.needs[name] |= Needs.MEMBERS | Needs.CONTEXT
     graphs: dict[bool, list[str]] = {False: [], True: []}
     if patterns.windows:
-        for graph in (clause.says for clause in clauses if isinstance(clause.says, Graph)):
-            graphs[graph.named].append(name_of(source, graph.name, cursor.prologue))
+        for graph in (clause.says for clause in clauses if isinstance(clause.says, GraphClause)):
+            known = name_of(source, graph.name.written, graph.name.start, prologue)
+            graphs[graph.named].append(known)
         splices += patterns.splices
         splices += (
             _blank(source, tokens[clause.start].start, tokens[clause.end - 1].end)
@@ -99,7 +109,7 @@ def parse_continuous(text: str | QueryText, *, base: str | None = None) -> Conti
     reports = (
         clause.says.specification.report
         for clause in clauses
-        if isinstance(clause.says, Declaration)
+        if isinstance(clause.says, WindowClause)
     )
     return ContinuousQuery(
         output=registration.output,
@@ -116,30 +126,30 @@ def parse_continuous(text: str | QueryText, *, base: str | None = None) -> Conti
 
 
 class _Clause(NamedTuple):
-    """A FROM clause: the index of its FROM, that behind its end, the name of its window, if any, and what it says."""
+    """A FROM clause: the index of its FROM, that after its end, the name of its window, if any, and its contents."""
 
     start: int
     end: int
     name: str
-    says: Graph | Declaration
+    says: GraphClause | WindowClause
 
     @property
     def window(self) -> Window | None:
         """The window that it declares."""
-        if isinstance(self.says, Graph):
+        if isinstance(self.says, GraphClause):
             return None
         return self.says.specification.window(self.name, self.says.stream)
 
     def is_default(self, named: Collection[str]) -> bool:
         """Whether it declares a window that is part of the default graph, where patterns name these."""
-        if isinstance(self.says, Graph):
+        if isinstance(self.says, GraphClause):
             return False
         return self.says.merged or (self.says.implicit and self.name not in named)
 
 
-def _head(read: QueryText) -> int:
+def _head(query: QueryText) -> int:
     """The index of CONSTRUCT or SELECT."""
-    tokens = read.tokens
+    tokens = query.tokens
     for index in outer(tokens, 0, len(tokens)):
         keyword = tokens[index].keyword
         if keyword in ("CONSTRUCT", "SELECT"):
@@ -147,22 +157,22 @@ def _head(read: QueryText) -> int:
         if keyword == "RETRIEVE":
             message = "RETRIEVE is not supported: streams are not looked for in a catalogue"
             hint = "name the stream: FROM NAMED WINDOW <window> ON <stream> [RANGE PT15S STEP PT5S]"
-            raise error(read.text, tokens[index].start, message, hint)
+            raise error(query.text, tokens[index].start, message, hint)
         if keyword in ("ASK", "DESCRIBE"):
             message = f"expected CONSTRUCT or SELECT, found {tokens[index].text}"
             raise error(
-                read.text,
+                query.text,
                 tokens[index].start,
                 message,
                 "write it as SELECT: each row becomes a message",
             )
-    raise error(read.text, len(read.text), "there is no CONSTRUCT and no SELECT")
+    raise error(query.text, len(query.text), "there is no CONSTRUCT and no SELECT")
 
 
-def _registration(cursor: Cursor, head: int) -> tuple[Registration, list[Splice]]:
-    """What REGISTER and an operator behind the form of the query say, and how they are taken out."""
+def _registration(cursor: Cursor, head: int) -> tuple[RegisterClause, list[Splice]]:
+    """The contents of REGISTER, the operator after the form of the query, and the splices that remove both."""
     text, tokens = cursor.text, cursor.tokens
-    registration, splices = Registration(), []
+    registration, splices = RegisterClause(), []
     for index in outer(tokens, 0, head):
         if tokens[index].keyword == "REGISTER":
             cursor.index = index + 1
@@ -176,7 +186,7 @@ def _registration(cursor: Cursor, head: int) -> tuple[Registration, list[Splice]
 
 
 def _clauses(cursor: Cursor) -> list[_Clause]:
-    """The FROM clauses, wherever they stand outside of groups: Janus has them before REGISTER."""
+    """The FROM clauses, anywhere outside of groups: Janus has them before REGISTER."""
     tokens = cursor.tokens
     found: list[_Clause] = []
     windows: set[str] = set()
@@ -186,36 +196,33 @@ def _clauses(cursor: Cursor) -> list[_Clause]:
         cursor.index = index + 1
         says = read_from(cursor)
         name = ""
-        if isinstance(says, Declaration):
+        if isinstance(says, WindowClause):
             name = says.name or unused_name(windows)
             if name in windows:
                 message = f"the window {written(name)} is declared twice"
                 raise error(
                     cursor.text, tokens[index].start, message, "give the windows different names"
                 )
-            check_number(cursor.text, tokens[index], windows)
+            check_number(cursor.text, tokens[index].start, windows)
             windows.add(name)
         found.append(_Clause(index, cursor.index, name, says))
     return found
 
 
-def _names_timestamp(cursor: Cursor) -> bool:
+def _names_timestamp(query: QueryText, prologue: Prologue) -> bool:
     """Whether the query calls C-SPARQL's function `timestamp`."""
-    text, names = cursor.text, (token for token in cursor.tokens if token.kind in ("iri", "pname"))
-    namespace = TIMESTAMP.removesuffix("timestamp")
-    return namespace in text and any(
-        name_of(text, name, cursor.prologue) == TIMESTAMP for name in names
+    names = (token for token in query.tokens if token.kind in ("iri", "pname"))
+    return TIMESTAMP.removesuffix("timestamp") in query.text and any(
+        name_of(query.text, name.text, name.start, prologue) == TIMESTAMP for name in names
     )
 
 
-def _behind_template(tokens: Sequence[Token], head: int) -> int:
-    """The index behind CONSTRUCT and its template, or behind SELECT."""
-    index = head + 1
-    if index < len(tokens) and tokens[index].keyword in OPERATORS:
-        index += 1
-    if tokens[head].keyword == "CONSTRUCT" and index < len(tokens) and tokens[index].is_mark("{"):
-        return closing(tokens, index) + 1
-    return index
+def _plain(tokens: Sequence[Token], head: int, clauses: Sequence[_Clause]) -> list[Token]:
+    """The tokens from the form on without those of streams: an operator after the form, and FROM clauses."""
+    operator = head + 1 < len(tokens) and tokens[head + 1].keyword in OPERATORS
+    left_out = {place for clause in clauses for place in range(clause.start, clause.end)}
+    left_out |= {head + 1} if operator else set()
+    return [tokens[place] for place in range(head, len(tokens)) if place not in left_out]
 
 
 def _blank(text: str, start: int, end: int) -> Splice:

@@ -1,8 +1,8 @@
 """Joins distributed over UNION, where its operands can then begin from few solutions.
 
 SPARQL 1.1 Query, section 18.5: Join(P, Union(A, B)) has the solutions of Union(Join(P, A), Join(P, B)), as often. As
-written, an operand without a selective pattern of its own gives all of its solutions before it meets those beside the
-UNION. The estimates of `cardinality` decide; filters are pushed down again by `push_down`.
+written, an operand without a selective pattern is evaluated in full before it is joined with the patterns outside of
+the UNION. The estimates of `cardinality` decide; filters are pushed down again by `push_down`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _GAIN: Final = 10
 
 
 def distribute_joins(node: Node, estimates: Estimates, outside: Vars = NOTHING) -> Node:
-    """Distributes joins of patterns with a UNION over its operands, where the estimates say that this pays.
+    """Distributes joins of patterns with a UNION over its operands, if this is worthwhile by the estimates.
 
     Args:
         node: the node, with filters pushed down.

@@ -1,8 +1,8 @@
-"""Equalities as join keys: `=` as sameTerm where neither side can be a literal, and SAMEKEY beside it where one can.
+"""Equalities as join keys: `=` as sameTerm where neither side can be a literal, and with SAMEKEY if one can.
 
 SPARQL 1.1 Query, sections 17.3 and 17.4.1.7 (RDFterm-equal). A subject, predicate or graph is no literal, and equals
-the same term only. Any other `=` that links two operands of a join gets `SAMEKEY` beside it, which is true wherever `=`
-is: an engine can join by keys, and evaluate `=` for the pairs that have met. What a key is, is for the engine.
+the same term only. `SAMEKEY` is added to any other `=` that links two operands of a join. It is true if `=` is: an
+engine can join by keys, and evaluate `=` for the pairs that have met. What a key is, is for the engine.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _compared_by_term(expression: Expression, sure: Vars) -> Expression:
 
 
 def _with_keys(condition: Expression, node: Node) -> Expression:
-    """A condition of a node with SAMEKEY beside each `=` that links operands of the node."""
+    """A condition of a node with SAMEKEY added to each `=` that links operands of the node."""
     conditions: list[Expression] = []
     for one in conjuncts(condition):
         match one:

@@ -45,7 +45,7 @@ def explanation(plan: Plan, statistics: Statistics) -> str:
     """A plan as an indented text, a node a line, and below each pattern list its order and what was estimated.
 
     Args:
-        plan: what `optimize` gives.
+        plan: the result of `optimize`.
         statistics: the same as for `optimize`.
 
     >>> from construct_messages.terms import iri

@@ -59,7 +59,7 @@ def add_semi_joins(node: Node) -> Node:
 
 
 def _as_set(node: Node, needed: Vars) -> Node:
-    """The node with the same solutions as far as `needed` tells them apart, however often."""
+    """A node with the same solutions up to the variables in `needed` and up to repetition."""
     match node:
         case Project(pattern, kept):
             return Project(_as_set(pattern, needed & frozenset(kept)), kept)

@@ -28,8 +28,8 @@ _Conditions = tuple[Expression, ...]
 def shared_scans(node: Node) -> tuple[Scan, ...]:
     """The triple patterns with a constant predicate in a node, also in bodies of EXISTS, with filters pushed down.
 
-    A pattern that stands in several places has the filters that all of them share. The filters stay where they are in
-    the node, too.
+    A pattern in several places has the filters that all of them share. The filters stay where they are in the node,
+    too.
 
     >>> from construct_messages.query.algebra.nodes import Call, Constant
     >>> from construct_messages.terms import Term

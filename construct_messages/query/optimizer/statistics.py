@@ -29,7 +29,7 @@ class Statistics:
 
     Args:
         rows: all quads.
-        distinct: whether each quad stands in the table once.
+        distinct: whether each quad is in the table once.
         predicates: the figures of each predicate; empty if they are not known.
     """
 

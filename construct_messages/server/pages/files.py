@@ -84,7 +84,7 @@ def static_files() -> Mapping[str, File]:
 
 
 def root_from(path: str) -> str:
-    """The way from a path of this server to its root, as a relative URL; it holds behind any prefix of a proxy.
+    """The way from a path of this server to its root, as a relative URL; it works with any prefix of a proxy.
 
     >>> root_from("/"), root_from("/sparql"), root_from("/dbpedia/sparql"), root_from("/streams/a/output/7")
     ('./', './', '../', '../../../')
@@ -100,7 +100,7 @@ def page_at(root: str) -> File:
 
 
 def send_page(request: web.Request) -> web.Response:
-    """Answers with the page, at whatever path it is asked for."""
+    """Answers with the page at any path."""
     return send_file(request, page_at(root_from(request.path)))
 
 

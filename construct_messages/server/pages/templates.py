@@ -1,6 +1,6 @@
 """Pages that the server writes itself: templates, in which every value is escaped, sent as the files of the page are.
 
-Why Jinja: docs/decisions/056-views-by-jinja.md. What pages say comes from those that serve it.
+Why Jinja: docs/decisions/056-views-by-jinja.md. The content of pages comes from the modules that serve them.
 """
 
 from __future__ import annotations

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from construct_messages.errors import ConstructMessagesError, UsageError
+from construct_messages.net.headers import HEADER_NAME
+from construct_messages.net.urls import check_url
 from construct_messages.query.prologue import given_prefixes
 from construct_messages.server.config import (
     OF_FILES,
@@ -22,9 +24,7 @@ from construct_messages.server.config import (
     StreamsSettings,
     dotted_name,
 )
-from construct_messages.sources.http.endpoint import HEADER_NAME
 from construct_messages.sources.http.profiles import Profile
-from construct_messages.sources.http.urls import check_url
 from construct_messages.terms import iri, is_iri
 
 Where = Callable[..., str]
@@ -36,7 +36,7 @@ _ORIGIN: Final = re.compile(
     r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?"
 )
 
-# of the connection or of the message itself (RFC 9110, sections 7.6.1 and 8.6), or set by whoever asks the endpoint
+# of the connection or of the message itself (RFC 9110, sections 7.6.1 and 8.6), or set by the client of the endpoint
 _NEVER_FORWARDED: Final = {
     *(
         "accept",
@@ -167,7 +167,7 @@ def _check_endpoint(endpoint: EndpointSettings, environ: Mapping[str, str], wher
         if not HEADER_NAME.fullmatch(header) or header.lower() in _NEVER_FORWARDED:
             raise UsageError(
                 f"{where('forward_headers')}: {header!r} cannot be sent on",
-                hint="leave it out; see docs/server.md",
+                hint="leave it out; see docs/reference/server.md",
             )
     if endpoint.contact is not None and not (
         endpoint.contact.isascii() and endpoint.contact.isprintable()

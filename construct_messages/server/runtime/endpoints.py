@@ -28,7 +28,7 @@ def open_endpoints(
     Args:
         config: the settings.
         directories: by endpoint name: the store directories of those that have files for a source.
-        request_log: where they log what no client is told.
+        request_log: where they log details that clients must not see.
         executor: threads for what would hold up the event loop; the caller shuts it down once the endpoints are closed.
 
     Raises:

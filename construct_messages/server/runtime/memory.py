@@ -1,4 +1,4 @@
-"""The memory that an evaluating process may use where the settings do not say: a share of the memory available here.
+"""The memory that an evaluating process may use by default: a share of the available memory.
 
 That is the machine's memory, or less in a container or a systemd unit: the smallest `memory.max` of the control groups
 (https://docs.kernel.org/admin-guide/cgroup-v2.html, "Memory Interface Files"), or the limit of version 1. Sets none.

@@ -1,7 +1,7 @@
 """One serving process: runs the application on a socket, from start to graceful stop.
 
-Run as a module, it is a worker of `supervisor.py`: it reads its job from standard input, whose end is the end of the
-supervisor, and reports on standard output that it is ready.
+Run as a module, it is a worker of `supervisor.py`: it gets one order, its job, and reports that it is ready. It stops
+when the supervisor ends.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,13 +20,12 @@ import msgspec
 from aiohttp import web
 
 from construct_messages.errors import ConstructMessagesError
+from construct_messages.processes.parent import Parent
 from construct_messages.server.config import Config
 from construct_messages.server.http.app import make_app, runner_of
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.pages.templates import problem_page
 from construct_messages.server.runtime.endpoints import open_endpoints
-
-READY: Final = b"ready\n"
 
 THREADS: Final = 4
 """How many threads a serving process has for what would hold up the event loop. They compute, so more would only take
@@ -51,6 +51,10 @@ class Job(msgspec.Struct, frozen=True):
     config: Config
     directories: dict[str, str]
     socket: int
+
+
+class Ready(msgspec.Struct, frozen=True):
+    """The worker answers requests."""
 
 
 class Stop:
@@ -126,8 +130,8 @@ async def serve(
 class _RunningRequests:
     """The requests that are being answered.
 
-    aiohttp's own shutdown closes what has not ended, which some clients take for a clean end; cancelled, an answer is
-    reset by whoever writes it.
+    aiohttp's own shutdown closes unfinished answers, which some clients take for a clean end. A cancelled answer is
+    reset by the task that writes it.
     """
 
     def __init__(self) -> None:
@@ -171,34 +175,31 @@ class _RunningRequests:
             await asyncio.wait(rest, timeout=_RESET_SECONDS)
 
 
-async def _work(job: Job, request_log: RequestLog) -> None:
+async def _work(job: Job, request_log: RequestLog, supervisor: Parent[Job]) -> None:
     stop = Stop()
     stop.on(signal.SIGTERM)
-
-    def ready() -> None:
-        sys.stdout.buffer.write(READY)
-        sys.stdout.buffer.flush()
-
-    # nothing more comes on standard input but its end
-    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _supervisor_ended, stop)
+    # nothing more comes from the supervisor but its end
+    asyncio.get_running_loop().add_reader(supervisor.fileno(), _supervisor_ended, supervisor, stop)
     directories = {name: Path(directory) for name, directory in job.directories.items()}
     with socket.socket(fileno=job.socket) as listening:
+        ready = partial(supervisor.report, Ready())
         await serve(job.config, directories, listening, request_log, stop, ready)
 
 
-def _supervisor_ended(stop: Stop) -> None:
-    asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+def _supervisor_ended(supervisor: Parent[Job], stop: Stop) -> None:
+    asyncio.get_running_loop().remove_reader(supervisor.fileno())
     stop()
 
 
 def main() -> int:
-    """Does the job from standard input; returns the exit status."""
+    """Does the job that the supervisor sends; returns the exit status."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's business
-    job = msgspec.json.decode(sys.stdin.buffer.readline(), type=Job)
+    supervisor = Parent[Job](Job)
+    job, _ = next(supervisor.orders())
     request_log = RequestLog(job.config)
     request_log.capture_logging()
     try:
-        asyncio.run(_work(job, request_log))
+        asyncio.run(_work(job, request_log, supervisor))
     except ConstructMessagesError as error:
         request_log.log("error", "cannot serve", reason=str(error))
         return 1

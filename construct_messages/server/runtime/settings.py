@@ -138,7 +138,7 @@ def _from_file(path: Path) -> Iterator[tuple[Key, Given]]:
         if key == ("streams", "file"):
             given = Given(_beside(path, str(given.value)), given.origin)
         if key[-1] == "source":
-            # a file says the same wherever the server is started
+            # a file means the same for any working directory
             given = Given(tuple(_beside(path, source) for source in given.value), given.origin)  # type: ignore[attr-defined] # its type is that of `EndpointSettings.source`
         yield key, given
 
@@ -192,7 +192,7 @@ def _leaves(
 
 def _from_environment(environ: Mapping[str, str], names: list[str]) -> Iterator[tuple[Key, Given]]:
     for variable in sorted(environ):
-        # an empty variable is how some tools say that there is none
+        # some tools set an empty variable if there is none
         if variable.startswith(PREFIX) and environ[variable]:
             key = _key_of(variable, names)
             yield key, _typed(key, _from_text(key, environ[variable], variable), variable)

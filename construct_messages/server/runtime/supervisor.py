@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -18,22 +17,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
+from msgspec.structs import replace
 from prometheus_client.multiprocess import mark_process_dead
 
+from construct_messages.errors import IncompleteResult, SourceError
+from construct_messages.processes.child import Child
 from construct_messages.server.config import Config, EndpointSettings
 from construct_messages.server.http.metrics import DIRECTORY
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.runtime.memory import bounded
-from construct_messages.server.runtime.process import READY, Job, Stop, serve
+from construct_messages.server.runtime.process import Job, Ready, Stop, serve
 from construct_messages.server.sparql.endpoint import path_of
 from construct_messages.sources.evaluators.loading import load_directory
-from construct_messages.sources.evaluators.process import module_command, module_environment
 
 FAILED: Final = 1
 
 _TRIES: Final = 3
-"""How often in a row a process may end before it was ready, until the server gives up."""
+"""How many times in a row a process may end before it was ready; then the server gives up."""
 _FIRST_PAUSE: Final = 0.25
 _LONGEST_PAUSE: Final = 30.0
 _STABLE_SECONDS: Final = 60.0
@@ -51,7 +51,7 @@ def run(
 
     Args:
         config: the settings.
-        loading: a context manager around loading files, which gives the callback for progress.
+        loading: a context manager around loading files, which returns the callback for progress.
 
     Raises:
         OSError: the address cannot be listened at.
@@ -61,7 +61,7 @@ def run(
     request_log = RequestLog(config)
     request_log.capture_logging()
     with ExitStack() as stack:
-        # before the stores, which may take long: an address that is taken is said at once
+        # before the stores, which may take long: an address in use is an error at once
         listening = stack.enter_context(bound(config))
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="construct-messages-")))
         began = time.monotonic()
@@ -156,7 +156,7 @@ def share(config: Config, worker: int) -> Config:
         return whole // config.workers + (worker < whole % config.workers)
 
     def of(endpoint: EndpointSettings) -> EndpointSettings:
-        return msgspec.structs.replace(
+        return replace(
             endpoint,
             concurrency=part(endpoint.concurrency),
             queue_length=part(endpoint.queue_length),
@@ -165,7 +165,7 @@ def share(config: Config, worker: int) -> Config:
             rate=None if endpoint.rate is None else endpoint.rate / config.workers,
         )
 
-    return msgspec.structs.replace(
+    return replace(
         config, endpoints={name: of(endpoint) for name, endpoint in config.endpoints.items()}
     )
 
@@ -211,7 +211,7 @@ class Supervisor:
     ) -> None:
         self._config, self._directories = config, directories
         self._listening, self._request_log, self._metrics = listening, request_log, metrics
-        self._processes: set[asyncio.subprocess.Process] = set()
+        self._processes: set[Child[Ready]] = set()
         self._ready: set[int] = set()
 
     async def run(self, url: str) -> int:
@@ -237,7 +237,7 @@ class Supervisor:
         self._listening.close()
         await self._end(stop.forced)
         for keeper in gave_up:
-            keeper.result()  # raises what nobody foresaw
+            keeper.result()  # raises unexpected errors
         self._request_log.log("info", "stopped")
         return FAILED if gave_up else 0
 
@@ -248,7 +248,7 @@ class Supervisor:
             began = time.monotonic()
             try:
                 process = await self._start(worker)
-            except OSError as error:
+            except SourceError as error:
                 self._request_log.log(
                     "error", "a worker cannot be started", worker=worker, reason=str(error)
                 )
@@ -262,34 +262,33 @@ class Supervisor:
             "error", "giving up: a worker ends before it can serve", worker=worker
         )
 
-    async def _live(self, process: asyncio.subprocess.Process, worker: int, url: str) -> bool:
+    async def _live(self, process: Child[Ready], worker: int, url: str) -> bool:
         """Waits for the end of a process; returns whether it was ready before."""
-        assert process.stdout is not None
-        was_ready = await process.stdout.readline() == READY
-        if was_ready:
+        was_ready = False
+        with suppress(IncompleteResult):  # it has ended
+            await process.receive()
+            was_ready = True
             self._says_ready(worker, url)
-        code = await process.wait()
+        code = await process.exited()
+        process.kill_and_wait()  # which closes the socket
         self._processes.discard(process)
         mark_process_dead(process.pid, str(self._metrics))  # type: ignore[no-untyped-call] # prometheus_client's
         self._request_log.log("error", "a worker ended", worker=worker, pid=process.pid, code=code)
         return was_ready
 
-    async def _start(self, worker: int) -> asyncio.subprocess.Process:
+    async def _start(self, worker: int) -> Child[Ready]:
         directories = {name: str(directory) for name, directory in self._directories.items()}
         job = Job(share(self._config, worker), directories, self._listening.fileno())
-        process = await asyncio.create_subprocess_exec(
-            *module_command("construct_messages.server.runtime.process"),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+        process = Child[Ready](
+            "construct_messages.server.runtime.process",
+            reports=Ready,
+            task="serves requests",
             pass_fds=[self._listening.fileno()],
-            env=module_environment() | {DIRECTORY: str(self._metrics)},
-            start_new_session=True,  # Ctrl-C in the terminal comes here alone
+            environment={DIRECTORY: str(self._metrics)},
         )
         self._processes.add(process)
-        assert process.stdin is not None
-        with suppress(ConnectionError):  # then it has ended, which its end says
-            process.stdin.write(msgspec.json.encode(job) + b"\n")
-            await process.stdin.drain()
+        with suppress(IncompleteResult):  # it has ended, which `_live` meets
+            await process.send(job)
         return process
 
     def _says_ready(self, worker: int, url: str) -> None:
@@ -302,7 +301,7 @@ class Supervisor:
         """Stops the processes: gracefully, at once when `forced` is set, and kills those that hang."""
         self._signal(signal.SIGTERM)
         ended: asyncio.Future[Any] = asyncio.gather(
-            *(process.wait() for process in self._processes)
+            *(process.exited() for process in self._processes)
         )
         now: asyncio.Future[Any] = asyncio.create_task(forced.wait())
         grace_seconds = self._config.shutdown_seconds + _KILL_AFTER_SECONDS
@@ -318,5 +317,4 @@ class Supervisor:
 
     def _signal(self, number: signal.Signals) -> None:
         for process in self._processes:
-            with suppress(ProcessLookupError):
-                process.send_signal(number)
+            process.signal(number)

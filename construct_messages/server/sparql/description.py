@@ -2,8 +2,8 @@
 
 SPARQL 1.1 Service Description (https://www.w3.org/TR/sparql11-service-description/). The format of a log is a
 `formats:Format` of the W3C's vocabulary of file formats (https://www.w3.org/ns/formats/), identified by its media type
-with parameters and by the specification that it conforms to. The description of the endpoint behind this one is merged
-in. Fetches nothing.
+with parameters and by the specification that it conforms to. The description of the source endpoint is merged in.
+Fetches nothing.
 """
 
 from __future__ import annotations
@@ -52,8 +52,7 @@ class Description:
     Args:
         content_type: its media type.
         body: its bytes.
-        left_out: the reason why the description of the endpoint behind this one was not merged; None: it was, or there
-            is none.
+        left_out: the reason why the description of the source endpoint was not merged; None: it was, or there is none.
     """
 
     content_type: str
@@ -77,7 +76,7 @@ def describe(
         accept: the Accept header of the request.
         languages: names of `sd:Language` in the vocabulary, such as `SPARQL11Query`, `SPARQL11Update`.
         results: media types of answers other than logs.
-        refused: names of languages and features that this server refuses, even if the endpoint behind it supports them,
+        refused: names of languages and features that this server refuses, even if the source endpoint supports them,
             such as `SPARQL11Update`, `BasicFederatedQuery`.
         extended: the Content-Type and the body of that endpoint's own description.
 

@@ -31,6 +31,7 @@ from construct_messages.formats import LogType, content_type
 from construct_messages.formats.documents import JSON_LD, N_TRIPLES, RDF_XML, TRIPLES, TURTLE
 from construct_messages.formats.negotiation import Plain, negotiate
 from construct_messages.formats.results import SOLUTIONS
+from construct_messages.options import UNION, Grouping
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.query.service import (
     check_fetches,
@@ -54,13 +55,13 @@ from construct_messages.server.sparql.cap import counted_codings, watched
 from construct_messages.server.sparql.description import describe
 from construct_messages.server.sparql.protocol import ProtocolRequest, forwarded, read_request
 from construct_messages.server.sparql.record import SparqlRecord
-from construct_messages.sources import UNION, Request
+from construct_messages.sources import Request
 from construct_messages.sources.http.partial import partial_reason
 from construct_messages.sources.http.profiles import Profile
 from construct_messages.sources.operations import Answer, Backend, Operation
 from construct_messages.terms import Lenience
 
-# what a client may say to a remote endpoint through us, beside what the endpoint's settings add
+# headers that are forwarded to a remote endpoint, in addition to those of the endpoint's settings
 _SENT_ON: Final = (
     "Accept-Language",
     "Cache-Control",
@@ -181,7 +182,8 @@ class SparqlEndpoint:
                     if page is not None:
                         return page
                 return await self._describe(request)
-            # a browser sends a form of any site to any server, and updates change something even if nobody reads on
+            # a browser sends a form of any site to any server, and an update takes effect even if its answer is not
+            # read
             if (
                 asked.kind == "update"
                 and (origin := foreign_origin(request, self._cors)) is not None
@@ -229,7 +231,7 @@ class SparqlEndpoint:
         record.format = content_type(*choice)
         prefixes, predefined = self._settings.prefixes, self._backend.predefined
         return choice, ConstructQuery.parse(
-            text, prefixes=prefixes, predefined=predefined, group_by=_keys(asked)
+            text, prefixes=prefixes, predefined=predefined, group_by=_grouping(asked).by
         )
 
     def _check(self, kind: str, form: str, text: QueryText) -> None:
@@ -277,7 +279,7 @@ class SparqlEndpoint:
             lenience=Lenience() if settings.lenient else None,
         )
         options = Options(
-            _keys(asked),
+            _grouping(asked),
             strict=settings.strict,
             solution_limit=limits.solutions,
             message_limit=limits.messages,
@@ -370,7 +372,7 @@ class SparqlEndpoint:
         """Logs or refuses an answer that the source declares to be a part.
 
         Raises:
-            IncompleteResult: the settings say that this is an error.
+            IncompleteResult: the settings make this an error.
         """
         if self._settings.refuse_capped:
             await answer.body.aclose()
@@ -387,7 +389,7 @@ class SparqlEndpoint:
         """Logs or refuses an answer with as many triples as the source sends at most.
 
         Raises:
-            IncompleteResult: the settings say that this is an error.
+            IncompleteResult: the settings make this an error.
         """
         settings = self._settings
         if settings.refuse_capped:
@@ -456,7 +458,7 @@ class SparqlEndpoint:
         )
 
     async def _described(self) -> tuple[str, bytes] | None:
-        """Returns the RDF description of the endpoint behind this one, if there is one; fetched once an hour."""
+        """Returns the RDF description of the source endpoint, if there is one; fetched once an hour."""
         if self._known is None or time.monotonic() - self._known[0] > _KNOWN_SECONDS:
             self._known = time.monotonic(), await self._ask_for_description()
         return self._known[1]
@@ -490,8 +492,8 @@ class SparqlEndpoint:
         return {name: request.headers[name] for name in names if name in request.headers}
 
 
-def _keys(asked: ProtocolRequest) -> tuple[str, ...]:
-    return tuple(name.strip().lstrip("?$") for name in asked.values("group-by"))
+def _grouping(asked: ProtocolRequest) -> Grouping:
+    return Grouping([name.strip() for name in asked.values("group-by")])
 
 
 def _record(request: web.Request) -> SparqlRecord:

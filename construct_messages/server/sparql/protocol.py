@@ -210,10 +210,10 @@ def _may_fetch(name: str, value: str) -> bool:
 
 
 def _read_body(content_type: str | None, body: bytes) -> Iterable[tuple[str, str]]:
-    """The parameters that a body gives."""
+    """The parameters in a body."""
     media_type, parameters = read_media_type(content_type or "") or ("", {})
     if media_type not in (FORM, MULTIPART_FORM, *_DIRECT):
-        if not body:  # clients give an empty one any type, or none
+        if not body:  # clients send an empty body with any type, or none
             return ()
         what = (
             f"Content-Type: {content_type} is not read here"

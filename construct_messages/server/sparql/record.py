@@ -24,7 +24,7 @@ class SparqlRecord(Record):
 
     Args:
         form: the form of the operation, of `FORMS`; None: unknown.
-        query: the text, which is only logged if the settings say so.
+        query: the text, which is only logged if the settings allow it.
         messages: the log, if the answer is a log.
         source_seconds: the time from the request to the source to its first bytes.
     """

@@ -28,13 +28,13 @@ from construct_messages.errors import (
     Position,
     SourceError,
 )
+from construct_messages.net.addresses import is_public
 from construct_messages.query.select import Select
 from construct_messages.query.service import check_services, redirect_services, services
 from construct_messages.query.tokens import QueryText
 from construct_messages.server.http.sending import Aborted, send
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
-from construct_messages.sources.http.addresses import is_public
 from construct_messages.sources.http.upstream import Upstream
 from construct_messages.sources.operations import Answer, Backend, Operation
 
@@ -158,7 +158,7 @@ class ServiceProxy:
         return redirect_services(query, targets) if targets else text
 
     def _named(self, text: str) -> str:
-        """Replaces URLs of the proxy by the IRIs they stand for."""
+        """Replaces URLs of the proxy by the IRIs that they represent."""
         return re.sub(
             re.escape(self._prefix) + r"([A-Za-z0-9_=-]+)", lambda url: _decoded(url[1]), text
         )
@@ -211,7 +211,7 @@ class ServiceProxy:
         except Aborted:
             return (
                 web.Response()
-            )  # to nobody: the connection has been reset, and the engine says so
+            )  # never sent: the connection has been reset, and the engine reports it
 
     def _target(self, name: str) -> str:
         iri = _decoded(name)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
+from urllib.parse import urlencode
+
+from construct_messages.net.wire import Parameter, Property
 
 ROOT = "/streams"
 """The path of the list of streams."""
@@ -59,6 +62,19 @@ class StreamIris(NamedTuple):
         return f"{self.stream}/query"
 
     @property
+    def endpoints(self) -> Mapping[str, str]:
+        """The IRIs of the endpoints, by the properties that name them."""
+        return {
+            Property.INBOX: self.inbox,
+            Property.INPUT: self.input,
+            Property.OUTPUT: self.output,
+            Property.EVENTS: self.events,
+            Property.SOCKET: self.socket,
+            Property.LDES: self.ldes,
+            Property.QUERY: self.query,
+        }
+
+    @property
     def event_stream(self) -> str:
         """The Linked Data Event Stream itself, which its root describes."""
         return f"{self.ldes}#stream"
@@ -77,4 +93,5 @@ class StreamIris(NamedTuple):
         >>> StreamIris("https://example.org/streams/a").elements(range(12, 14))
         'https://example.org/streams/a/output?after=11&before=14'
         """
-        return f"{self.output}?after={sequences[0] - 1}&before={sequences[-1] + 1}"
+        bounds = (Parameter.AFTER, sequences[0] - 1), (Parameter.BEFORE, sequences[-1] + 1)
+        return f"{self.output}?{urlencode(bounds)}"

@@ -10,7 +10,7 @@ from construct_messages.errors import ProtocolError, UsageError
 from construct_messages.formats import NDJSON_LD
 from construct_messages.formats.media_types import JSON
 from construct_messages.message import Message
-from construct_messages.server.streams.input import read_messages
+from construct_messages.server.streams.publishing.messages import read_messages
 from construct_messages.streams.element import Description, Retention
 from construct_messages.streams.vocabulary import CM, CONTEXT, RDFS, RSP
 from construct_messages.terms import is_literal, literal_parts

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Final
+from typing import Final, TypeAlias
 
+from construct_messages.documents import document_writer
 from construct_messages.errors import NotAcceptable, UnsupportedByFormat
 from construct_messages.formats import N_QUADS, NDJSON_LD, RDFM, TRIG, Format, Syntax
 from construct_messages.formats.negotiation import prefer
@@ -19,47 +20,61 @@ from construct_messages.streams.reading import Lines
 from construct_messages.streams.vocabulary import PROV
 from construct_messages.terms import XSD
 
-_REMEMBERED_BYTES: Final = 1 << 24
+_Key: TypeAlias = tuple[str, int, int]
+_PARSED_BYTES: Final = 1 << 20  # of N-Quads; as objects they take ten times as much
+_PAGE_BYTES: Final = (
+    1 << 16
+)  # larger pages are history, where hardly two followers are at the same place
 
 
-class Documents:
-    """Elements as documents of one format; what many followers get at once is encoded once.
+class ParsedElements:
+    """The messages of elements, which are parsed once for all formats that followers ask for."""
+
+    def __init__(self) -> None:
+        self._recent: OrderedDict[_Key, tuple[Message, int]] = OrderedDict()
+        self._bytes = 0
+
+    def messages(self, elements: Sequence[Element]) -> list[Message]:
+        """Returns the messages of elements."""
+        known = [self._recent.get(_key(element)) for element in elements]
+        new = [element for element, parsed in zip(elements, known, strict=True) if parsed is None]
+        messages = messages_of(new)
+        sizes = [len(element.nquads) for element in new]
+        if sum(sizes) <= _PAGE_BYTES:
+            self._recent.update(zip(map(_key, new), zip(messages, sizes, strict=True), strict=True))
+            self._bytes += sum(sizes)
+            while self._bytes > _PARSED_BYTES:
+                self._bytes -= self._recent.popitem(last=False)[1][1]
+        following = iter(messages)
+        return [next(following) if parsed is None else parsed[0] for parsed in known]
+
+
+class ElementDocuments:
+    """Elements as documents of one format.
 
     Args:
         format: of the documents.
-        prefixes: for the formats that have them.
-
-    Attributes:
-        is_text: whether they are UTF-8.
+        parsed: the messages of elements.
     """
 
-    def __init__(self, format: Format, prefixes: dict[str, str] | None = None) -> None:
-        self._encoder = encoder_for(
-            format, format.own or RDFM, EncoderOptions(prefixes, triple_terms=True)
-        )
-        # a row of the store is such a document already
-        self._as_stored = format == N_QUADS
-        self.is_text = not format.binary
-        self._recent: OrderedDict[tuple[str, int, int], bytes] = OrderedDict()
-        self._bytes = 0
+    def __init__(self, format: Format, parsed: ParsedElements) -> None:
+        self.format = format
+        self._write, self._parsed = document_writer(format), parsed
 
-    def encode(self, element: Element) -> bytes:
-        """One element.
+    def encode(self, elements: Sequence[Element]) -> Iterator[bytes]:
+        """The documents of elements, in order.
 
         Raises:
-            UnsupportedByFormat: the format cannot carry it.
+            UnsupportedByFormat: the format cannot carry the next element.
         """
-        if self._as_stored:
-            return element.nquads + b"\n" if element.nquads else b""
-        key = (element.stream, element.sequence, element.microseconds)
-        if (known := self._recent.get(key)) is not None:
-            return known
-        document = self._encoder.encode_document(element.message)
-        self._recent[key] = document
-        self._bytes += len(document)
-        while self._bytes > _REMEMBERED_BYTES:
-            self._bytes -= len(self._recent.popitem(last=False)[1])
-        return document
+        if self.format == N_QUADS:  # a row of the store is such a document already
+            return (element.nquads + b"\n" if element.nquads else b"" for element in elements)
+        return map(self._write, self._parsed.messages(elements))
+
+
+def _key(element: Element) -> _Key:
+    # a stream that was deleted and made again has other times
+    return element.stream, element.sequence, element.microseconds
 
 
 _CARRY_ALL: Final = (N_QUADS.document_type, TRIG.document_type)
@@ -85,7 +100,7 @@ def negotiate_document(
     element: Element,
     accept: str | None,
     formats: Mapping[str, Format],
-    documents: Callable[[Format], Documents],
+    documents: Callable[[Format], ElementDocuments],
 ) -> tuple[str, bytes]:
     """An element in the format that a client would rather have, of those that can carry it.
 
@@ -105,7 +120,8 @@ def negotiate_document(
     while True:
         try:
             media_type = prefer(accept, offered)
-            return media_type, documents(formats[media_type]).encode(element)
+            (document,) = documents(formats[media_type]).encode([element])
+            return media_type, document
         except UnsupportedByFormat as error:
             refused = refused or error
             offered.remove(media_type)

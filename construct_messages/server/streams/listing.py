@@ -16,6 +16,7 @@ from xml.sax.saxutils import quoteattr
 from construct_messages.errors import Gone, NotFound
 from construct_messages.formats.documents import JSON_LD, RDF_XML, TRIG, TURTLE
 from construct_messages.formats.media_types import JSON
+from construct_messages.net.wire import Property
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.server.streams.rdf import serialize
 from construct_messages.server.streams.resources import Document
@@ -131,7 +132,7 @@ def page_document(iris: StreamIris, iri: str, page: ListPage) -> Document:
     }
     document: Document = {**_head(iris, iri), "@included": [here]}
     document["contains"] = [iris.element(sequence) for sequence in page.sequences]
-    for name, sequence in (("next", page.following), ("previous", page.previous)):
+    for name, sequence in ((Property.NEXT, page.following), (Property.PREVIOUS, page.previous)):
         if sequence is not None:
             document[name] = page_iri(iri, sequence)
     return document
@@ -183,8 +184,10 @@ async def whole_list(
 
 
 def _head(iris: StreamIris, iri: str) -> Document:
-    return {"@context": CONTEXT, "@id": iri, "@type": "ldp:Container", "stream": iris.stream}
+    return {"@context": CONTEXT, "@id": iri, "@type": "ldp:Container", Property.STREAM: iris.stream}
 
 
 def _bounds(sequences: range) -> Document:
-    return {"firstSequence": sequences[0], "lastSequence": sequences[-1]} if sequences else {}
+    if not sequences:
+        return {}
+    return {Property.FIRST_SEQUENCE: sequences[0], Property.LAST_SEQUENCE: sequences[-1]}

@@ -22,15 +22,12 @@ from construct_messages.errors import (
     NotFound,
     UnsupportedByFormat,
 )
-from construct_messages.formats import FORMATS, Format
-from construct_messages.server.streams.documents import Documents, not_carried
+from construct_messages.formats import Format
+from construct_messages.net.wire import Event, close_code
+from construct_messages.server.streams.documents import ElementDocuments, not_carried
 from construct_messages.streams.element import Element
 from construct_messages.streams.store import StreamStore
 
-SUBPROTOCOLS: Final = {format.subprotocol: format for format in FORMATS}
-"""The subprotocols of WebSocket, and the formats of their frames."""
-
-EVENT: Final = b"rdf-message"
 _RETRY_MILLISECONDS: Final = 2000
 _FINAL: Final = 0x80  # the bit of the last frame of a message
 _CLOSE_REASON: Final = 120  # bytes; a close frame has 125
@@ -58,7 +55,7 @@ def event(sequence: int, document: bytes) -> bytes:
     ['event: rdf-message', 'id: 3', 'data: <urn:s> <urn:p> <urn:o> .', 'data: <urn:s> <urn:p> <urn:o2> .', '']
     """
     lines = b"\ndata: ".join(document.removesuffix(b"\n").splitlines() or [b""])
-    return b"event: %s\nid: %d\ndata: %s\n\n" % (EVENT, sequence, lines)
+    return b"event: %s\nid: %d\ndata: %s\n\n" % (Event.MESSAGE.encode(), sequence, lines)
 
 
 def frame(document: bytes, *, text: bool) -> bytes:
@@ -97,20 +94,22 @@ class Pushing:
         wrapped: an element and its document as an event or a frame.
     """
 
-    def __init__(self, documents: Documents, wrapped: Callable[[Element, bytes], bytes]) -> None:
-        self.documents, self._wrapped = documents, wrapped
+    def __init__(
+        self, documents: ElementDocuments, wrapped: Callable[[Element, bytes], bytes]
+    ) -> None:
+        self._documents, self._wrapped = documents, wrapped
         self._known: OrderedDict[tuple[str, int, int, int], Pushed] = OrderedDict()
         self._bytes = 0
 
     @classmethod
-    def events(cls, documents: Documents) -> Pushing:
+    def events(cls, documents: ElementDocuments) -> Pushing:
         """As server-sent events."""
         return cls(documents, lambda element, document: event(element.sequence, document))
 
     @classmethod
-    def frames(cls, documents: Documents) -> Pushing:
+    def frames(cls, documents: ElementDocuments) -> Pushing:
         """As frames of WebSockets."""
-        return cls(documents, lambda _, document: frame(document, text=documents.is_text))
+        return cls(documents, lambda _, document: frame(document, text=not documents.format.binary))
 
     def push(self, page: Sequence[Element]) -> Pushed:
         """A page of elements that follow each other; at least one."""
@@ -137,17 +136,16 @@ class Pushing:
         size = 0
         refused = None
         count = 0
-        for element in page:
-            try:
-                held.append(self._wrapped(element, self.documents.encode(element)))
-            except UnsupportedByFormat as error:
-                refused = error
-                break
-            count += 1
-            size += len(held[-1])
-            if size > _PIECE_BYTES:
-                pieces.append(b"".join(held))
-                held, size = [], 0
+        try:
+            for element, document in zip(page, self._documents.encode(page), strict=True):
+                held.append(self._wrapped(element, document))
+                count += 1
+                size += len(held[-1])
+                if size > _PIECE_BYTES:
+                    pieces.append(b"".join(held))
+                    held, size = [], 0
+        except UnsupportedByFormat as error:
+            refused = error
         if held:
             pieces.append(b"".join(held))
         return Pushed(tuple(pieces), count, refused)
@@ -269,7 +267,8 @@ async def event_stream(
 
 def _error_event(error: ConstructMessagesError) -> bytes:
     said = f"{error.message}: {error.hint}" if error.hint else error.message
-    return b"event: error\ndata: %s\n\n" % b"\ndata: ".join(said.encode().splitlines())
+    lines = b"\ndata: ".join(said.encode().splitlines())
+    return b"event: %s\ndata: %s\n\n" % (Event.ERROR.encode(), lines)
 
 
 async def push_frames(
@@ -339,6 +338,6 @@ async def _until_closed(socket: web.WebSocketResponse) -> None:
 
 
 async def close(socket: web.WebSocketResponse, error: ConstructMessagesError) -> None:
-    """Closes a socket with what went wrong: 4000 and the HTTP status, with the message as far as it fits."""
+    """Closes a socket with the code of an error's status, and its message as far as it fits."""
     reason = error.message.encode()[:_CLOSE_REASON].decode(errors="ignore").encode()
-    await socket.close(code=4000 + error.status, message=reason)
+    await socket.close(code=close_code(error.status), message=reason)

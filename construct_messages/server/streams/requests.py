@@ -16,12 +16,13 @@ from construct_messages.errors import ConstructMessagesError, Forbidden, Protoco
 from construct_messages.formats import find_format
 from construct_messages.formats.documents import DOCUMENTS
 from construct_messages.formats.negotiation import choose
+from construct_messages.net.wire import Header
 from construct_messages.server.http.accept import accept_header
 from construct_messages.server.http.conditions import entity_tag, is_known
 from construct_messages.server.http.endpoint import Handler
 from construct_messages.server.http.problems import problem
 from construct_messages.server.http.record import RECORD
-from construct_messages.server.streams.input import ACCEPTED
+from construct_messages.server.streams.publishing.messages import ACCEPTED
 from construct_messages.server.streams.rdf import serialize
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.resources import Document
@@ -120,14 +121,14 @@ def described(request: web.Request, document: Document) -> web.Response:
 
 
 def idempotency_key(request: web.Request) -> str | None:
-    """The key of a publication; a string in double quotes, as the draft of Idempotency-Key has it, or as it is."""
-    key = request.headers.get("Idempotency-Key")
+    """The key of a publication; a string in double quotes, as the draft has it, or as it is."""
+    key = request.headers.get(Header.KEY)
     if key is None:
         return None
     key = key.strip().removeprefix('"').removesuffix('"')
     if not 0 < len(key) <= _KEY_CHARACTERS:
         raise ProtocolError(
-            f"Idempotency-Key has {len(key)} characters", hint=f"send 1 to {_KEY_CHARACTERS}"
+            f"{Header.KEY} has {len(key)} characters", hint=f"send 1 to {_KEY_CHARACTERS}"
         )
     return key
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from construct_messages.net.wire import ENDPOINTS, Property
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.streams.element import State
-from construct_messages.streams.vocabulary import CM, CONTEXT, LDP, RSP
+from construct_messages.streams.vocabulary import CONTEXT, PREFIXES
 
 Document = dict[str, Any]
 
@@ -38,15 +39,9 @@ def stream_document(iris: StreamIris, state: State) -> Document:
         "@id": iris.stream,
         "@type": ["rsp:Stream", "rsp:InputStream", "rsp:OutputStream"],
         "label": state.description.label or state.name,
-        "inbox": iris.inbox,
-        "input": iris.input,
-        "output": iris.output,
-        "push": iris.events,
-        "websocket": iris.socket,
-        "ldes": iris.ldes,
-        "query": iris.query,
-        "firstSequence": state.first,
-        "lastSequence": state.last,
+        **iris.endpoints,
+        Property.FIRST_SEQUENCE: state.first,
+        Property.LAST_SEQUENCE: state.last,
     }
     kept = {
         "retainedElements": retention.count,
@@ -75,12 +70,4 @@ def links(iris: StreamIris) -> dict[str, str]:
 
     Relation types are IRIs where none is registered (RFC 8288, section 2.1.2).
     """
-    return {
-        f"{LDP}inbox": iris.inbox,
-        f"{RSP}input": iris.input,
-        f"{RSP}output": iris.output,
-        f"{CM}push": iris.events,
-        f"{CM}websocket": iris.socket,
-        f"{CM}ldes": iris.ldes,
-        f"{CM}query": iris.query,
-    }
+    return {f"{PREFIXES[ENDPOINTS[name]]}{name}": iri for name, iri in iris.endpoints.items()}

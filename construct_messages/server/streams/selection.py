@@ -10,11 +10,11 @@ from typing import Final, NamedTuple
 from multidict import MultiMapping
 
 from construct_messages.errors import ProtocolError
+from construct_messages.net.wire import Parameter
 from construct_messages.streams.element import Element, State
 from construct_messages.streams.store import StreamStore
 
-UPPER_BOUNDS: Final = ("before", "until")
-PARAMETERS: Final = ("last", "after", "since", *UPPER_BOUNDS)
+UPPER_BOUNDS: Final = (Parameter.BEFORE, Parameter.UNTIL)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
@@ -24,7 +24,7 @@ def selecting(query: MultiMapping[str]) -> dict[str, str]:
     Raises:
         ProtocolError: one is given more than once.
     """
-    given = {name: query.getall(name) for name in PARAMETERS if name in query}
+    given = {name: query.getall(name) for name in Parameter if name in query}
     for name, values in given.items():
         if len(values) > 1:
             raise ProtocolError(f"{name} is given {len(values)} times", hint="give it once")
@@ -49,7 +49,7 @@ def select(store: StreamStore, state: State, parameters: Mapping[str, str]) -> S
     Args:
         store: where the stream is.
         state: where it stands.
-        parameters: of `PARAMETERS`: `last`, how many of the newest; `after` and `before`, sequences, both exclusive;
+        parameters: of `Parameter`: `last`, how many of the newest; `after` and `before`, sequences, both exclusive;
             `since` and `until`, times with a zone, both inclusive.
 
     Raises:
@@ -57,18 +57,18 @@ def select(store: StreamStore, state: State, parameters: Mapping[str, str]) -> S
         NotFound: there was no element of the sequence `after` yet.
     """
     first, last = state.first, state.last
-    if "after" in parameters:
-        first = sequence_parameter("after", parameters["after"]) + 1
+    if (after := parameters.get(Parameter.AFTER)) is not None:
+        first = sequence_parameter(Parameter.AFTER, after) + 1
         if first > state.next:  # as for a stream that was deleted and made again
             store.check_position(state.name, first - 1)
-    if "since" in parameters:
-        first = max(first, store.sequence_at(state.name, _time("since", parameters["since"])))
-    if "until" in parameters:
-        last = store.sequence_at(state.name, _time("until", parameters["until"]) + _MICROSECOND) - 1
-    if "before" in parameters:
-        last = min(last, sequence_parameter("before", parameters["before"]) - 1)
-    if "last" in parameters:
-        first = max(first, last + 1 - sequence_parameter("last", parameters["last"]))
+    if (since := parameters.get(Parameter.SINCE)) is not None:
+        first = max(first, store.sequence_at(state.name, _time(Parameter.SINCE, since)))
+    if (until := parameters.get(Parameter.UNTIL)) is not None:
+        last = store.sequence_at(state.name, _time(Parameter.UNTIL, until) + _MICROSECOND) - 1
+    if (before := parameters.get(Parameter.BEFORE)) is not None:
+        last = min(last, sequence_parameter(Parameter.BEFORE, before) - 1)
+    if (newest := parameters.get(Parameter.LAST)) is not None:
+        first = max(first, last + 1 - sequence_parameter(Parameter.LAST, newest))
     return Selection(first - 1, last)
 
 

@@ -1,50 +1,35 @@
 """The program of an evaluating process: evaluates over a read-only store directory, one query at a time.
 
-Reads orders from a Unix socket as JSON lines; the write ends of the pipes for the answer come with the line
-(SCM_RIGHTS). Results go into these pipes, reports over the socket. Both ends run the same version of this package, so
-the lines are the structures below. Enforces no time limit and ignores signals: `pool.py` kills the process, which also
-ends when the process that started it ends.
+The write ends of the pipes for an answer come with its order. Results go into these pipes; how it ended is reported.
+Enforces no time limit and ignores signals: `pool.py` kills the process, which also ends when its parent ends.
 """
 
 from __future__ import annotations
 
 import os
 import resource
-import select as polling
-import signal
-import socket
 import sys
-import threading
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 import pyoxigraph as ox
 
+from construct_messages.engine.query import RAISED, QueryResult, StoreQuery, explain
+from construct_messages.engine.writing import serialize, write_solutions
 from construct_messages.errors import (
     ConstructMessagesError,
     NotAcceptable,
-    Position,
-    QueryError,
     SourceError,
-    UsageError,
 )
 from construct_messages.formats.documents import TRIPLES
 from construct_messages.formats.results import SOLUTIONS
-from construct_messages.query.written import Written
-from construct_messages.sources import REWRITTEN
-from construct_messages.sources.evaluators.evaluation import (
-    QueryResult,
-    explain,
-    query,
-    serialize,
-    write_solutions,
-)
+from construct_messages.processes.failure import Failure
+from construct_messages.processes.parent import Parent
+from construct_messages.query.refusals import REWRITTEN
+from construct_messages.query.written import WrittenQuery
 from construct_messages.sources.files import open_directory
-
-_RECEIVED: Final = 1 << 16  # bytes at once
 
 
 class Solve(msgspec.Struct, tag=True, frozen=True):
@@ -54,7 +39,7 @@ class Solve(msgspec.Struct, tag=True, frozen=True):
     variables: tuple[str, ...]
     default_graphs: tuple[str, ...]
     named_graphs: tuple[str, ...]
-    written: Written | None = None
+    written: WrittenQuery | None = None
 
 
 class Respond(msgspec.Struct, tag=True, frozen=True):
@@ -80,37 +65,8 @@ class Formatted(msgspec.Struct, tag=True, frozen=True):
     media_type: str
 
 
-class Failure(msgspec.Struct, frozen=True):
-    """An error of this package on its way to the other process."""
-
-    kind: str
-    message: str
-    position: tuple[int, int] | None
-    status: int
-    hint: str | None
-    offered: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, error: ConstructMessagesError) -> Failure:
-        """Creates the value to send for an error."""
-        offered = error.offered if isinstance(error, NotAcceptable) else ()
-        return cls(
-            type(error).__name__, error.message, error.position, error.status, error.hint, offered
-        )
-
-    def error(self) -> ConstructMessagesError:
-        """The error again."""
-        if self.kind == NotAcceptable.__name__:
-            return NotAcceptable(self.message, hint=self.hint, offered=self.offered)
-        kind = next(
-            (kind for kind in (QueryError, UsageError) if kind.__name__ == self.kind), SourceError
-        )
-        position = Position(*self.position) if self.position else None
-        return kind(self.message, position=position, status=self.status, hint=self.hint)
-
-
 class Ended(msgspec.Struct, tag=True, frozen=True):
-    """The evaluation, or the start of the process, is over; without `failure` it went well."""
+    """What was ordered, or the start of the process, is over; without `failure` it went well."""
 
     failure: Failure | None = None
 
@@ -120,12 +76,9 @@ Report: TypeAlias = Formatted | Ended
 
 
 def main() -> None:
-    """`python -m construct_messages.sources.evaluators.child SOCKET DIRECTORY MEMORY`, started by `process.py`.
-
-    SOCKET is the descriptor of the socket, MEMORY a bound in bytes or 0.
-    """
-    control = socket.socket(fileno=int(sys.argv[1]))
-    end_with(control.fileno())
+    """`python -m construct_messages.sources.evaluators.child SOCKET DIRECTORY MEMORY`; MEMORY in bytes, or 0."""
+    parent = Parent[Order](Order)
+    parent.end_with()
     if memory := int(sys.argv[3]):
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     try:
@@ -133,71 +86,35 @@ def main() -> None:
             Path(sys.argv[2]), allow_stale=True
         )  # whoever starts this has looked for a writer
     except ConstructMessagesError as error:  # the directory was there before
-        _report(control, Ended(Failure.of(SourceError(error.message, status=503, hint=error.hint))))
+        parent.report(Ended(Failure.of(SourceError(error.message, status=503, hint=error.hint))))
         return
-    _report(control, Ended())
-    for order, pipes in _orders(control):
+    parent.report(Ended())
+    for order, pipes in parent.orders():
         try:
             if isinstance(order, Solve):
                 _solve(store, order, *pipes)
             else:
-                _respond(store, order, control, *pipes)
-        except (
-            ConstructMessagesError,
-            SyntaxError,
-            OSError,
-            ValueError,
-            RuntimeError,
-            MemoryError,
-        ) as error:
+                _respond(store, order, parent, *pipes)
+        except RAISED as error:
             hint, written = (REWRITTEN, order.written) if isinstance(order, Solve) else (None, None)
-            _report(control, Ended(Failure.of(explain(error, order.text, hint, written))))
+            parent.report(Ended(Failure.of(explain(error, order.text, hint, written))))
         else:
-            _report(control, Ended())
-
-
-def end_with(descriptor: int) -> None:
-    """Ignores signals, and ends this process, whatever it does, when the other end of a socket or pipe is closed."""
-    for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(ignored, signal.SIG_IGN)
-
-    def wait() -> None:
-        poll = polling.poll()
-        poll.register(descriptor, 0)  # hang-ups are reported unasked
-        poll.poll()
-        os._exit(0)
-
-    threading.Thread(target=wait, daemon=True).start()
-
-
-def _orders(control: socket.socket) -> Iterator[tuple[Order, list[int]]]:
-    decoder = msgspec.json.Decoder(Order)
-    received, pipes = b"", list[int]()
-    while True:
-        data, descriptors, _, _ = socket.recv_fds(control, _RECEIVED, 2)
-        if not data:
-            return
-        received += data
-        pipes += descriptors
-        if received.endswith(b"\n"):
-            yield decoder.decode(received), pipes
-            received, pipes = b"", []
-
-
-def _report(control: socket.socket, report: Report) -> None:
-    control.sendall(msgspec.json.encode(report) + b"\n")
+            parent.report(Ended())
 
 
 def _solve(store: ox.Store, order: Solve, first: int, bulk: int) -> None:
-    run = partial(query, store, order.text, order.default_graphs, order.named_graphs)
-    write_solutions(run, order.variables, first, bulk)
+    write_solutions(partial(_begin, store, order), order.variables, first, bulk)
 
 
-def _respond(store: ox.Store, order: Respond, control: socket.socket, pipe: int) -> None:
+def _begin(store: ox.Store, order: Order) -> QueryResult:
+    return StoreQuery(order.text).begin(store, order.default_graphs, order.named_graphs)
+
+
+def _respond(store: ox.Store, order: Respond, parent: Parent[Order], pipe: int) -> None:
     try:
-        result = query(store, order.text, order.default_graphs, order.named_graphs)
+        result = _begin(store, order)
         media_type, format = _format(result, order)
-        _report(control, Formatted(media_type))
+        parent.report(Formatted(media_type))
         if not order.head:
             serialize(result, pipe, format)
     finally:

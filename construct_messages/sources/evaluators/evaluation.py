@@ -1,161 +1,96 @@
-"""One evaluation by the embedded engine: from a store into the write ends of pipes, blocking until it ends.
+"""One evaluation in a process of the pool: its order, the pipes of its answer, and its reports.
 
-Called where blocking holds up nothing else: in a thread (`oxigraph.py`), or in a process of its own (`child.py`). See
-docs/decisions/005-embedded-evaluation-through-a-pipe.md. POSIX only (`/dev/fd`). Nothing here reads a pipe.
+`child.py` runs at the other end; `pool.py` chooses the process for an evaluation.
 """
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from concurrent.futures import Executor
+from typing import TypeAlias
 
-import pyoxigraph as ox
+from construct_messages.engine.pipes import Document, bulk_document, small_document, timed_out
+from construct_messages.errors import SourceError
+from construct_messages.processes.child import Child
+from construct_messages.sources.evaluators.child import Ended, Order, Report
 
-from construct_messages.errors import ConstructMessagesError, QueryError, SourceError, UsageError
-from construct_messages.query.depth import check_depth
-from construct_messages.query.full_names import names_in_full
-from construct_messages.query.refusals import refusal
-from construct_messages.query.written import Written
-from construct_messages.sources import UNION
-from construct_messages.terms import from_pyoxigraph
-
-_FIRST_SOLUTIONS: Final = 64
-_SLOW: Final = 0.02  # seconds for that many
-
-QueryResult: TypeAlias = ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples
+Evaluator: TypeAlias = Child[Report]
+"""A process that evaluates; it reports `Ended` when it is ready."""
 
 
-def query(
-    store: ox.Store, text: str, default_graphs: Sequence[str] = (), named_graphs: Sequence[str] = ()
-) -> QueryResult:
-    """Starts the evaluation over the SPARQL Protocol's dataset (section 2.1.4).
-
-    Args:
-        store: the store.
-        text: the query.
-        default_graphs, named_graphs: see `Request`.
+def start_evaluator(directory: str, memory: int, executor: Executor | None = None) -> Evaluator:
+    """Starts a process over a store directory; see `EvaluatorPool`.
 
     Raises:
-        UsageError: graph names that make no dataset.
-        QueryError: the query is too deep for the engine.
-        SyntaxError: the engine refuses the query.
-        OSError: the evaluation failed.
+        SourceError: it cannot be started.
     """
-    check_depth(text)
-    union = UNION in default_graphs
-    if union and len(default_graphs) > 1:
-        raise UsageError(
-            "default graph: union is all graphs already", hint="give union alone, or graph IRIs"
-        )
-    try:
-        default: list[ox.NamedNode | ox.BlankNode | ox.DefaultGraph] = [
-            ox.NamedNode(graph) for graph in default_graphs if graph != UNION
-        ]
-        named: list[ox.NamedNode | ox.BlankNode] = [ox.NamedNode(graph) for graph in named_graphs]
-    except ValueError as error:
-        raise UsageError(f"graph names must be absolute IRIs: {error}") from error
-    return store.query(
-        names_in_full(text),
-        use_default_graph_as_union=union,
-        # naming only named graphs leaves the default graph empty
-        default_graph=default if default or named else None,
-        named_graphs=named if default or named else None,
+    return Child(
+        "construct_messages.sources.evaluators.child",
+        *(directory, str(memory)),
+        reports=Report,
+        task="evaluated the query",
+        hint="ask for less, or give the processes more memory",
+        executor=executor,
     )
 
 
-def write_solutions(
-    run: Callable[[], QueryResult], variables: Sequence[str], first: int, bulk: int
-) -> None:
-    """Evaluates a SELECT into two TSV documents, and closes both pipes.
+class PooledEvaluation:
+    """One evaluation.
 
-    The first document is written solution by solution, so that a query that is slow after its first solutions has
-    delivered them; once they come fast, the engine serializes the rest in bulk into the second.
-
-    Args:
-        run: starts the evaluation.
-        variables: the columns to write.
-        first, bulk: the write ends.
-
-    Raises:
-        SyntaxError: the engine refuses the query.
-        OSError: the evaluation failed, or nobody reads any more.
+    Attributes:
+        process: the one that evaluates.
+        deadline: by `time.monotonic()`; None: none.
+        documents: what it writes.
+        over: whether the process reported that it ended, well or not.
     """
-    try:
-        with open(first, "wb") as pipe:
-            solutions = run()
-            assert isinstance(solutions, ox.QuerySolutions)
-            ended = _write_first(solutions, variables, pipe.write, pipe.flush)
-        if not ended:
-            serialize(solutions, bulk, ox.QueryResultsFormat.TSV)
-    finally:
-        os.close(bulk)
 
+    def __init__(self, process: Evaluator, deadline: float | None) -> None:
+        self.process = process
+        self.deadline = deadline
+        self.documents: list[Document] = []
+        self.over = False
 
-def _write_first(
-    solutions: ox.QuerySolutions,
-    variables: Sequence[str],
-    write: Callable[[bytes], int],
-    flush: Callable[[], None],
-) -> bool:
-    """Writes solutions one by one until they come fast; whether that was all."""
-    write("\t".join(f"?{name}" for name in variables).encode() + b"\n")
-    count, started = 0, time.monotonic()
-    for solution in solutions:
-        terms = (
-            "" if term is None else from_pyoxigraph(term)
-            for term in (solution[v] for v in variables)
-        )
-        write("\t".join(terms).encode() + b"\n")
-        flush()
-        count += 1
-        if count == _FIRST_SOLUTIONS:
-            if time.monotonic() - started < _SLOW:
-                return False
-            count, started = 0, time.monotonic()
-    return True
+    async def begin(self, order: Order, bulk_only: bool) -> None:
+        """Sends the order, with the write ends of the pipes for the answer."""
+        write_ends: list[int] = []
+        try:
+            try:
+                for pipe in (bulk_document,) if bulk_only else (small_document, bulk_document):
+                    document, write_end = pipe()
+                    self.documents.append(document)
+                    write_ends.append(write_end)
+                    os.set_blocking(document.read_end, False)
+            except OSError as error:
+                raise SourceError(
+                    f"no pipe for the answer could be opened: {error}", status=503
+                ) from error
+            try:
+                await self.process.send(order, self.deadline, write_ends)
+            except TimeoutError as error:
+                raise timed_out() from error
+        finally:
+            # the end of a pipe is the end of its last writer: that must be the other process
+            for write_end in write_ends:
+                os.close(write_end)
 
+    async def report(self) -> Report:
+        """Returns the next report of the process; raises the error of a failed evaluation."""
+        try:
+            report = await self.process.receive(self.deadline)
+        except TimeoutError as error:
+            raise timed_out() from error
+        if isinstance(report, Ended):
+            self.over = True
+            if report.failure:
+                raise report.failure.error()
+        return report
 
-def serialize(result: QueryResult, pipe: int, format: ox.QueryResultsFormat | ox.RdfFormat) -> None:
-    """Writes a result into a pipe, without the interpreter's lock.
+    async def aend(self, document: Document) -> None:
+        """At the end of a document: raises the evaluation's error, once it is known."""
+        if document is self.documents[-1]:
+            await self.report()
 
-    Raises:
-        OSError: the evaluation failed, or nobody reads any more.
-    """
-    # pyoxigraph calls fsync() on what it wrote, after the last byte; a pipe has none, and says so in its own words
-    try:
-        os.fsync(pipe)
-        no_fsync = None
-    except OSError as error:
-        no_fsync = f"(os error {error.errno})"
-    try:
-        result.serialize(f"/dev/fd/{pipe}", format)  # type: ignore[arg-type] # the caller pairs results and formats
-    except OSError as error:
-        if no_fsync is None or not str(error).endswith(no_fsync):
-            raise
-
-
-def explain(
-    error: BaseException, text: str, hint: str | None, written: Written | None = None
-) -> ConstructMessagesError:
-    """The engine's exception as an error of this package.
-
-    Args:
-        error: what was raised.
-        text: the query.
-        hint: what to say about the position in a query that the engine refuses.
-        written: what the text was made of; if the engine refuses that as well, the position is one in it.
-    """
-    if isinstance(error, ConstructMessagesError):
-        return error
-    if isinstance(error, RuntimeError) and str(error).startswith("The custom function"):
-        return QueryError(
-            f"the embedded engine refuses the query: {error}", hint="use the functions of SPARQL"
-        )
-    if not isinstance(error, SyntaxError):
-        return SourceError(f"the embedded evaluation failed: {error}")
-    refused = "the embedded engine refuses the query"
-    if written is not None and (own := written.refusal()) is not None:
-        return refusal(own, written.text, None, refused)
-    return refusal(error, text, hint, refused)
+    def close(self) -> None:
+        """Stops reading, which a process that still writes notices."""
+        for document in self.documents:
+            os.close(document.read_end)

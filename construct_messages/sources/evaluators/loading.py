@@ -7,9 +7,7 @@ files.
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -20,11 +18,14 @@ import msgspec
 import pyoxigraph as ox
 
 from construct_messages.errors import ConstructMessagesError, SourceError, UsageError
-from construct_messages.sources.evaluators.child import Ended, Failure
-from construct_messages.sources.evaluators.process import start_module
+from construct_messages.processes.child import Child, ended
+from construct_messages.processes.failure import Failure
+from construct_messages.processes.parent import Parent
+from construct_messages.sources.evaluators.child import Ended
 from construct_messages.sources.files import load_into
 
 _STRICT, _LENIENT = "strict", "lenient"
+_TASK: Final = "loaded the files"
 _STEP_SECONDS: Final = 0.1
 
 
@@ -32,9 +33,6 @@ class _Read(msgspec.Struct, tag=True, frozen=True):
     """The number of bytes that have been read so far."""
 
     count: int
-
-
-_REPORTS: Final = msgspec.json.Decoder(_Read | Ended)
 
 
 def load_directory(
@@ -62,51 +60,33 @@ def load_directory(
         if not path.is_file():
             raise UsageError(f"{path}: no such file")
     total = sum(path.stat().st_size for path in paths)
+    process = Child[_Read | Ended](
+        *(__name__, str(directory), _LENIENT if lenient else _STRICT, *map(str, paths)),
+        reports=_Read | Ended,
+        task=_TASK,
+    )
+    is_whole = False
     try:
-        process = start_module(
-            __name__,
-            str(directory),
-            _LENIENT if lenient else _STRICT,
-            *map(str, paths),
-            stdout=subprocess.PIPE,
-        )
-    except OSError as error:
-        raise SourceError(
-            f"no process to load the files could be started: {error}", status=503
-        ) from error
-    whole = False
-    try:
-        whole = _follow(process, total, progress)
-    finally:
-        process.kill()
-        code = process.wait()
-        if not whole and directory.exists():
-            shutil.rmtree(directory)
-    if not whole:
-        raise SourceError(f"{directory}: the process that loaded the files ended with code {code}")
-
-
-def _follow(
-    process: subprocess.Popen[bytes], total: int, progress: Callable[[int, int], None] | None
-) -> bool:
-    """Reads the process's reports; whether the last one says that it is done."""
-    assert process.stdout is not None
-    with process.stdout:
-        for line in process.stdout:
-            report = _REPORTS.decode(line)
+        for report in process.reports():
             if isinstance(report, Ended):
                 if report.failure:
                     raise report.failure.error()
-                process.wait()
-                return True
-            if progress is not None:
+                is_whole = True
+            elif progress is not None:
                 progress(report.count, total)
-    return False
+    finally:
+        code = process.kill_and_wait()
+        if not is_whole and directory.exists():
+            shutil.rmtree(directory)
+    if not is_whole:
+        raise ended(code, _TASK, "load less at once, or on a machine with more memory")
 
 
 def main() -> None:
-    """`python -m …evaluators.loading DIRECTORY strict|lenient FILE...`, started by `load_directory`."""
-    directory, mode, *paths = sys.argv[1:]
+    """`python -m …evaluators.loading SOCKET DIRECTORY strict|lenient FILE...`, started by `load_directory`."""
+    parent = Parent[None](None)
+    parent.end_with()
+    directory, mode, *paths = sys.argv[2:]
     count, told = 0, time.monotonic()
 
     def read(bytes_read: int) -> None:
@@ -114,27 +94,20 @@ def main() -> None:
         count += bytes_read
         if time.monotonic() - told >= _STEP_SECONDS:
             told = time.monotonic()
-            _report(_Read(count))
+            parent.report(_Read(count))
 
     try:
         store = ox.Store(directory)
         load_into(store, [Path(path) for path in paths], read, lenient=mode == _LENIENT)
         store.flush()
     except ConstructMessagesError as error:
-        _report(Ended(Failure.of(error)))
+        parent.report(Ended(Failure.of(error)))
     except OSError as error:
-        _report(Ended(Failure.of(SourceError(f"{directory}: {error}"))))
+        parent.report(Ended(Failure.of(SourceError(f"{directory}: {error}"))))
     else:
         del store
-        _report(_Read(count))
-        _report(Ended())
-
-
-def _report(report: _Read | Ended) -> None:
-    try:
-        os.write(sys.stdout.fileno(), msgspec.json.encode(report) + b"\n")
-    except BrokenPipeError:
-        os._exit(1)  # nobody waits for the store any more
+        parent.report(_Read(count))
+        parent.report(Ended())
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """A pool of processes that evaluate with the embedded engine, so that every evaluation can be stopped.
 
 The engine can neither limit nor cancel an evaluation; a process can be killed. The pool gives each evaluation a process
-(`process.py`), waits a moment at its end for the process to be idle again, and kills and replaces it otherwise. The
+(`evaluation.py`), waits a moment at its end for the process to be idle again, and kills and replaces it otherwise. The
 engine's output goes through a pipe to its reader unchanged, so a slow reader holds back its own process only. See
 docs/decisions/010-evaluation-in-processes.md. asyncio only; reads no query.
 """
@@ -13,9 +13,11 @@ import time
 from collections.abc import AsyncGenerator, Coroutine, Generator, Mapping
 from concurrent.futures import Executor
 from contextlib import aclosing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from construct_messages.engine.pipes import adecoded, aread, timed_out
 from construct_messages.errors import Forbidden, SourceError, UsageError
 from construct_messages.formats.documents import TRIPLES
 from construct_messages.formats.negotiation import choose
@@ -23,8 +25,11 @@ from construct_messages.formats.results import SOLUTIONS
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
 from construct_messages.sources.evaluators.child import Ended, Formatted, Order, Respond, Solve
-from construct_messages.sources.evaluators.pipes import adecoded, aread
-from construct_messages.sources.evaluators.process import Evaluation, EvaluatorProcess
+from construct_messages.sources.evaluators.evaluation import (
+    Evaluator,
+    PooledEvaluation,
+    start_evaluator,
+)
 from construct_messages.sources.files import open_directory
 from construct_messages.sources.operations import Answer, Operation
 
@@ -67,13 +72,12 @@ class EvaluatorPool:
         if size < 1:
             raise UsageError(f"{size} processes cannot evaluate anything", hint="give at least 1")
         open_directory(directory)  # for its errors
-        self._arguments = (str(directory.absolute()), str(memory_bytes or 0), executor)
-        self._executor = executor
+        self._arguments = (str(directory.absolute()), memory_bytes or 0, executor)
         self._queue_seconds = queue_seconds
         self._warm = min(_WARM, size)
         self._turns = asyncio.Semaphore(size)
-        self._processes: set[EvaluatorProcess] = set()
-        self._idle: list[EvaluatorProcess] = []
+        self._processes: set[Evaluator] = set()
+        self._idle: list[Evaluator] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
 
@@ -113,7 +117,9 @@ class EvaluatorPool:
             order, bulk_only=False, deadline=_deadline(request.timeout)
         )
         try:
-            came = adecoded(request, evaluation.documents, evaluation.deadline, evaluation.aend)
+            came = adecoded(
+                request.new_tsv_decoder, evaluation.documents, evaluation.deadline, evaluation.aend
+            )
             async with aclosing(came) as batches:
                 async for batch in batches:
                     yield batch
@@ -225,9 +231,9 @@ class EvaluatorPool:
 
     async def _evaluate(
         self, order: Order, *, bulk_only: bool, deadline: float | None
-    ) -> Evaluation:
+    ) -> PooledEvaluation:
         """Has a process begin, in turn. Whoever gets the evaluation releases it."""
-        evaluation = Evaluation(await self._take(), deadline)
+        evaluation = PooledEvaluation(await self._take(), deadline)
         try:
             await evaluation.begin(order, bulk_only)
         except BaseException:
@@ -235,19 +241,19 @@ class EvaluatorPool:
             raise
         return evaluation
 
-    def _release(self, evaluation: Evaluation) -> None:
+    def _release(self, evaluation: PooledEvaluation) -> None:
         evaluation.close()
         if evaluation.over:
             self._give_back(evaluation.process)
         else:
             self._in_background(self._wait_for_idle(evaluation.process))
 
-    async def _wait_for_idle(self, process: EvaluatorProcess) -> None:
+    async def _wait_for_idle(self, process: Evaluator) -> None:
         """Takes back a process whose answer is read no further once it is idle, or replaces it."""
         try:
             while not isinstance(await process.receive(time.monotonic() + _GRACE), Ended):
                 pass
-        except SourceError:
+        except (SourceError, TimeoutError):
             try:
                 await self._replace(process)
             finally:
@@ -257,7 +263,7 @@ class EvaluatorPool:
 
     # --- processes; each that is not idle belongs to a turn, so there are never more than turns ---
 
-    async def _take(self) -> EvaluatorProcess:
+    async def _take(self) -> Evaluator:
         try:
             async with asyncio.timeout(self._queue_seconds):
                 await self._turns.acquire()
@@ -283,34 +289,34 @@ class EvaluatorPool:
             self._turns.release()
             raise
 
-    def _give_back(self, process: EvaluatorProcess) -> None:
+    def _give_back(self, process: Evaluator) -> None:
         self._rest(process)
         self._turns.release()
 
-    def _rest(self, process: EvaluatorProcess) -> None:
+    def _rest(self, process: Evaluator) -> None:
         if self._closed:
             self._dismiss(process)
             return
         self._idle.append(process)
-        process.watch(self._lost)
+        process.watch(partial(self._lost, process))
 
-    def _lost(self, process: EvaluatorProcess) -> None:
+    def _lost(self, process: Evaluator) -> None:
         """An idle process said something: its end."""
         process.watch(None)
         self._idle.remove(process)
         self._in_background(self._replace_idle(process))
 
-    async def _replace_idle(self, process: EvaluatorProcess) -> None:
+    async def _replace_idle(self, process: Evaluator) -> None:
         async with self._turns:
             await self._replace(process)
 
-    async def _replace(self, process: EvaluatorProcess) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._executor, process.kill_and_wait)
+    async def _replace(self, process: Evaluator) -> None:
+        await process.akill()
         self._processes.discard(process)
         with suppress(SourceError):  # whoever needs a process next starts one, and meets the error
             await self._fill()
 
-    def _dismiss(self, process: EvaluatorProcess) -> None:
+    def _dismiss(self, process: Evaluator) -> None:
         process.kill_and_wait()
         self._processes.discard(process)
 
@@ -318,17 +324,20 @@ class EvaluatorPool:
         if len(self._processes) < self._warm and not self._closed:
             self._rest(await self._spawn())
 
-    async def _spawn(self) -> EvaluatorProcess:
-        process = EvaluatorProcess.start(*self._arguments)
+    async def _spawn(self) -> Evaluator:
+        process = start_evaluator(*self._arguments)
         self._processes.add(process)
         try:
-            report = await process.receive(time.monotonic() + _START_SECONDS)
+            try:
+                report = await process.receive(time.monotonic() + _START_SECONDS)
+            except TimeoutError as error:
+                raise timed_out() from error
             assert isinstance(report, Ended)
             if report.failure:
                 raise report.failure.error()
         except BaseException:
             self._processes.discard(process)
-            await asyncio.get_running_loop().run_in_executor(self._executor, process.kill_and_wait)
+            await process.akill()
             raise
         return process
 

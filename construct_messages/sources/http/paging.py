@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Final, TypeAlias
 
 from construct_messages.errors import IncompleteResult, QueryError, SourceError, SourceTimeout
+from construct_messages.net.responses import Header
 from construct_messages.query.pages import beyond, by_key
 from construct_messages.query.pages import page as window
 from construct_messages.query.prologue import undeclared
@@ -25,7 +26,7 @@ from construct_messages.sources import Request
 from construct_messages.sources.http.keyset import Groups, KeyEnd, KeyReader
 from construct_messages.sources.http.overlap import Overlap, OverlappingReader
 from construct_messages.sources.http.profiles import SORT_FAILURES, Profile
-from construct_messages.sources.http.response import Header, ResponseReader
+from construct_messages.sources.http.response import ResponseReader
 
 _FIRST_PAGE: Final = 500
 _FAR: Final = 1_000_000_000  # solutions; what 32 bits hold, for engines that count with no more
@@ -269,6 +270,7 @@ def pages(
                 name.title() == "Authorization" for name, _ in request.headers
             ),
             undeclared=undeclared(str(select), profile.prefixes) if status == 400 else None,
+            select=select,
             condition=request.condition if select is request.select else None,
         )
 

@@ -9,24 +9,18 @@ from __future__ import annotations
 
 import codecs
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
-from email.message import Message
-from email.utils import parsedate_to_datetime
-from typing import Final, TypeAlias
-from urllib.parse import urljoin, urlsplit
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from construct_messages.errors import IncompleteResult, SourceError, SourceTimeout, shown
-from construct_messages.formats.media_types import OCTET_STREAM
 from construct_messages.formats.results import READ, find_results
+from construct_messages.net.responses import Header, announced_length, content_type, date, seconds
+from construct_messages.query.select import Select
 from construct_messages.results import Decoder, NewDecoder, decoder_of
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Condition, Validators
 from construct_messages.sources.http.partial import partial_reason
 from construct_messages.terms import Lenience
-
-Header: TypeAlias = Callable[[str], str | None]
-"""Gives the value of a response header, whose name may be in any case, or None."""
 
 _DETAIL_BYTES: Final = 4096
 _WORK: Final = 1 << 20  # see `ResponseReader.pieces`
@@ -39,8 +33,7 @@ _SOLUTION_BYTES: Final = (
     8 << 20
 )  # of one solution, or of what stands around all; a few of them compress very well
 _GZIP: Final = b"\x1f\x8b"  # its first bytes (RFC 1952, section 2.3.1)
-_DIGITS: Final = 20  # a number of more is no number of solutions or bytes
-_FOREVER: Final = 1e9  # seconds; what is sent may be more than a float holds
+_DIGITS: Final = 20  # a number of more is no number of solutions
 
 
 class ResponseReader:
@@ -59,6 +52,7 @@ class ResponseReader:
         client_authenticates: whether the credentials were those of a client of this server, who must learn of a
             refusal.
         undeclared: the first prefix that the query uses without declaring it, a possible reason of a refusal.
+        select: the query, for places in a refusal.
         lenience: see `Request`.
         condition: the condition of the request, which takes the validators of the response.
 
@@ -86,11 +80,13 @@ class ResponseReader:
         timeouts: tuple[str, ...] = (),
         client_authenticates: bool = False,
         undeclared: str | None = None,
+        select: Select | None = None,
         lenience: Lenience | None = None,
         condition: Condition | None = None,
     ) -> None:
         self._status = status
         self._undeclared = undeclared
+        self._select = select
         self._header = header
         self._variables = variables
         self._limit = limit
@@ -103,7 +99,7 @@ class ResponseReader:
             raise SourceError(
                 f"{url} sent transfer coding {shown(coding)!r}, which nobody asked for"
             )
-        self._promised = _promised(header)
+        self._promised = announced_length(header)
         self._is_delimited = self._promised is not None or coding == "chunked"
         self._body = _Body(header("Content-Encoding"))
         self._detail = b""
@@ -226,9 +222,9 @@ class ResponseReader:
         )
 
     def _decoder_class(self, asked: tuple[str, ...]) -> NewDecoder:
-        content_type = _content_type(self._header)
-        media_type = content_type.get_content_type()
-        charset = content_type.get_content_charset("utf-8")
+        declared = content_type(self._header)
+        media_type = declared.get_content_type()
+        charset = declared.get_content_charset("utf-8")
         found = find_results(media_type)
         if found and found.decoder and (found.tells_end or found in (READ[name] for name in asked)):
             if not found.declares_encoding and not _is_utf8(charset):
@@ -248,11 +244,14 @@ class ResponseReader:
 
     def _refusal(self) -> SourceError:
         text = self._detail.decode(errors="replace")
+        hint = _HINTS.get(self._status)
+        if self._status == 400 and self._select is not None and self._select.written is not None:
+            text, known = self._select.written.translated(text, str(self._select))
+            hint = None if known else _OTHER_PLACES
         detail = shown(text)
         # never an HTML page, which is for browsers
         said = f": {detail}" if detail and not detail.startswith("<") else ""
         retry_after = seconds(self._header("Retry-After"))
-        hint = _HINTS.get(self._status)
         if self._status == 400 and self._undeclared is not None:
             hint = f"add PREFIX {self._undeclared}: <...> or give it as an option, if the endpoint does not know it"
         if retry_after is not None:
@@ -265,11 +264,16 @@ class ResponseReader:
         message = f"{self._url} {what}{said}"
         # a refusal of the query itself may hold its text, and so any words
         if self._status != 400 and any(word in text for word in self._timeouts):
-            return SourceTimeout(message, hint="ask for less, or give the endpoint more time")
+            return SourceTimeout(
+                message,
+                hint="ask for less, or give the endpoint more time",
+                response_status=self._status,
+            )
         return SourceError(
             message,
             status=answer_status(self._status, client_authenticates=self._client_authenticates),
             hint=hint,
+            response_status=self._status,
             retry_after=retry_after,
             transient=self._status in TRANSIENT,
         )
@@ -308,6 +312,7 @@ _CREDENTIALS: Final = (
     "set CONSTRUCT_MESSAGES_USER and CONSTRUCT_MESSAGES_PASSWORD, or "
     "CONSTRUCT_MESSAGES_TOKEN, in the environment"
 )
+_OTHER_PLACES: Final = "places in this message are those of the SELECT that was made of the query"
 _HINTS: Final[Mapping[int, str]] = {
     401: _CREDENTIALS,
     403: _CREDENTIALS,
@@ -373,78 +378,6 @@ def _is_utf8(charset: str) -> bool:
         return False
 
 
-def redirected(url: str, status: int, header: Header) -> str | None:
-    """Returns the URL to which a response redirects the same request, or None.
-
-    Raises:
-        SourceError: a redirect to another origin, or to something else than the answer to this request.
-
-    >>> redirected("http://example.org/sparql", 308, {"Location": "/sparql/"}.get)
-    'http://example.org/sparql/'
-    """
-    location = header("Location")
-    if not 300 <= status < 400 or location is None:
-        return None
-    try:
-        target = urljoin(url, location)
-        follow = (
-            status in (301, 302, 307, 308)
-            and _origin(target) == _origin(url)
-            and target.isprintable()
-        )
-    except ValueError as error:
-        raise SourceError(
-            f"{without_query(url)} redirects to {shown(location)!a}, which is no URL"
-        ) from error
-    if not follow:
-        raise SourceError(
-            f"{without_query(url)} redirects to {shown(without_query(target))}, which was not followed",
-            hint="give the new URL as the source, if you trust it",
-        )
-    return target
-
-
-def _origin(url: str) -> tuple[str, str | None, int | None]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port
-
-
-def without_query(url: str) -> str:
-    """Returns a URL without its query, for errors: the query contains the SPARQL text, and often a key."""
-    return urlsplit(url)._replace(query="", fragment="").geturl()
-
-
-def ends_by_length(header: Header) -> bool:
-    """Whether only `Content-Length` shows where a result ends: its format does not.
-
-    What a server sends after that length is not of the response (RFC 9112, section 6.3), but a length that is too small
-    would then make a shorter result, so a client looks whether anything follows.
-
-    >>> ends_by_length({"Content-Type": "text/tab-separated-values", "Content-Length": "10"}.get)
-    True
-    """
-    found = find_results(_content_type(header).get_content_type())
-    return _promised(header) is not None and found is not None and not found.tells_end
-
-
-def _content_type(header: Header) -> Message:
-    content_type = Message()
-    content_type["Content-Type"] = header("Content-Type") or OCTET_STREAM
-    return content_type
-
-
-def _promised(header: Header) -> int | None:
-    if header("Transfer-Encoding") is not None:
-        return None
-    length = header("Content-Length")
-    # int() refuses thousands of digits; the first ones are more than any body has
-    return (
-        int(length.lstrip("0")[:_DIGITS] or "0")
-        if length is not None and length.isascii() and length.isdigit()
-        else None
-    )
-
-
 def _cap(header: Header) -> int | None:
     value = (header("X-SPARQL-MaxRows") or "").strip()
     return (
@@ -456,25 +389,7 @@ def _cap(header: Header) -> int | None:
 
 def _validators(header: Header) -> Validators:
     """Returns the validators of a response."""
-    modified, date = _date(header("Last-Modified")), _date(header("Date"))
+    modified, sent = date(header("Last-Modified")), date(header("Date"))
     # a younger one may be that of a second change as well (RFC 9110, section 8.8.2.2)
-    is_strong = modified is not None and date is not None and (date - modified).total_seconds() >= 1
+    is_strong = modified is not None and sent is not None and (sent - modified).total_seconds() >= 1
     return Validators(header("ETag"), header("Last-Modified") if is_strong else None)
-
-
-def _date(value: str | None) -> datetime | None:
-    try:
-        date = parsedate_to_datetime(value or "")
-    except (ValueError, OverflowError):
-        return None
-    return date.replace(tzinfo=date.tzinfo or UTC)
-
-
-def seconds(retry_after: str | None) -> float | None:
-    """Returns the seconds that `Retry-After` (RFC 9110, section 10.2.3) asks to wait: a number, or until a date."""
-    if retry_after is None:
-        return None
-    if retry_after.strip().isdecimal():
-        return min(float(retry_after), _FOREVER)
-    date = _date(retry_after)
-    return None if date is None else max(0.0, (date - datetime.now(UTC)).total_seconds())

@@ -12,31 +12,23 @@ from collections.abc import AsyncGenerator, Generator, Mapping
 from concurrent.futures import Executor
 from contextlib import aclosing
 from typing import Final
-from urllib.parse import urlencode
 
 import aiohttp
 
 from construct_messages.errors import IncompleteResult, SourceError, UsageError
-from construct_messages.formats.media_types import FORM
 from construct_messages.formats.results import JSON
+from construct_messages.net.addresses import Addresses, CheckedResolver
+from construct_messages.net.aiohttp_client import areceive, asend, new_session
+from construct_messages.net.headers import authorization, check_header
+from construct_messages.net.responses import seconds
+from construct_messages.net.retries import attempts
+from construct_messages.net.timeouts import Timeouts
+from construct_messages.options import RETRIES
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
-from construct_messages.sources.http.addresses import Addresses, CheckedResolver
-from construct_messages.sources.http.aiohttp_client import areceive, asend, new_session
-from construct_messages.sources.http.endpoint import (
-    WrapperSource,
-    authorization,
-    check_header,
-    new_wrapper,
-)
-from construct_messages.sources.http.response import (
-    TRANSIENT,
-    answer_status,
-    seconds,
-    without_query,
-)
-from construct_messages.sources.http.retries import attempts
-from construct_messages.sources.http.timeouts import RETRIES, Timeouts
+from construct_messages.sources.http.endpoint import EndpointSource
+from construct_messages.sources.http.protocol import Endpoint
+from construct_messages.sources.http.response import TRANSIENT, answer_status
 from construct_messages.sources.operations import Answer, Operation
 
 # others than these would say something to a hop between here and the client, such as 101
@@ -87,18 +79,18 @@ class Upstream:
     Args:
         url: an http or https URL.
         profile: the kind of engine; see `profiles.PROFILES`.
-        results: the results format to request for SELECTs of messages; see `WrapperSource`.
+        results: the results format to request for SELECTs of messages; see `EndpointSource`.
         method: the HTTP method for queries: `post` (a form with its length) or `get`.
         headers: additional request headers.
         user: with `password` (Basic), or `token` (Bearer): credentials.
         contact: an address in the User-Agent, by which the endpoint's operator can reach this server's operator.
         prefixes: prefixes that queries may use without declaring them, besides those of the profile.
-        retries: how often a request is repeated after a temporary failure; see `retries.py`.
+        retries: how often a request is repeated after a temporary failure; see `net/retries.py`.
         connect_seconds: the maximal time to connect.
         read_seconds: the maximal time between two bytes, including the wait for a turn or a connection.
         rate: requests per second, on average; None: no limit.
         connections: the maximal number of concurrent connections; further requests wait.
-        allow_private: allow the URL's host name to resolve to a private address; see `addresses.py`.
+        allow_private: allow the URL's host name to resolve to a private address; see `net/addresses.py`.
         updates: the endpoint for updates, if the engine has a separate one; closed with this one.
         executor: threads for decoding long solutions; None: those of the event loop.
 
@@ -128,12 +120,10 @@ class Upstream:
         updates: Upstream | None = None,
         executor: Executor | None = None,
     ) -> None:
-        own = authorization(user, password, token) | {
-            name.title(): value for name, value in (headers or {}).items()
-        }
-        wrapper = new_wrapper(url, method=method, headers=own, contact=contact)
-        self._source = WrapperSource(
-            wrapper,
+        own = authorization(user, password, token) | dict(headers or {})
+        self._endpoint = Endpoint.at(url, method=method, headers=own, contact=contact)
+        self._source = EndpointSource(
+            self._endpoint,
             results=results,
             profile=profile,
             retries=retries,
@@ -142,8 +132,6 @@ class Upstream:
         )
         if rate is not None and rate <= 0:
             raise UsageError(f"rate={rate} must be more than 0", hint="leave it out for no bound")
-        self._own_headers = own | {"User-Agent": wrapper.agent}
-        self._url, self._name, self._method = url, without_query(url), method
         self._prefixes = {**self._source.predefined, **(prefixes or {})}
         self._retries, self._connect_seconds, self._read_seconds = (
             retries,
@@ -243,7 +231,7 @@ class Upstream:
     def _opened(self) -> aiohttp.ClientSession:
         """The session, which belongs to the event loop that first uses it."""
         if self._closed:
-            raise SourceError(f"connections to {self._name} are closed", status=503)
+            raise SourceError(f"connections to {self._endpoint.name} are closed", status=503)
         if self._session is None:
             connector = aiohttp.TCPConnector(
                 limit=self._connections,
@@ -276,7 +264,7 @@ class Upstream:
                     if busy is not None:
                         busy.close()
                         busy = None
-                    response = await asend(self._opened(), request, self._name, timeouts)
+                    response = await asend(self._opened(), request, self._endpoint.name, timeouts)
                     if response.status in TRANSIENT:
                         busy = response
                         raise self._refusal(operation, response)
@@ -294,12 +282,7 @@ class Upstream:
         default, named = (
             ("using-graph-uri", "using-named-graph-uri") if operation.update else _DATASET
         )
-        pairs = (
-            []
-            if operation.text is None
-            else [("update" if operation.update else "query", operation.text)]
-        )
-        pairs += [(default, graph) for graph in operation.default_graphs]
+        pairs = [(default, graph) for graph in operation.default_graphs]
         pairs += [(named, graph) for graph in operation.named_graphs]
         pairs += operation.parameters
         headers = {
@@ -309,20 +292,13 @@ class Upstream:
         }
         for name, value in headers.items():
             check_header(name, value)
-        headers = {"Accept": "*/*", "Accept-Encoding": "identity"} | self._own_headers | headers
         # HEAD, too, is asked for as an answer that nobody reads: engines are known that send one with it
-        if operation.update or (self._method == "post" and operation.text is not None):
-            headers["Content-Type"] = FORM
-            return urllib.request.Request(
-                self._url, urlencode(pairs).encode(), headers, method="POST"
-            )
-        mark = "" if not pairs else "&" if "?" in self._url else "?"
-        return urllib.request.Request(f"{self._url}{mark}{urlencode(pairs)}", headers=headers)
+        return self._endpoint.request(operation.text, pairs, headers, update=operation.update)
 
     def _check_answer(self, operation: Operation, response: aiohttp.ClientResponse) -> None:
         if (
             response.status == 401
-            and "Authorization" in self._own_headers
+            and "Authorization" in self._endpoint.headers
             and not _authenticates(operation)
         ):
             raise self._refusal(
@@ -336,8 +312,9 @@ class Upstream:
     def _refusal(self, operation: Operation, response: aiohttp.ClientResponse) -> SourceError:
         page = " and a page for browsers" if _is_for_browsers(response) else ""
         return SourceError(
-            f"{self._name} answered with HTTP status {response.status}{page}",
+            f"{self._endpoint.name} answered with HTTP status {response.status}{page}",
             status=answer_status(response.status, client_authenticates=_authenticates(operation)),
+            response_status=response.status,
             retry_after=seconds(response.headers.get("Retry-After")),
             transient=response.status in TRANSIENT,
         )
@@ -354,7 +331,7 @@ class Upstream:
             response.close()  # whose connection is back in the pool, if this was its end
 
     def _cut(self, reason: object) -> SourceError:
-        return IncompleteResult(f"the answer of {self._name} was cut: {reason}")
+        return IncompleteResult(f"the answer of {self._endpoint.name} was cut: {reason}")
 
 
 def _authenticates(operation: Operation) -> bool:

@@ -109,7 +109,7 @@ def evaluate(plan: Plan, table: QuadTable, options: EvaluationOptions | None = N
     """Evaluates a query.
 
     Args:
-        plan: what `translate_query` gives, best after `optimize`.
+        plan: the result of `translate_query`, best after `optimize`.
         table: the quads.
         options: limits.
 
@@ -136,7 +136,7 @@ def evaluate(plan: Plan, table: QuadTable, options: EvaluationOptions | None = N
 
 
 def _without_projection(plan: Plan) -> Node:
-    """The pattern of a plan, but for a projection at its top that selecting the plan's variables does, too."""
+    """The pattern of a plan, without a projection at its top that selecting the plan's variables makes redundant."""
     match plan.pattern:
         case Project(pattern, kept) if set(map(Var, plan.variables)) <= set(kept):
             return pattern
@@ -150,7 +150,7 @@ class _Evaluation:
     Args:
         table: the quads.
         shared_scan: the quads of the patterns that are not matched in the table.
-        dataset: what FROM and FROM NAMED say.
+        dataset: the graphs of FROM and FROM NAMED.
         options: limits.
         outer: the first leaf of each operand is joined with these, and so is every leaf of operands that need them.
             Thus conditions at any depth see the bindings, and groups, slices and MINUS are evaluated for each of them.

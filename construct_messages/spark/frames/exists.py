@@ -1,8 +1,8 @@
 """EXISTS: solutions under conditions, and expressions, that may have bodies of EXISTS in them.
 
 SPARQL 1.1 Query, section 18.6, substitutes each solution into the body. Here a body is evaluated once and joined on the
-shared variables, as a semi-join, where `correlation` says that this gives the same answer; any other is evaluated once
-for all distinct bindings of the variables that it needs. How nodes are evaluated is the business of `evaluation`.
+shared variables, as a semi-join, if the result is the same by `correlation`; any other is evaluated once for all
+distinct bindings of the variables that it needs. How nodes are evaluated is the business of `evaluation`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class OuterBindings:
 
     Args:
         solutions: the distinct bindings, and `key`.
-        key: a variable that tells them apart, which all solutions of the body bind.
+        key: a variable that distinguishes them, which all solutions of the body bind.
         variables: of the bindings.
     """
 
@@ -69,9 +69,9 @@ class Conditions:
     """Evaluates conditions and expressions over solutions.
 
     Args:
-        evaluate: gives the solutions of a node; paths in it may begin from the solutions of the second argument.
-        evaluate_for: gives the solutions of a node for outer bindings.
-        fresh: gives a new variable whose name begins with a dot and the letter.
+        evaluate: returns the solutions of a node; paths in it may begin from the solutions of the second argument.
+        evaluate_for: returns the solutions of a node for outer bindings.
+        fresh: returns a new variable whose name begins with a dot and the letter.
     """
 
     evaluate: Callable[[Node, tuple[Solutions, ...]], Solutions]

@@ -21,7 +21,7 @@ PART: Final = "part"
 """The column of parts: NULL for what is of no hub."""
 
 _PART_BYTES: Final = 1 << 18  # of objects; a task may hold some hundred parts of one hub
-_RAYS_BITS: Final = 32  # behind them, the number of the part
+_RAYS_BITS: Final = 32  # after them, the number of the part
 
 
 class Ray(NamedTuple):
@@ -52,7 +52,7 @@ def in_parts(
 
     Args:
         quads: SQL of a SELECT, with columns for the keys, the predicate and the object.
-        keys: the columns that tell a subject.
+        keys: the columns that identify a subject.
         predicate, object: the names of their columns.
         rays: the variables.
         tests: SQL of quads; a subject has solutions if each is true of some quad.

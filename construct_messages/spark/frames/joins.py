@@ -134,7 +134,7 @@ def semi_join(
 
 
 def mark_join(left: Solutions, right: Solutions, marked: Var, true: str, false: str) -> Solutions:
-    """Mark join: each left solution once, with one more variable that tells whether there is a compatible right one.
+    """Mark join: each left solution once, with another variable for whether there is a compatible right one.
 
     Args:
         left: the left side.
@@ -282,7 +282,7 @@ def _with_join_key(
 
     A solution that binds the variable shares the term with partners that bind it, and `alone` with those that do not;
     one that does not bind it shares `partner_alone` with partners that do, and another key with the others. Solutions
-    that are marked as alone have the key `nowhere`, if it is given.
+    that are marked as alone have the key `nowhere`, if there is one.
     """
     value = F.col(column(variable))
     if_bound = [value] if partner_certain else [value, F.lit(alone)]

@@ -1,4 +1,4 @@
-"""Evaluation of the leaves of a plan, but for stars (`stars`) and paths (`paths`).
+"""Evaluation of the leaves of a plan, except for stars (`stars`) and paths (`paths`).
 
 SPARQL 1.1 Query, sections 10.2.2 (VALUES), 13.3 (GRAPH) and 18.3.1 (triple patterns). Nothing is joined here.
 """

@@ -46,7 +46,7 @@ _DIGITS: Final = f"CAST({_NUMBER} AS STRING)"
 _NONE: Final = "'0'"  # instead of a number: blank nodes of the template compare by their slot
 _FIRST: Final = f"min({_NUMBER}) AS {_NUMBER}"
 _IDENTITY: Final = "identity"
-_HERE: Final = "\0"  # where the number stands in a label
+_HERE: Final = "\0"  # the place of the number in a label
 _BREAK: Final = literal("\n")
 # a blank node in a triple term: its only literal, if it has one, ends it
 _BLANKS: Final = literal(r'\G([^"]*? )_:([^ ]+)')
@@ -75,7 +75,7 @@ class MessageOptions:
 
 
 def relabelled(variables: Iterable[str], labels: Labels) -> list[str]:
-    """SQL of the columns of variables with other labels for the blank nodes of the data, as every source gives them.
+    """SQL of the columns of variables with other labels for the blank nodes of the data, as for every source.
 
     A table may hold labels that the template makes.
     """
@@ -100,7 +100,7 @@ def messages(
         template: the template of the query.
         options: which solutions make a message, and which messages are kept.
         ordered: whether the order of the solutions is that of the messages (of groups: of their first solutions).
-        columns: SQL of the columns of the solutions, such as `relabelled` gives.
+        columns: SQL of the columns of the solutions, for example from `relabelled`.
     """
     # a column of its own: inside another expression the number might not be counted for every solution
     frame = solutions.selectExpr(*columns, f"monotonically_increasing_id() AS {_NUMBER}")
@@ -248,7 +248,7 @@ class _Slots:
 
 
 def _relabelled(name: str, before: str, after: str) -> str:
-    """SQL of a column of terms with other text before the labels of blank nodes than `_:`, and text behind them."""
+    """SQL of a column of terms with other text before the labels of blank nodes than `_:`, and text after them."""
     replacement = f"$1{before.replace('$', chr(92) + '$')}$2{after}"
     return case(
         (

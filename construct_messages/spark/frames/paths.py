@@ -33,9 +33,9 @@ from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.sql.columns import column
 from construct_messages.terms import Term
 
-# A frontier of at most so many pairs goes to all executors rather than all steps to the frontier's partitions.
+# A frontier of at most this many pairs goes to all executors rather than all steps to the frontier's partitions.
 _SMALL_FRONTIER: Final = 50_000
-# After so many rounds the path is long, and the steps are doubled while they stay few.
+# After this many rounds the path is long, and the steps are doubled while they are few.
 _ROUNDS_BEFORE_DOUBLING: Final = 4
 _FEW_STEPS: Final = 1_000_000
 
@@ -57,7 +57,7 @@ def path(
     Args:
         node: the path and its ends.
         table: the quads.
-        dataset: what FROM and FROM NAMED say.
+        dataset: the graphs of FROM and FROM NAMED.
         seeds: distinct solutions of some of the node's variables, none of them NULL, that the path is going to be
             joined with: of the solutions, those that no seed agrees with may be missing.
         seeds_in_graph: whether each seed is known to be a subject or object of the graph that the path matches in.
@@ -319,7 +319,7 @@ class _Matching:
         """The parts joined from a bound end, or from a part that needs none, so that closures between have seeds."""
         last = len(paths) - 1
         first = _first(paths, start is not None, end is not None)
-        # the nodes between are nodes of the graph, unless a term that may not be one stands for itself
+        # the nodes between are nodes of the graph, unless a term that may not be a node is its own path of length 0
         known = not (isinstance(start if first == 0 else end, str) and _nullable(paths[first]))
 
         def part(index: int, left: _Bound, right: _Bound) -> DataFrame:
@@ -450,7 +450,7 @@ class _Matching:
 
     def nodes(self) -> DataFrame:
         """The subjects and objects of the graph, each once."""
-        # a quad that is there twice gives no other nodes
+        # a quad that occurs twice adds no nodes
         table = QuadTable(self.table.frame, replace(self.table.statistics, distinct=True))
         quads = replace(self, table=table).quads(Var("predicate"))
         return quads.select(*self.keys, F.explode(F.array("start", "end")).alias("node")).distinct()

@@ -1,8 +1,8 @@
 """Triple patterns over a table of quads: constants are filtered, variables become columns, duplicates go.
 
-SPARQL 1.1 Query, sections 18.3.1 (a basic graph pattern of one triple pattern) and 13 (what FROM, FROM NAMED and
-GRAPH make of the dataset). Joining patterns is not done here. RDF graphs are sets and a DataFrame is a bag: a quad
-that stands in the table twice, or a triple in two graphs that FROM merges, is one.
+SPARQL 1.1 Query, sections 18.3.1 (a basic graph pattern of one triple pattern) and 13 (what FROM, FROM NAMED and GRAPH
+make of the dataset). Joining patterns is not done here. RDF graphs are sets and a DataFrame is a bag: a quad that is in
+the table twice, or a triple in two graphs that FROM merges, is one.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def scan(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:
     """The solutions of a triple pattern: a column for each of its variables, none of them NULL.
 
     Args:
-        pattern: its graph says where it matches: the default graph, one named graph, or any.
+        pattern: its graph decides where it matches: the default graph, one named graph, or any.
         table: the quads.
-        dataset: what FROM and FROM NAMED say.
+        dataset: the graphs of FROM and FROM NAMED.
     """
     condition, columns = matching(pattern, dataset)
     found = table.frame.filter(condition).selectExpr(*columns)
@@ -85,7 +85,7 @@ def _scan_condition(scan: Scan, dataset: Dataset) -> str:
 
 
 def _places(pattern: Triple) -> dict[Var, str]:
-    """The column that each variable of a pattern is read from, the first where it stands in several."""
+    """The column that each variable of a pattern is read from: the first, if it is in several."""
     places: dict[Var, str] = {}
     for name, position in zip(COLUMNS, pattern.positions, strict=True):
         if isinstance(position, Var):
@@ -114,7 +114,7 @@ def _condition(pattern: Triple, dataset: Dataset) -> str:
 
 
 def in_graph(graph: Position | None, dataset: Dataset) -> str:
-    """SQL over the column `graph` that tells the quads a pattern sees; `graph` as in `Triple`."""
+    """SQL over the column `graph` that selects the quads that a pattern sees; `graph` as in `Triple`."""
     match graph:
         case None:
             return "graph IS NULL" if dataset.default is None else _one_of(dataset.default)
@@ -126,7 +126,7 @@ def in_graph(graph: Position | None, dataset: Dataset) -> str:
 
 
 def is_distinct(graph: Position | None, table: QuadTable, dataset: Dataset) -> bool:
-    """Whether no two rows of those that `in_graph` tells are one triple of one graph.
+    """Whether no two rows that `in_graph` selects are one triple of one graph.
 
     They may be where the table holds duplicates, and where FROM merges several graphs into one.
     """

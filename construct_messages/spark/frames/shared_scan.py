@@ -23,7 +23,7 @@ def shared_scan(scans: Iterable[Scan], table: QuadTable, dataset: Dataset) -> Qu
     Args:
         scans: the patterns, with the filters pushed down to them.
         table: all quads.
-        dataset: what FROM and FROM NAMED say.
+        dataset: the graphs of FROM and FROM NAMED.
     """
     quads = needed_quads(scans, table, dataset).frame.repartition("subject")
     # Spark would push what each pattern filters and selects below the shuffle, and so read and shuffle the quads once

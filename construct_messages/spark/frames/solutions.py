@@ -24,11 +24,11 @@ class Solutions:
     """A bag or sequence of solutions.
 
     Args:
-        frame: a string column for each possible variable, named by `columns.column`, NULL where it is unbound; beside
-            them only the columns of `order`.
+        frame: a string column for each possible variable, named by `columns.column`, NULL where it is unbound; its only
+            other columns are those of `order`.
         possible: the variables that have a column.
         certain: the variables that every solution binds.
-        deterministic: whether two evaluations of the frame give the same solutions; see `materialize`.
+        deterministic: whether two evaluations of the frame have the same solutions; see `materialize`.
         order: the columns that the solutions are ordered by, each with whether it is descending.
     """
 

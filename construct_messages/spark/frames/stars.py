@@ -35,7 +35,7 @@ def star(node: Star, table: QuadTable, dataset: Dataset) -> DataFrame:
     Args:
         node: the patterns.
         table: the quads, those of one subject best in one partition already.
-        dataset: what FROM and FROM NAMED say.
+        dataset: the graphs of FROM and FROM NAMED.
     """
     graph = node.patterns[0].graph
     keys = [column(node.subject)]
@@ -70,9 +70,9 @@ def star(node: Star, table: QuadTable, dataset: Dataset) -> DataFrame:
         f"LATERAL VIEW {'' if ray.needed else 'OUTER '}explode({found[name]}) AS {name}"
         for name, ray in rays.items()
     ]
-    # One statement, as Spark analyses each DataFrame anew with all that it is made of. Spark sorts what it groups, and
-    # compares IRIs by their first eight bytes, which are mostly the same, before it looks at the rest of them where
-    # that stands: thus the hash.
+    # One statement, because Spark analyses each DataFrame again with all of its parts. Spark sorts the keys of groups,
+    # and compares IRIs by their first eight bytes, which are mostly the same, before it reads the rest of them from
+    # memory: hence the hash.
     sql = f"""\
 SELECT {", ".join((*keys, *rays))} FROM (
   SELECT {", ".join((subject, PART, *collected))} FROM ({quads}) GROUP BY xxhash64({subject}), {subject}, {PART})
@@ -83,7 +83,7 @@ SELECT {", ".join((*keys, *rays))} FROM (
 
 
 def _free(pattern: Triple, keys: list[str]) -> str | None:
-    """The column of a pattern's object, if it is a variable that the subject does not say already."""
+    """The column of a pattern's object, if it is another variable than the subject."""
     name = column(pattern.object) if isinstance(pattern.object, Var) else None
     return None if name in keys else name
 

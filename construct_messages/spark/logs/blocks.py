@@ -98,7 +98,7 @@ def _splittable(uri: str, options: ReadOptions) -> Format | None:
         options.format
         and is_media_type(options.format)
         and syntax is None
-        and options.messages is None
+        and options.syntax is None
     ):
         return None  # a plain document, unless it announces messages itself
     return format if format is not None and format.line_based else None
@@ -135,7 +135,7 @@ def _read(block: Block, options: ReadOptions, lenience: Lenience | None) -> Iter
     first = next(chunks, b"")
     chunks = chain([first], chunks)
     format = None if block.end is None else _splittable(block.uri, options)
-    # its name need not say that it is packed
+    # its name need not have an extension of compression
     if block.end is None or format is None or packing_of(first):
         return () if block.start else _whole(block, chunks, options)
     syntax = _announced(format, options)
@@ -164,7 +164,7 @@ def _whole(block: Block, chunks: Iterator[bytes], options: ReadOptions) -> Itera
     return read_log(
         cast("IO[bytes]", _Named(block.uri, chunks)),
         options.format,
-        messages=options.messages,
+        syntax=options.syntax,
         base=options.base,
         contexts=options.contexts,
         message_bytes=options.message_bytes,
@@ -175,7 +175,7 @@ def _whole(block: Block, chunks: Iterator[bytes], options: ReadOptions) -> Itera
 
 
 class _Named:
-    """As much of a file as `read_log` asks for: the name may tell the format."""
+    """The part of a file that `read_log` needs: the name may determine the format."""
 
     def __init__(self, name: str, chunks: Iterator[bytes]) -> None:
         self.name, self._chunks = name, chunks
@@ -186,6 +186,6 @@ class _Named:
 
 def _announced(format: Format, options: ReadOptions) -> Syntax | None:
     """Returns the syntax that the options announce."""
-    if options.messages is not None:
-        return find_log(options.format or format.extension, options.messages)[1]
+    if options.syntax is not None:
+        return find_log(options.format or format.extension, options.syntax)[1]
     return find_format(options.format)[1] if options.format else None

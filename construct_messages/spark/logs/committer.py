@@ -1,8 +1,8 @@
 """Committing logs that many tasks write: tasks write to a hidden folder, whose files the driver renames or removes.
 
-A task that fails or runs twice leaves nothing behind, and a job that fails changes nothing. Spark ends a job while some
-of its tasks still run: those find the folder gone, and remove what they have written. No Spark here: a task is
-identified by the numbers of its partition and its attempt, and messages come as Arrow batches.
+A task that fails or runs twice leaves no files, and a job that fails changes nothing. Spark ends a job while some of
+its tasks still run: those find the folder gone, and remove what they have written. No Spark here: a task is identified
+by the numbers of its partition and its attempt, and messages come as Arrow batches.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from construct_messages.terms import Lenience
 
 _CHUNK_BYTES: Final = 1 << 20
 _KEYS: Final = ("file", "block", "ordinal", "sequence")
-"""The columns that say of a message which it is."""
+"""The columns that identify a message."""
 
 
 class Part(NamedTuple):
@@ -74,7 +74,8 @@ class LogJob:
         """A new job, with its hidden folder; `commit` or `abort` removes that.
 
         Raises:
-            UsageError: what is at the path stands in its way, or it cannot be reached or written.
+            UsageError: the mode does not allow the existing content of the path, or the path cannot be reached or
+                written.
             IncompleteResult: logs that are to be added to are not whole.
         """
         place = place_of(options.path)
@@ -160,7 +161,7 @@ class LogJob:
     # --- on the driver ------------------------------------------------------------------------------------------------
 
     def commit(self, parts: Iterable[Part]) -> None:
-        """Gives the logs their names, and removes what is to be overwritten and what tasks have left.
+        """Renames the logs, and removes files to overwrite and files that tasks have left.
 
         Raises:
             UsageError: what a task has written cannot be reached from here.
@@ -223,7 +224,7 @@ class LogJob:
         self._clean(new=self.fresh and not self.options.single)
 
     def _clean(self, *, new: bool = False) -> None:
-        """Removes the hidden folder: first what says that the job runs, so that no task can write unseen."""
+        """Removes the hidden folder: first the mark of a running job, so that no task can write unnoticed."""
         if self._runs():
             self._place.files.delete_file(self._opening)
         self._run.end(new=new)
@@ -342,6 +343,6 @@ def _encoded(
 
 
 def _row(batch: pa.RecordBatch, row: int, task: str) -> str:
-    """Which message it is, as far as the columns tell."""
+    """The identity of the message, as far as the columns contain it."""
     keys = [f"{key} {batch.column(key)[row]}" for key in _KEYS if key in batch.schema.names]
     return ", ".join([task, *keys])

@@ -66,7 +66,7 @@ class File(NamedTuple):
     Args:
         uri: its URI.
         size: its size in bytes.
-        written: when it was last written, in nanoseconds, if the file system tells.
+        written: when it was last written, in nanoseconds, if the file system stores it.
     """
 
     uri: str

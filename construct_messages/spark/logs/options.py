@@ -40,13 +40,13 @@ class ReadOptions:
 
     Args:
         paths: files, folders and patterns.
-        format, messages, base, contexts, message_bytes, lenient, shared_labels: see `read_log`.
+        format, syntax, base, contexts, message_bytes, lenient, shared_labels: see `read_log`.
         partition_bytes: the size of the ranges that logs are split into, and of the small logs in one partition.
     """
 
     paths: tuple[str, ...]
     format: str | None = None
-    messages: str | None = None
+    syntax: str | None = None
     base: str | None = None
     contexts: Mapping[str, Any] | None = None
     message_bytes: int = MESSAGE_BYTES
@@ -72,7 +72,7 @@ class ReadOptions:
         read = cls(
             paths,
             given.text("format"),
-            given.text("messages"),
+            given.text("syntax"),
             given.text("base"),
             given.mapping("contexts"),
             given.bytes("messageBytes", MESSAGE_BYTES),
@@ -85,7 +85,7 @@ class ReadOptions:
         read_log(
             b"",
             read.format,
-            messages=read.messages,
+            syntax=read.syntax,
             base=read.base,
             message_bytes=read.message_bytes,
         ).close()
@@ -135,7 +135,7 @@ class WriteOptions:
         single = given.boolean("single", False)
         named = paths[0] if single else None
         format, syntax = find_log(
-            given.text("format") or default_format(named), given.text("messages")
+            given.text("format") or default_format(named), given.text("syntax")
         )
         written = cls(
             paths[0],

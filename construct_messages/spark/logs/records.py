@@ -19,7 +19,7 @@ from construct_messages.errors import IncompleteResult
 from construct_messages.spark.logs.files import Place, read_bytes, visible_below
 
 SUCCESS: Final = "_SUCCESS"
-"""The file by which Spark's own writers say that a folder is whole; theirs is empty."""
+"""The file by which Spark's own writers mark a folder as complete; theirs is empty."""
 
 _PREFIX: Final = "_run-"
 _SUFFIX: Final = ".json"

@@ -1,4 +1,4 @@
-"""Runs that write logs into a folder: each writes in a hidden folder of its own, and a commit gives its logs names.
+"""Runs that write logs into a folder: each writes in its own hidden folder, and a commit renames its logs.
 
 Runs may write into one folder at once; the last commit wins. On a local file system commits wait for one another.
 Elsewhere there are no locks: a commit looks again at the folder after it has done its work, and ends with an error if
@@ -35,7 +35,7 @@ from construct_messages.spark.logs.records import (
 
 _HIDDEN: Final = re.compile(r"\.(\d{8}T\d{12}Z-[0-9a-f]{4})")
 _OWNER: Final = "owner.json"
-_NAMED: Final = 3  # of many names, so many are told
+_NAMED: Final = 3  # of many names, this many are listed
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Run:
     def commit(
         self, written: Sequence[str], record: RunRecord, *, overwrite: bool, alone: bool = False
     ) -> None:
-        """Gives logs their names, removes what is to be overwritten, and writes `_SUCCESS` when all are there.
+        """Renames the logs, removes files to overwrite, and writes `_SUCCESS` when all logs are there.
 
         Args:
             written: the paths of the logs.
@@ -141,7 +141,7 @@ class Run:
             )
 
     def _differences(self, record: RunRecord, *, others: bool) -> list[str]:
-        """Says what another run has changed of what this one has just written.
+        """Describes the changes of another run to the files that this one has just written.
 
         Args:
             record: of this run.

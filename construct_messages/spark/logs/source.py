@@ -1,7 +1,7 @@
 """The data source `rdfm`: logs as rows of messages, and rows of messages as logs, by Spark's Python Data Source API.
 
 Only the classes that Spark calls are here; `blocks` reads and `committer` writes, and neither knows Spark. Streams of
-logs belong here, too: a `streamReader`, whose offset is the bytes read of each file, gives `Block`s as `reader` does,
+logs belong here, too: a `streamReader`, whose offset is the bytes read of each file, returns `Block`s as `reader` does,
 and a `streamWriter` is `LogWriter` with the number of a batch in the names of its files.
 """
 
@@ -116,7 +116,7 @@ class LogReader(DataSourceReader):
             UsageError: there are no logs where they should be.
         """
         files = dict.fromkeys(file for path in self._options.paths for file in find(path))
-        # of no partition Spark makes one of its own, which says nothing
+        # without partitions Spark makes one of its own, which is empty
         return [Blocks(blocks) for blocks in partitions(sorted(files), self._options) or [()]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -167,7 +167,7 @@ class LogWriter(DataSourceArrowWriter):
         self._job = job
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        """Writes the messages of a partition beside where they are to be.
+        """Writes the messages of a partition next to their final place.
 
         Raises:
             UnsupportedByFormat: a message that the format has no syntax for.

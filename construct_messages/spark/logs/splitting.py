@@ -1,9 +1,9 @@
 """Splitting of N-Triples and N-Quads logs: the messages that belong to a range of bytes. No I/O, no Spark.
 
 A range owns the messages after the delimiters whose lines begin in it; the first one also owns what comes before the
-first delimiter. So each message has one owner wherever the log is split: within a delimiter, a character or a CRLF. A
-message that continues past the end of its range is read to its end. Lines are decoded by `LinesDecoder`; only line ends
-are looked for here. RDF Messages, section 3, and the first draft, section 3.1.
+first delimiter. So each message has one owner for every split of the log, even within a delimiter, a character or a
+CRLF. A message that continues past the end of its range is read to its end. Lines are decoded by `LinesDecoder`; only
+line ends are looked for here. RDF Messages, section 3, and the first draft, section 3.1.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def messages_of(
 def announced_in(
     chunks: Iterable[bytes], format: Format, *, message_bytes: int = MESSAGE_BYTES
 ) -> Syntax | None:
-    r"""The syntax that a log tells by what stands before its first statement; None: no syntax.
+    r"""The syntax that a log declares before its first statement; None: no syntax.
 
     Args:
         chunks: the log from its beginning; as many are taken as are needed.
@@ -72,7 +72,7 @@ def announced_in(
         message_bytes: how long a line may be.
 
     Raises:
-        LogError: the first line that says something is malformed.
+        LogError: the first line that is not empty or a comment is malformed.
         LimitExceeded: a line that is too long.
 
     >>> from construct_messages.formats import N_TRIPLES
@@ -94,7 +94,7 @@ def announced_in(
 def _read(
     decoder: LinesDecoder, placed: Iterator[tuple[int, bytes]], end: int, *, continued: bool = False
 ) -> Iterator[Message]:
-    """The messages up to the first delimiter on a line that begins at `end` or behind it.
+    """The messages up to the first delimiter on a line that begins at `end` or after it.
 
     Args:
         placed: chunks, each with its place in the log.

@@ -1,9 +1,9 @@
 """Folders of N-Quads and N-Triples logs, by Spark's text writer: no Python workers, and whole logs or an error.
 
 On this machine's file system, a run writes into its hidden folder (`runs`), and the logs get their names at the end.
-Elsewhere, and over Spark Connect, where the files cannot be reached from here, Spark's own committer gives them names
-(a rename is a copy on S3), and what came of it is compared with what was written: Spark's committers do not notice
-that two jobs write into one folder, and mix or lose files. The values, and what they mean, are those of `writer`.
+Elsewhere, and over Spark Connect, where the files cannot be reached from here, Spark's own committer names them (a
+rename is a copy on S3). The result is compared with the written files, because Spark's committers do not notice that
+two jobs write into one folder, and mix or lose files. The values, and what they mean, are those of `writer`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from construct_messages.spark.logs.runs import Run, check_runs
 
 PARTITION: Final = "spark_partition_id() AS partition"
 FIGURES: Final = ("sum(octet_length(value) + 1) AS bytes", "collect_set(partition) AS partitions")
-"""What is observed of the columns `value` and `PARTITION`, beside `messages` and `quads`."""
+"""The observed figures of the columns `value` and `PARTITION`, in addition to `messages` and `quads`."""
 
 NO_COMPRESSION: Final = "none"
 _PART: Final = re.compile(r"part-(?P<partition>\d+)-(?P<job>[0-9a-f-]+)-c000(?P<suffix>\..*)")
@@ -94,7 +94,7 @@ def _is_remote(spark: SparkSession) -> bool:
 
 
 def _location(spark: SparkSession, path: str) -> Any:
-    """Returns the URI of a path, with what the session's settings say of it."""
+    """Returns the URI of a path, completed by the session's settings."""
     hadoop = spark._jvm.org.apache.hadoop.fs.Path(path)  # type: ignore[union-attr]  # Java's
     return _files(spark, hadoop).makeQualified(hadoop).toUri()
 

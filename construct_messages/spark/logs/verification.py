@@ -1,7 +1,7 @@
 """Verifying a folder of logs: whether all that its runs wrote is there, undamaged, and what else is there.
 
-Logs are read to their end, several at once, by processes of this machine; no Spark is needed. What a run wrote is said
-in its record (`records`). A folder without records, of an earlier version, of other programs, or written over Spark
+Logs are read to their end, several at once, by processes of this machine; no Spark is needed. The files of a run are in
+its record (`records`). A folder without records, of an earlier version, of other programs, or written over Spark
 Connect, can only be read.
 """
 
@@ -90,7 +90,7 @@ class _Read(NamedTuple):
 def verify_folder(
     path: str | os.PathLike[str], *, lenient: bool = False, processes: int | None = None
 ) -> Verification:
-    """Reads all logs in a folder, and compares them with what the runs that wrote them say.
+    """Reads all logs in a folder, and compares them with the records of their runs.
 
     Args:
         path: a folder, on any filesystem that pyarrow supports.
@@ -163,7 +163,7 @@ def _tasks(
 
 
 def _format_of(name: str) -> str | None:
-    """Returns the format of a log that no record names; None if its beginning has to tell.
+    """Returns the format of a log that no record names; None if it must be detected from its beginning.
 
     >>> _format_of("part-00000-9d8f-c000.txt.gz"), _format_of("a.trig"), _format_of("a")
     ('nq', 'trig', None)
@@ -205,7 +205,7 @@ def _read(task: _Task) -> _Read:
 
 
 def _difference(task: _Task, messages: int, sums: _Sums) -> str | None:
-    """Says how a log that could be read to its end differs from what was written."""
+    """Describes how a log that could be read to its end differs from its record."""
     written = task.written
     if written is not None and written.crc32 not in (None, sums.crc32):
         return "its bytes are not those that were written (CRC-32)"
@@ -220,7 +220,7 @@ def _difference(task: _Task, messages: int, sums: _Sums) -> str | None:
 
 
 def _hadoop_difference(kept: bytes, chunks: Iterable[bytes]) -> str | None:
-    """Compares a file with the checksums that Hadoop's local file system keeps beside it.
+    """Compares a file with the checksums that Hadoop's local file system keeps in the same folder.
 
     >>> kept = b"crc\\0" + (2).to_bytes(4, "big") + b"".join(zlib.crc32(c).to_bytes(4, "big") for c in (b"ab", b"c"))
     >>> _hadoop_difference(kept, [b"a", b"bc"]), _hadoop_difference(kept, [b"abx"])

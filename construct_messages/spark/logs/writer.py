@@ -120,7 +120,7 @@ def write_file(
     options: FormatOptions | None = None,
     lenient: bool = False,
 ) -> Written:
-    """Writes one log with all messages in their order. Partitions are written beside it and then concatenated.
+    """Writes one log with all messages in their order. Partitions are written in the same folder and then concatenated.
 
     Args:
         messages: a frame with the column `message`.
@@ -202,7 +202,7 @@ def _is_native(format: Format, syntax: Syntax, *, graphs: bool) -> bool:
 
 
 def _value(syntax: Syntax, *, announced: bool) -> str:
-    """SQL of a message with its delimiter, but for the last line break."""
+    """SQL of a message with its delimiter, without the last line break."""
     delimiter = literal(syntax.delimiter.removesuffix("\n"))
     if syntax.delimiter_first:
         value = f"if({MESSAGE} = '', {delimiter}, concat({delimiter}, {_BREAK}, {MESSAGE}))"
@@ -216,7 +216,7 @@ def _value(syntax: Syntax, *, announced: bool) -> str:
 
 
 def _observed(messages: DataFrame, value: str) -> tuple[DataFrame, Observation]:
-    """The values of a text file, and what tells how much was written when it is."""
+    """The values of a text file, and the observation of the written amount."""
     told = Observation()
     values = messages.selectExpr(MESSAGE, f"{value} AS {_VALUE}", PARTITION)
     values = values.observe(told, *map(expr, (*_FIGURES, *FIGURES)))

@@ -69,7 +69,7 @@ class QuadTable:
             if name not in types:
                 raise QuadsError(
                     f"the quads have no column {name!r} (there are {', '.join(types) or 'none'})",
-                    hint=f"say which column holds the {position}: columns={{'{position}': …}}",
+                    hint=f"say which column holds the {position}: QuadTable.of(frame, columns={{'{position}': …}})",
                 )
             if not isinstance(types[name], StringType):
                 raise QuadsError(

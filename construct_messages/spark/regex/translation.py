@@ -1,7 +1,7 @@
 """Translation of the regular expressions of REGEX and REPLACE from XPath's syntax to that of `java.util.regex`.
 
 XPath and XQuery Functions and Operators 3.1, section 5.6, over the grammar of XML Schema 1.1 Part 2, appendix G. A
-pattern is parsed in full and written anew, so nothing of Java's own syntax passes. The result is a Java pattern that
+pattern is parsed in full and written again, so nothing of Java's own syntax passes. The result is a Java pattern that
 matches the same texts; `IllegalPattern`, which SPARQL calls an error of the expression; or `UnsupportedQuery` for what
 Java cannot match faithfully, and for what XPath does not have but other engines do (`\\b`, `(?=…)`, `[\\w-.]`), so that
 no answer is lost in silence. No SQL here.
@@ -38,7 +38,7 @@ class Regex:
     Args:
         java: the pattern; it needs no flags.
         groups: how many groups it captures.
-        quoted: whether flag `q` was given, which holds for the replacement too.
+        quoted: whether there is flag `q`, which holds for the replacement too.
         limit: the length of text (in characters) up to which Java surely has the stack to match it; None without limit.
             Java recurses where a group is repeated, and a stack that overflows ends the whole process.
     """
@@ -103,7 +103,7 @@ def translate_replacement(text: str, regex: Regex) -> str:
             digits = len(number)
             while digits > 1 and int(number[:digits]) > regex.groups:
                 digits -= 1
-            # a group that there is not is empty; a digit behind a group must not become part of its number
+            # a group that does not exist is empty; a digit after a group must not become part of its number
             pieces.append(
                 f"${int(number[:digits])}" if int(number[:digits]) <= regex.groups else ""
             )
@@ -327,7 +327,7 @@ class _Parser:
         ) in self._closed:
             number, self._at = number + more.group(), more.end()
         if int(number) not in captured:
-            # XPath: then it stands for the empty string; in Java it matches nothing
+            # XPath: then it is the empty string; in Java it matches nothing
             self._refuse(f"\\{number}", "whose group may not have matched")
         if self._any_case and int(number) in self._cased:
             self._refuse(f"\\{number}", "whose case flag i lets vary")

@@ -78,7 +78,7 @@ def _unless_error(term: str, result: str) -> str:
 
 
 def _sum(term: str, *, mean: bool = False) -> str:
-    """Sums of each exact type and, besides, of all values as DOUBLE: which of them counts shows when all are seen."""
+    """Sums of each exact type, and of all values as DOUBLE: the values decide which of them is the result."""
 
     def of_type(type: Type) -> str:
         values = let(term, lambda t: case((is_of(t, type), as_type(Scalar(t), type))))
@@ -117,7 +117,7 @@ def _distinct_sum(term: str) -> str:
 
 
 def _joined(term: str, distinct: bool, separator: str) -> str:
-    """Strings, in the order of their terms; a simple literal, whatever their languages."""
+    """Strings, in the order of their terms; a simple literal for strings in any language."""
 
     def joined(terms: str) -> str:
         texts = f"array_join(transform({terms}, term -> {text_of('term')}), {literal(separator)})"

@@ -1,10 +1,9 @@
 """SQL of arithmetic, by the types of XPath.
 
-SPARQL 1.1 Query, section 17.3; XPath and XQuery Functions 3.1, section 4.2. Both operands are promoted to the higher
-of their types: integer, decimal, float, double. Integers and decimals are exact within `Type.INTEGER` and
-`Type.DECIMAL`, and what these cannot hold is `ValueOutOfRange`; products and quotients are cut at the 18th digit behind
-the point. Each step has a native type that Spark gives it without rounding, whatever
-`spark.sql.decimalOperations.allowPrecisionLoss` says.
+SPARQL 1.1 Query, section 17.3; XPath and XQuery Functions 3.1, section 4.2. Both operands are promoted to the higher of
+their types: integer, decimal, float, double. Integers and decimals are exact within `Type.INTEGER` and `Type.DECIMAL`,
+and other values are `ValueOutOfRange`; products and quotients are cut at the 18th digit after the point. Each step has
+a native type without rounding in Spark, for each value of `spark.sql.decimalOperations.allowPrecisionLoss`.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _LAST_DIGIT = "0.000000000000000001BD"
 def arithmetic(operator: str, left: Scalar, right: Scalar) -> Scalar:
     """`+`, `-`, `*` or `/` of two values; NULL unless both are numbers.
 
-    Division of two integers gives a decimal; by zero it is an error (NULL), but for floats and doubles.
+    Division of two integers results in a decimal; by zero it is an error (NULL), except for floats and doubles.
 
     Raises (in the job):
         ValueOutOfRange: an operand or a result that INTEGER or DECIMAL cannot hold.
@@ -97,7 +96,7 @@ def negated(number: str, type: Type) -> str:
 
 
 def positive(value: Scalar) -> Scalar:
-    """Unary plus, which gives a number in its canonical form; NULL unless the value is a number."""
+    """Unary plus, which returns a number in its canonical form; NULL unless the value is a number."""
     return map_number(value, lambda number, _: number)
 
 
@@ -112,7 +111,7 @@ def _in(type: Type, operator: str, left: Scalar, right: Scalar) -> Scalar:
 
 def _floating(operator: str, type: Type, x: str, y: str) -> str:
     if operator == "/":
-        # Spark gives an error or NULL, as its mode is, where IEEE 754 gives an infinity
+        # Spark returns an error or NULL, depending on its mode, where IEEE 754 requires an infinity
         infinity = f"if(({x} < 0) = startswith(CAST({y} AS STRING), '-'), 'Infinity', '-Infinity')"
         by_zero = f"CAST({case((f'isnan({x}) OR {x} = 0', literal('NaN')), otherwise=infinity)} AS DOUBLE)"
         result = case((f"{y} = 0", by_zero), otherwise=f"try_divide({x}, {y})")
@@ -179,7 +178,7 @@ def _quotient(x: str, y: str) -> str:
 
     def on_magnitudes(a: str, b: str) -> str:
         return case(
-            # DIV gives a BIGINT, and wraps
+            # DIV returns a BIGINT, and wraps
             (f"try_divide(CAST({a} AS DOUBLE), CAST({b} AS DOUBLE)) > 9e18D", "NULL"),
             (f"{b} < 1000000000000", divided(a, b)),
             (

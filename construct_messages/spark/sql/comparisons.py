@@ -219,7 +219,7 @@ def _compare_as_they_are(operator: str, x: str, y: str) -> Iterator[tuple[str, s
 
 
 def _compare_values(operator: str, a: str, b: str) -> str:
-    """Two values of one kind, as SQL of structs that `_decoded` gives."""
+    """Two values of one kind, as SQL of structs from `_decoded`."""
 
     highest = f"greatest({a}.rank, {b}.rank)"
     return case(
@@ -241,12 +241,12 @@ def boolean(term: str) -> str:
 def _decoded(term: str, text: Callable[[str], str]) -> str:
     """SQL of a term's value: STRUCT<kind, rank, single, zoned, key: STRUCT<number, text>>.
 
-    Values compare if they are of one kind, by their keys; the kind is NULL if the value is not known. Numbers have a
-    rank and a value as FLOAT besides, dates and times may be zoned.
+    Values compare if they are of one kind, by their keys; the kind is NULL if the value is not known. Numbers also have
+    a rank and a value as FLOAT; dates and times may be zoned.
 
     Args:
         term: SQL, used more than once.
-        text: gives SQL for a string's term, of the text that is to be its key.
+        text: returns SQL for a string's term, of the text that is to be its key.
     """
     number, is_date, form = Scalar(term), datetimes.is_date(term), digits(term)
     point, is_number, is_text = datetimes.point(term), numbers.is_number(number), is_string(term)

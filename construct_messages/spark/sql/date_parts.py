@@ -1,7 +1,7 @@
 """The functions on parts of dates and times as SQL: SPARQL 1.1 Query, section 17.4.5.
 
 SPARQL has them for xsd:dateTime; as in the embedded store, a function takes any type of dates and times that has the
-part. The parts are those of the lexical form, in its own time zone, but for 24:00:00, which is midnight of the next
+part. The parts are those of the lexical form, in its own time zone, except for 24:00:00, which is midnight of the next
 day. Which terms are dates and times is decided in `datetimes`.
 """
 
@@ -34,7 +34,7 @@ def _with_form(value: Scalar, types: tuple[str, ...], body: Callable[[str, str, 
     Args:
         value: of any type.
         types: their local names.
-        body: gives SQL for SQL of the term, of its lexical form without time zone and of the zone.
+        body: returns SQL for SQL of the term, of its lexical form without time zone and of the zone.
     """
     if value.type is not Type.TERM:
         return ERROR.sql

@@ -1,7 +1,7 @@
 """SQL over dates and times: which terms are dates and times, and their place on the time line.
 
 SPARQL 1.1 Query, section 17.3; XML Schema 1.1 Part 2, sections 3.3.7 to 3.3.14 and appendix D. The types of dates all
-are points of one time line, compared by whole seconds and the digits behind them: nothing is cut to microseconds. A
+are points of one time line, compared by whole seconds and the digits after them: nothing is cut to microseconds. A
 value without a time zone compares with one that has a zone only if they are more than 14 hours apart; nearer it is an
 error, never as if the session's time zone, or UTC, were meant. Values are compared in `comparisons`; durations and
 arithmetic are not supported.
@@ -68,7 +68,7 @@ def is_date(term: str, *types: str) -> str:
 
 
 def has_type(term: str) -> str:
-    """SQL: whether a literal has one of the types, in whatever form; quicker than `is_date`."""
+    """SQL: whether a literal has one of the types, in any form; quicker than `is_date`."""
     return f"({term} RLIKE '#({'|'.join(_TYPES)})>$')"
 
 
@@ -89,7 +89,7 @@ class Point:
         type: its type; a dateTimeStamp is a dateTime.
         zoned: whether it has a time zone.
         seconds: since 1970, whole, as DOUBLE.
-        fraction: the digits behind these, without needless zeros.
+        fraction: the digits after these, without needless zeros.
     """
 
     type: str

@@ -69,7 +69,7 @@ def condition(expression: Expression) -> str:
 def order(expression: Expression) -> tuple[str, ...]:
     """SQL by which ORDER BY sorts (section 15.1): all ascending with NULL first, or all descending with NULL last.
 
-    See `comparisons.order` for where terms stand that SPARQL gives no order.
+    See `comparisons.order` for the order of terms that SPARQL leaves undefined.
 
     Raises:
         UnsupportedQuery: as `term`.
@@ -154,7 +154,7 @@ def _not(value: Scalar) -> Scalar:
 
 
 def _logical(operator: str) -> Callable[[Scalar, Scalar], Scalar]:
-    # SQL's AND and OR are SPARQL's: an error gives way to a value that decides
+    # SQL's AND and OR are SPARQL's: a value that decides takes precedence over an error
     return lambda left, right: Scalar(
         f"({comparisons.truth(left)} {operator} {comparisons.truth(right)})", Type.BOOLEAN
     )

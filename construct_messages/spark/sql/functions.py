@@ -1,8 +1,8 @@
 """SPARQL's built-in functions as SQL, by their names: SPARQL 1.1 Query, section 17.4.
 
-`call` is for the compiler of expressions, which itself compiles BOUND, IF, COALESCE and IN. An argument of the wrong
-kind gives NULL, SPARQL's error. UUID, STRUUID and RAND have one value for each solution only in a projection: their SQL
-must not be copied.
+`call` is for the compiler of expressions, which itself compiles BOUND, IF, COALESCE and IN. For an argument of the
+wrong kind the result is NULL, SPARQL's error. UUID, STRUUID and RAND have one value for each solution only in a
+projection: their SQL must not be copied.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _strdt(lexical: Scalar, type: Scalar) -> Scalar:
 def _strlang(lexical: Scalar, tag: Scalar) -> Scalar:
     well_formed = literal(
         r"^([A-Za-z]{2,8}|[XxIi](?=-))(-[A-Za-z0-9]{1,8})*+\z"
-    )  # BCP 47, but for its finer points
+    )  # BCP 47, except for its finer points
 
     def of_tag(t: str) -> str:
         return case(
@@ -227,7 +227,7 @@ def _whole(of_decimal: str, of_double: Callable[[str], str]) -> Callable[[Scalar
 
     Args:
         of_decimal: SQL with a place `{}` for the decimal.
-        of_double: SQL for SQL of the double. Spark's own functions give BIGINT there; `rint` rounds to the nearest
+        of_double: SQL for SQL of the double. Spark's own functions return BIGINT there; `rint` rounds to the nearest
             whole double, and to the even one of two.
     """
 

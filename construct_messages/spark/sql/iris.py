@@ -1,6 +1,6 @@
 """The function IRI as SQL, with the resolution of relative IRIs.
 
-SPARQL 1.1 Query, section 17.4.2.8; RFC 3986, section 5.2, over the characters of RFC 3987. Text that gives no IRI is
+SPARQL 1.1 Query, section 17.4.2.8; RFC 3986, section 5.2, over the characters of RFC 3987. Text that is not an IRI is
 NULL, SPARQL's error.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from construct_messages.spark.sql.lines import IRI
+from construct_messages.spark.sql.iri_grammar import IRI
 from construct_messages.spark.sql.values import (
     ERROR,
     Scalar,
@@ -31,7 +31,7 @@ def iri(argument: Scalar, base: str | None = None) -> Scalar:
     """IRI.
 
     Args:
-        argument: an IRI, or a simple literal whose characters give one.
+        argument: an IRI, or a simple literal with the characters of one.
         base: an absolute IRI; without, relative text is an error.
     """
     if argument.type is Type.STRING:

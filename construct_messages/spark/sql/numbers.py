@@ -1,8 +1,8 @@
 """SQL over numbers: which terms are numbers, their values, and comparisons of them.
 
 SPARQL 1.1 Query, section 17.1; XPath and XQuery Functions 3.1, section 4. A term is a number only if its lexical form
-is in the lexical space of its datatype, whatever Spark's casts accept. Comparison is exact at any length; a value that
-its native type cannot hold is `ValueOutOfRange`. Arithmetic is in `arithmetic`.
+is in the lexical space of its datatype. Spark's casts accept more. Comparison is exact at any length; a value that its
+native type cannot hold is `ValueOutOfRange`. Arithmetic is in `arithmetic`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from construct_messages.terms import XSD, Term, literal_parts
 from construct_messages.terms import is_literal as is_a_literal
 
 NUMERIC: Final = (Type.INTEGER, Type.DECIMAL, Type.FLOAT, Type.DOUBLE)
-"""The types of numbers; each is promoted to those behind it."""
+"""The types of numbers; each is promoted to those after it."""
 
 _WHOLE: Final = "[+-]?[0-9]+"
 _DECIMAL: Final = "[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)"
@@ -125,7 +125,7 @@ def is_short_integer(term: str) -> str:
 
 
 def has_type(term: str, *types: Type) -> str:
-    """SQL: whether a literal has one of some types, in whatever form; quicker than whether it is such a number."""
+    """SQL: whether a literal has one of some types, in any form; quicker than whether it is such a number."""
     names = "|".join(name for type in types for name in _FORMS[type])
     return f"({term} RLIKE '#({names})>$')"
 

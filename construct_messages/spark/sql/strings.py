@@ -1,8 +1,8 @@
 """SPARQL's functions on strings as SQL: SPARQL 1.1 Query, section 17.4.3.
 
-Arguments and results are `Scalar`s; an argument that is no string gives NULL, SPARQL's error. A result keeps the
-language of its first argument where the specification says so. Characters are code points, in SPARQL as in Spark.
-Expressions are compiled elsewhere.
+Arguments and results are `Scalar`s; for an argument that is no string the result is NULL, SPARQL's error. A result
+keeps the language of its first argument if the specification requires it. Characters are code points, in SPARQL as in
+Spark. Expressions are compiled elsewhere.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def same_kind(argument: Scalar, change: Callable[[str], str]) -> Scalar:
     """A string literal with other characters and the same language.
 
     Args:
-        change: gives SQL of the new characters for SQL of the old ones, which it uses once.
+        change: returns SQL of the new characters for SQL of the old ones, which it uses once.
 
     >>> same_kind(Scalar("v_x", Type.STRING), lambda text: f"upper({text})").sql
     'upper(v_x)'
@@ -66,7 +66,7 @@ def compatible(first: Scalar, second: Scalar, body: Callable[[str, str], str]) -
     They are, if the second has no language or both have the same.
 
     Args:
-        body: gives SQL for the characters of both.
+        body: returns SQL for the characters of both.
     """
     if second.type is not Type.TERM:
         return body(text(first), text(second))
@@ -106,7 +106,7 @@ def substring(argument: Scalar, start: str, count: str | None = None) -> Scalar:
 
     Args:
         argument: the string.
-        start: SQL of the first place, from 1, an integer of any size; NULL gives NULL.
+        start: SQL of the first place, from 1, an integer of any size; the result for NULL is NULL.
         count: SQL of the number of characters, likewise.
 
     >>> print(substring(Scalar("v_x", Type.STRING), "2").sql)

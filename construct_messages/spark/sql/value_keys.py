@@ -1,8 +1,8 @@
-"""SQL of join keys for values: strings that are equal wherever SPARQL's `=` is true.
+"""SQL of join keys for values: strings that are equal if SPARQL's `=` is true.
 
 SPARQL 1.1 Query, section 17.3. Spark joins by equal columns only; a key is such a column, and `=` is then evaluated for
-the pairs that it joins. Keys are coarser than `=`: numbers have the same key if they are the same xsd:float, whatever
-their types. A key never ends a job. Values are compared in `comparisons`; see docs/decisions/033.
+the pairs that it joins. Keys are coarser than `=`: numbers of any type have the same key if they are the same
+xsd:float. A key never ends a job. Values are compared in `comparisons`; see docs/decisions/033.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NAN: Final = tuple(f'"NaN"^^<{XSD}{name}>' for name in ("float", "double"))
 
 
 def same_key(left: Scalar, right: Scalar) -> Scalar:
-    """Whether two values have the same key: true wherever `=` is.
+    """Whether two values have the same key: true if `=` is.
 
     It is always true where computing a value may end the job: that must not happen for a solution that is in no pair.
     Values that Spark compares as SPARQL does are their own keys.
@@ -71,7 +71,7 @@ def _number(t: str) -> str:
 
 def _date(t: str) -> str:
     point = datetimes.point(t, beyond="NULL")
-    # those beyond the years of timestamps meet, so that comparing them says that it cannot be told
+    # those beyond the years of timestamps have the same key, so that comparing them raises the error
     seconds = f"coalesce(CAST({point.seconds} AS STRING), {literal('beyond')})"
     by_point = (
         f"concat_ws(' ', {point.type}, CAST({point.zoned} AS STRING), {seconds}, {point.fraction})"

@@ -27,7 +27,9 @@ class Type(Enum):
     STRING = "the raw text of a simple literal"
     BOOLEAN = "BOOLEAN"
     INTEGER = "DECIMAL(38,0)"
-    DECIMAL = "DECIMAL(37,18)"  # the widest whose sums Spark makes without rounding, whatever its settings
+    DECIMAL = (
+        "DECIMAL(37,18)"  # the widest whose sums Spark makes without rounding, for all settings
+    )
     FLOAT = "FLOAT"
     DOUBLE = "DOUBLE"
 
@@ -82,7 +84,7 @@ def let(value: str, body: Callable[[str], str], *, interpreted: bool = False) ->
 
     Args:
         value: SQL.
-        body: gives SQL for the name (or the atom) that stands for the value; it is called once.
+        body: returns SQL for the name (or the atom) of the value; it is called once.
         interpreted: a lambda in any case, of a function that Spark does not compile to code: what is long takes Spark
             seconds to compile, to give up at 64 KB.
 
@@ -178,7 +180,7 @@ def out_of_range_unbound(unbound: bool) -> Iterator[None]:
 
 
 def is_out_of_range_unbound() -> bool:
-    """Whether SQL is made inside `out_of_range_unbound(True)`, so that NULL may stand for a value out of range."""
+    """Whether SQL is made inside `out_of_range_unbound(True)`, so that NULL may mean a value out of range."""
     return _out_of_range_unbound.get()
 
 
@@ -220,7 +222,7 @@ def any_of(value: str, texts: Iterable[str]) -> str:
 
 
 # --- the kinds and parts of a term ----------------------------------------------------------------------------------
-# All of these take SQL of a term and give SQL; NULL for NULL.
+# All of these take SQL of a term and return SQL; NULL for NULL.
 
 
 def is_iri(term: str) -> str:
@@ -343,7 +345,7 @@ def has_form(term: str, forms: Mapping[str, str]) -> str:
 _BACKSLASH: Final = literal("\\")
 _TWO_BACKSLASHES: Final = literal(r"\\")
 _UNICODE: Final = literal(r"\u00")
-# what follows the backslash in canonical N-Triples, but for control characters as \u00XX
+# the characters after the backslash in canonical N-Triples, except for control characters as \u00XX
 _ESCAPES: Final = dict(zip('"nrtbf', '"\n\r\t\b\f', strict=True)) | {
     "uFFFE": "\ufffe",
     "uFFFF": "\uffff",
@@ -357,8 +359,8 @@ _TO_ESCAPE: Final = literal(NEEDS_ESCAPE.pattern)
 def unescape(escaped: str) -> str:
     r"""The raw text for the characters between the quotes of a canonical literal.
 
-    The text holds no control characters: two of them keep the places of `\\` and `\u00`, so that no other escape can
-    begin with the second half of the one, and nothing that the other stands before is taken for it.
+    The text contains no control characters: two of them replace `\\` and `\u00` meanwhile, so that the second half of
+    the one cannot begin another escape, and no text after the other is taken for one.
     """
     text = f"replace(replace({escaped}, {_TWO_BACKSLASHES}, {_BACKSLASH_HERE}), {_UNICODE}, {_UNICODE_HERE})"
     for letter, char in _ESCAPES.items():

@@ -170,7 +170,7 @@ async def test_a_process_that_is_killed_is_started_again(store: StreamStore) -> 
         for times in (1, 2):
             process = query._process
             assert process is not None
-            os.kill(process._process.pid, signal.SIGKILL)
+            os.kill(process._child.pid, signal.SIGKILL)
             # no message has to come for that
             await eventually(
                 lambda: query.restarts == times and query._process not in (None, process)  # noqa: B023
@@ -193,12 +193,9 @@ async def test_a_process_that_ends_again_and_again_is_paused(
         await registry.register("seen", over_a(STATELESS), Description())
         query = registry.get("seen")
         assert query is not None
-        dies = (sys.executable, "-c", "import os; os.abort()")
-        monkeypatch.setattr(
-            "construct_messages.continuous.registered.process.module_command", lambda _: dies
-        )
+        monkeypatch.setattr(sys, "executable", "false")
         assert query._process is not None
-        os.kill(query._process._process.pid, signal.SIGKILL)
+        os.kill(query._process._child.pid, signal.SIGKILL)
         await eventually(lambda: query.registration.status == "failed")
         assert query.restarts == TRIES - 1
         monkeypatch.undo()

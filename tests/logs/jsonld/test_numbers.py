@@ -18,7 +18,7 @@ import pytest
 from construct_messages import read_log
 from construct_messages.formats import YAML_LD
 from construct_messages.message import Message
-from construct_messages.server.streams.input import read_messages
+from construct_messages.server.streams.publishing.messages import read_messages
 from construct_messages.terms import XSD
 from tests.support.logs.cases.jsonld import parse
 from tests.support.logs.json_ld import by_jsonld_js, by_pyld

@@ -23,28 +23,28 @@ ILLEGAL = [
         44,
     ),
     ("projected before BIND", "{ { SELECT ?o {} } BIND(1 AS ?o) }", "?o is bound already", 39),
-    ("blank node in two groups", "{ _:a ?p ?o { _:a ?p ?q } }", "two basic graph patterns", 12),
+    ("blank node in two groups", "{ _:a ?p ?o { _:a ?p ?q } }", "two basic graph patterns", 24),
     (
         "blank node before and behind",
         "{ _:a ?p ?o OPTIONAL {} _:a ?q ?r }",
         "two basic graph patterns",
-        12,
+        34,
     ),
     (
         "blank node in EXISTS",
         "{ _:a ?p ?o FILTER EXISTS { _:a ?q ?r } }",
         "two basic graph patterns",
-        12,
+        38,
     ),
-    ("too few values", "{ VALUES (?a ?b) { (1) } }", "1 values to 2 variables", 20),
-    ("too many values", "{ VALUES (?a) { (1 2) } }", "2 values to 1 variables", 20),
+    ("too few values", "{ VALUES (?a ?b) { (1) } }", "1 values to 2 variables", 30),
+    ("too many values", "{ VALUES (?a) { (1 2) } }", "2 values to 1 variables", 27),
     (
         "values of one variable twice",
         "{ VALUES (?a ?a) { (1 2) } }",
         "?a stands in VALUES twice",
-        20,
+        23,
     ),
-    ("aggregate in BIND", "{ BIND(COUNT(?x) AS ?n) }", "COUNT may not stand here", 23),
+    ("aggregate in BIND", "{ BIND(COUNT(?x) AS ?n) }", "COUNT may not stand here, in BIND", 17),
 ]
 
 

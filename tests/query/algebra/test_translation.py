@@ -98,20 +98,24 @@ ILLEGAL = [
     (
         "aggregate in an aggregate",
         "SELECT (SUM(COUNT(?s)) AS ?n) { ?s ?p ?o }",
-        "COUNT may not stand here",
+        "COUNT may not stand here, in another aggregate",
     ),
     (
         "aggregate as key",
         "SELECT ?k { ?s ?p ?o } GROUP BY (COUNT(?o) AS ?k)",
-        "COUNT may not stand here",
+        "COUNT may not stand here, in GROUP BY",
     ),
     (
         "separator with a language",
         "SELECT (GROUP_CONCAT(?s; SEPARATOR='x'@en) AS ?x) {}",
         "a plain string is needed",
     ),
-    ("limit that is no integer", "SELECT * {} LIMIT 1.0", "1.0 is no number of solutions"),
-    ("negative offset", "SELECT * {} OFFSET -1", "unexpected"),
+    (
+        "limit that is no integer",
+        "SELECT * {} LIMIT 1.0",
+        "expected a number behind LIMIT, found 1.0",
+    ),
+    ("negative offset", "SELECT * {} OFFSET -1", "expected a number behind OFFSET, found -1"),
 ]
 
 

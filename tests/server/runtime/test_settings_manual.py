@@ -1,4 +1,4 @@
-"""The tables and examples of settings in docs/server.md are those of the code."""
+"""The tables and examples of settings in docs/reference/server.md are those of the code."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from construct_messages.server.runtime.settings import described, load_config
 from tests.support.docs import BLOCKS
 from tests.support.places import ROOT
 
-PAGE = (ROOT / "docs" / "server.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "server.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_the_settings_of_the_manual_can_be_served(tmp_path: Path, block: Any) ->
     (tmp_path / "server.toml").write_text(block.text)
     config = load_config(tmp_path / "server.toml", {"EXAMPLE_TOKEN": "x"}, {})
     named = {
-        "docs/server.md": {
+        "docs/reference/server.md": {
             "endpoint.source",
             "endpoints.dbpedia.source",
             "endpoints.private.source",

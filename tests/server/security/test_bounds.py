@@ -1,4 +1,4 @@
-"""What docs/security.md promises about bounds."""
+"""What docs/explanation/security.md promises about bounds."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""What docs/security.md promises about headers, secrets and the log."""
+"""What docs/explanation/security.md promises about headers, secrets and the log."""
 
 import contextlib
 import io

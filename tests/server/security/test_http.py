@@ -1,4 +1,4 @@
-"""What docs/security.md promises about requests that are no HTTP, or hide another one."""
+"""What docs/explanation/security.md promises about requests that are no HTTP, or hide another one."""
 
 import pytest
 

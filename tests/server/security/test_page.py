@@ -1,4 +1,4 @@
-"""docs/security.md names the tests of its guarantees."""
+"""docs/explanation/security.md names the tests of its guarantees."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ def defined_in(module: Path) -> set[str]:
 
 def test_the_page_names_the_tests() -> None:
     """Each test that it names exists, and it names each test here."""
-    page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "explanation" / "security.md").read_text(encoding="utf-8")
     here = [defined_in(path) for path in Path(__file__).parent.glob("test_*.py")]
     own = set().union(*here) - {"test_the_page_names_the_tests"}
     named = re.findall(r"`(?:([\w/]+)::)?(test_\w+)`", page)

@@ -1,4 +1,4 @@
-"""What docs/security.md promises about whom the server talks to, and about updates."""
+"""What docs/explanation/security.md promises about whom the server talks to, and about updates."""
 
 from pathlib import Path
 from typing import Any

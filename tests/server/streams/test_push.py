@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 
 from construct_messages import Message, Quad, iri, literal
-from construct_messages.formats import FORMATS, JELLY, N_QUADS, Format
-from construct_messages.server.streams.push import SUBPROTOCOLS
+from construct_messages.formats import FORMATS, N_QUADS, Format
+from construct_messages.net.wire import SUBPROTOCOLS
 from tests.support.http.streams import StreamsServer, events, read, serving_streams, take
 from tests.support.logs.kinds import isomorphic
 from tests.support.places import shared_path
@@ -34,7 +34,7 @@ HOSTILE = Message(
 
 GRAPH = Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"), iri("urn:g"))])
 
-TEXTS = [format for format in FORMATS if format != JELLY]
+TEXTS = [format for format in FORMATS if not format.binary]
 
 
 @pytest.mark.parametrize("format", TEXTS, ids=lambda format: format.extension)
@@ -254,7 +254,7 @@ async def test_a_fault_of_the_server_ends_the_socket(
     def fail(*_: object) -> bytes:
         raise KeyError("x")
 
-    monkeypatch.setattr("construct_messages.server.streams.documents.Documents.encode", fail)
+    monkeypatch.setattr("construct_messages.server.streams.documents.ElementDocuments.encode", fail)
     await served.publish([numbered(1)])
     async with served.client.ws_connect(f"{served.url}/streams/a/socket?after=0") as socket:
         closed = await socket.receive()

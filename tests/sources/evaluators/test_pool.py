@@ -45,6 +45,7 @@ from tests.support.engines.evaluators import (
     quick,
     stuck,
 )
+from tests.support.options import arguments
 from tests.support.places import ROOT
 from tests.support.queries.message_cases import CASES, DATA, PREFIX
 from tests.support.queries.requests import request
@@ -170,7 +171,9 @@ async def case_pool(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[E
 async def test_messages(
     query: str, options: dict[str, object], messages: list[list[str]], case_pool: EvaluatorPool
 ) -> None:
-    async with construct_messages(PREFIX + query, case_pool, label_prefix="x", **options) as stream:  # type: ignore[arg-type]
+    async with construct_messages(
+        PREFIX + query, case_pool, label_prefix="x", **arguments(options)
+    ) as stream:  # type: ignore[arg-type]
         found = [sorted(map(str, message)) async for message in stream]
     assert found == [sorted(message) for message in messages]
 

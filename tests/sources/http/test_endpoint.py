@@ -14,6 +14,7 @@ from construct_messages.errors import SourceError
 from construct_messages.query.select import Select
 from construct_messages.sources import Request
 from construct_messages.sources.http.endpoint import EndpointSource
+from construct_messages.sources.http.protocol import Endpoint
 from construct_messages.terms import Term, from_pyoxigraph
 
 SIZE = 100
@@ -78,7 +79,7 @@ def test_oxigraph(
     request: pytest.FixtureRequest, data: Path, read: Read, method: str, results: str
 ) -> None:
     url = request.getfixturevalue("oxigraph_server")(data)
-    source = EndpointSource(url, method=method, results=results, profile="oxigraph")
+    source = EndpointSource(Endpoint.at(url, method=method), results=results, profile="oxigraph")
     assert read(source, Request(ORDERED, timeout=120)) == expected(ORDERED)
 
 
@@ -90,7 +91,7 @@ def test_rdflib(
 ) -> None:
     # asked for TSV, it answers in XML: the decoder is that of the answer
     url = request.getfixturevalue("rdflib_server")(data)
-    source = EndpointSource(url, method=method, results=results)
+    source = EndpointSource(Endpoint.at(url, method=method), results=results)
     # its default graph is the union of all
     assert read(source, Request(ORDERED, timeout=120)) == expected(ORDERED, union=True)
 

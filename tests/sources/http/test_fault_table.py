@@ -12,7 +12,7 @@ from construct_messages.errors import (
     SourceError,
 )
 from construct_messages.sources import Request
-from construct_messages.sources.http.endpoint import EndpointSource, WrapperSource, new_wrapper
+from construct_messages.sources.http.endpoint import EndpointSource
 from tests.support.commands import Done
 from tests.support.http.clients import BODIES, JSON_BODY, SELECT, TABLE, read
 from tests.support.http.fault_server import PAUSE, STALL, FaultServer, response
@@ -37,7 +37,7 @@ MOST_WORDS = 1000
 def test_every_fault(server: FaultServer, client: str, case: Case) -> None:
     server.play(case.script)
     server.go_on.set()
-    source = WrapperSource(new_wrapper(server.url), **OPTIONS[case.endpoint])
+    source = EndpointSource(server.url, **OPTIONS[case.endpoint])
     came, error = read(
         client, source, Request(SELECT, timeout=2.5 if case.endpoint == "brief" else 60)
     )

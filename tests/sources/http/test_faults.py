@@ -24,7 +24,8 @@ from construct_messages.results.tsv import TsvDecoder
 from construct_messages.results.xml import XmlDecoder
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
-from construct_messages.sources.http.endpoint import EndpointSource, WrapperSource
+from construct_messages.sources.http.endpoint import EndpointSource
+from construct_messages.sources.http.protocol import Endpoint
 from construct_messages.terms import Term
 from tests.support.http.clients import BODIES, JSON_BODY, SELECT, TABLE, read
 from tests.support.http.fault_server import JSON, PAUSE, RESET, STALL, FaultServer, chunks, response
@@ -288,11 +289,17 @@ def test_nobody_accepts(client: str) -> None:
             waiting.setblocking(False)
             waiting.connect_ex(full.getsockname())
         wrapper = SPARQLWrapper(f"http://127.0.0.1:{full.getsockname()[1]}/sparql")
-        _, error = read(client, WrapperSource(wrapper, connect_seconds=0.2), Request(SELECT))
+        _, error = read(
+            client,
+            EndpointSource(Endpoint.of_wrapper(wrapper), connect_seconds=0.2),
+            Request(SELECT),
+        )
         assert isinstance(error, SourceTimeout)
         assert "took no connection within 0.2 seconds" in error.message
         _, error = read(
-            client, WrapperSource(wrapper, connect_seconds=10), Request(SELECT, timeout=0.2)
+            client,
+            EndpointSource(Endpoint.of_wrapper(wrapper), connect_seconds=10),
+            Request(SELECT, timeout=0.2),
         )
         assert isinstance(error, SourceTimeout)
         assert "(0.2 seconds in all)" in error.message
@@ -357,7 +364,7 @@ def test_the_wrappers_timeout_bounds_a_stall(server: FaultServer, client: str) -
     for seconds in (1, 10, 60):
         wrapper.setTimeout(seconds)
         server.play([response(JSON_BODY)[:-400], STALL])
-        came, error = read(client, WrapperSource(wrapper), Request(SELECT))
+        came, error = read(client, EndpointSource(Endpoint.of_wrapper(wrapper)), Request(SELECT))
         assert isinstance(error, SourceTimeout)
         assert came == TABLE[: len(came)]
         if came:

@@ -12,9 +12,12 @@ from construct_messages.errors import (
     SourceError,
     UsageError,
 )
+from construct_messages.options import UNION
 from construct_messages.query.select import Select
-from construct_messages.sources import UNION, Request
-from construct_messages.sources.http.endpoint import EndpointSource, WrapperSource
+from construct_messages.sources import Request
+from construct_messages.sources.http.endpoint import EndpointSource
+from construct_messages.sources.http.protocol import Endpoint
+from construct_messages.sources.open import open_source
 from tests.support.http.clients import JSON_BODY, SELECT, TABLE, VARIABLES, read
 from tests.support.http.fault_server import JSON, FaultServer, response
 
@@ -27,7 +30,11 @@ def test_the_form(server: FaultServer, client: str) -> None:
     server.play(response(JSON_BODY))
     request = Request(SELECT, ("urn:g1", "urn:g2"), ("urn:g3",), timeout=120)
     assert (
-        read(client, EndpointSource(server.url, headers={"x-key": "ä".encode().hex()}), request)[1]
+        read(
+            client,
+            EndpointSource(Endpoint.at(server.url, headers={"x-key": "ä".encode().hex()})),
+            request,
+        )[1]
         is None
     )
     (asked,) = server.asked
@@ -52,7 +59,7 @@ def test_the_form(server: FaultServer, client: str) -> None:
 def test_get(server: FaultServer, client: str) -> None:
     server.play(response(JSON_BODY))
     select = Select("", "SELECT ?s ?o ", VARIABLES, "", '{ ?s ?p "a+b & ü" . ?s ?p ?o }')
-    source = EndpointSource(f"{server.url}?key=k%20e", method="get")
+    source = EndpointSource(Endpoint.at(f"{server.url}?key=k%20e", method="get"))
     assert read(client, source, Request(select, timeout=120))[1] is None
     (asked,) = server.asked
     assert (asked.method, asked.body) == ("GET", b"")
@@ -74,7 +81,7 @@ def test_redirects_within_the_origin(server: FaultServer, client: str, method: s
         ),
         response(JSON_BODY),
     )
-    came, error = read(client, EndpointSource(server.url, method=method))
+    came, error = read(client, EndpointSource(Endpoint.at(server.url, method=method)))
     assert error is None
     assert came == TABLE
     first, second = server.asked
@@ -87,7 +94,9 @@ def test_a_compressed_answer(server: FaultServer, client: str) -> None:
     server.play(
         response(gzip.compress(JSON_BODY), headers={"Content-Encoding": "gzip"}, framing="length")
     )
-    came, error = read(client, EndpointSource(server.url, headers={"Accept-Encoding": "gzip"}))
+    came, error = read(
+        client, EndpointSource(Endpoint.at(server.url, headers={"Accept-Encoding": "gzip"}))
+    )
     assert error is None
     assert came == TABLE
     assert server.asked[0].headers["accept-encoding"] == "gzip"
@@ -114,7 +123,7 @@ def test_credentials(
     for name, value in environment.items():
         monkeypatch.setenv(f"CONSTRUCT_MESSAGES_{name}", value)
     server.play(response(JSON_BODY))
-    assert read(client, EndpointSource(server.url, headers=headers))[1] is None
+    assert read(client, open_source(server.url, headers=headers))[1] is None
     assert server.asked[0].headers.get("authorization") == sent
 
 
@@ -129,7 +138,7 @@ def test_a_callers_wrapper(server: FaultServer, client: str) -> None:
     wrapper.setQuery("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }")
     before = {name: repr(value) for name, value in vars(wrapper).items()}
     server.play(response(JSON_BODY))
-    source = WrapperSource(wrapper)
+    source = EndpointSource(Endpoint.of_wrapper(wrapper))
     came, error = read(client, source, Request(SELECT, ("urn:g1",), timeout=120))
     assert error is None
     assert came == TABLE
@@ -156,12 +165,12 @@ def test_digest_authentication(server: FaultServer, client: str) -> None:
         b"", "text/plain", status="401 Unauthorized", headers={"WWW-Authenticate": challenge}
     )
     server.play(refusal, response(JSON_BODY))
-    came, error = read(client, WrapperSource(wrapper))
+    came, error = read(client, EndpointSource(Endpoint.of_wrapper(wrapper)))
     assert error is None
     assert came == TABLE
     assert server.asked[1].headers["authorization"].startswith('Digest username="me"')
     server.play(refusal)
-    _, error = read(client, WrapperSource(wrapper))
+    _, error = read(client, EndpointSource(Endpoint.of_wrapper(wrapper)))
     assert isinstance(error, SourceError)
     assert error.status == 502
     assert "HTTP status 401" in error.message
@@ -190,8 +199,13 @@ def test_digest_authentication(server: FaultServer, client: str) -> None:
     ],
 )
 def test_refused_options(url: str, options: dict[str, Any], words: str) -> None:
+    def opened() -> EndpointSource:
+        given = dict(options)
+        endpoint = {name: given.pop(name) for name in ("method", "headers") if name in given}
+        return EndpointSource(Endpoint.at(url, **endpoint), **given)
+
     with pytest.raises(UsageError) as caught:
-        EndpointSource(url, **options)
+        opened()
     assert words in str(caught.value)
     assert "secret" not in str(caught.value)
 
@@ -203,7 +217,7 @@ def test_refused_credentials(monkeypatch: pytest.MonkeyPatch, names: list[str]) 
     for name in names:
         monkeypatch.setenv(f"CONSTRUCT_MESSAGES_{name}", "secret")
     with pytest.raises(UsageError, match="half of the credentials"):
-        EndpointSource("http://example.org/")
+        open_source("http://example.org/")
 
 
 def test_the_union_of_all_graphs_is_refused(server: FaultServer, client: str) -> None:

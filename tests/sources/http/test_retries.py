@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 
 from construct_messages.errors import IncompleteResult, SourceError, SourceTimeout, UsageError
 from construct_messages.labels import Labels
+from construct_messages.net import retries
+from construct_messages.net.retries import attempts
+from construct_messages.net.timeouts import Timeouts
 from construct_messages.query.select import Select
 from construct_messages.sources import Request
-from construct_messages.sources.http import retries
 from construct_messages.sources.http.endpoint import EndpointSource
-from construct_messages.sources.http.retries import attempts
-from construct_messages.sources.http.timeouts import Timeouts
 from construct_messages.terms import Term
 from tests.support.http.clients import CLIENTS, JSON_BODY, SELECT, TABLE, VARIABLES, read
 from tests.support.http.fault_server import (
@@ -221,8 +221,9 @@ def test_what_an_engine_says_in_its_own_way(
     server.play(answer)
     _, error = read(client, EndpointSource(server.url, profile=profile, retries=2))
     assert isinstance(error, SourceTimeout) == (status == 504 and asked == 1)
-    assert error is not None
+    assert isinstance(error, SourceError)
     assert (error.status, len(server.asked)) == (status, asked)
+    assert error.response_status == int(answer.split()[1])
 
 
 def test_a_wait_beyond_the_time_left_is_not_begun(
@@ -329,9 +330,7 @@ def test_the_library_logs_and_never_prints(
     assert done.stdout == "".join(f"# @message\n{s} <urn:q> {o} .\n" for s, o in TABLE)
     assert done.returncode == 0
     retries = [
-        line
-        for line in done.stderr.splitlines()
-        if "construct_messages.sources.http.retries" in line
+        line for line in done.stderr.splitlines() if "construct_messages.net.retries" in line
     ]
     assert [line.partition("seconds, ")[2] for line in retries] == said
     assert level or not done.stderr

@@ -12,7 +12,8 @@ from urllib.parse import urlencode
 import pytest
 
 from construct_messages.errors import IncompleteResult, SourceError, UsageError
-from construct_messages.sources import UNION, Request
+from construct_messages.options import UNION
+from construct_messages.sources import Request
 from construct_messages.sources.http.upstream import Upstream
 from construct_messages.sources.operations import Operation
 from tests.support.engines.servers import Serve
@@ -205,7 +206,7 @@ async def test_credentials_that_are_refused(
             assert dict(answer.headers)["WWW-Authenticate"] == "Bearer"
         with pytest.raises(SourceError) as caught:
             await solutions(upstream, Request(SELECT, headers=tuple(client.items())))
-        assert caught.value.status == for_messages
+        assert (caught.value.status, caught.value.response_status) == (for_messages, status)
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def carried_by(kind: Kind) -> list[Message]:
 
 
 def options_of(kind: Kind) -> dict[str, str]:
-    options = {"messages": kind.syntax.label} if kind.syntax.label else {}
+    options = {"syntax": kind.syntax.label} if kind.syntax.label else {}
     if kind.format == JELLY:
         options["jelly"] = '{"rdf_star": true}'
     return {"format": kind.format.extension, **options}
@@ -130,7 +130,7 @@ def test_compressions(compression: str, tmp_path: Path) -> None:
 
 def test_the_bytes_of_a_single_log(tmp_path: Path) -> None:
     job = begin(
-        tmp_path / "log.ttl", single="true", messages="1.2-messages", prefixes='{"u": "urn:"}'
+        tmp_path / "log.ttl", single="true", syntax="1.2-messages", prefixes='{"u": "urn:"}'
     )
     write(job, [A], [], ["", B])
     assert (tmp_path / "log.ttl").read_text() == (
@@ -166,17 +166,17 @@ def test_options_of_jelly(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tasks", [[], [[]], [[], []]], ids=["no task", "one", "two"])
-@pytest.mark.parametrize("messages", ["rdfm", "1.1-messages"])
+@pytest.mark.parametrize("syntax", ["rdfm", "1.1-messages"])
 @pytest.mark.parametrize("single", ["true", "false"], ids=["single", "folder"])
-def test_no_messages(single: str, messages: str, tasks: list[list[str]], tmp_path: Path) -> None:
-    write(begin(tmp_path / "logs", single=single, messages=messages), *tasks)
+def test_no_messages(single: str, syntax: str, tasks: list[list[str]], tmp_path: Path) -> None:
+    write(begin(tmp_path / "logs", single=single, syntax=syntax), *tasks)
     assert read_all(tmp_path / "logs") == [[]]
     (log,) = (
         [tmp_path / "logs"]
         if single == "true"
         else map((tmp_path / "logs").joinpath, names(tmp_path / "logs"))
     )
-    assert log.read_text() == ("" if messages == "rdfm" else 'VERSION "1.1-messages"\n')
+    assert log.read_text() == ("" if syntax == "rdfm" else 'VERSION "1.1-messages"\n')
 
 
 def test_a_folder_says_that_it_is_whole(tmp_path: Path) -> None:

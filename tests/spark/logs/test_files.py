@@ -72,9 +72,9 @@ WRONG_TO_READ = {
     "no path": ({}, "no path to read"),
     "an unknown option": ({"path": "x", "sep": ","}, "unknown option sep"),
     "an unknown format": ({"path": "x", "format": "csv"}, "unknown format 'csv'"),
-    "an unknown syntax": ({"path": "x", "messages": "2.0"}, "unknown message syntax '2.0'"),
+    "an unknown syntax": ({"path": "x", "syntax": "2.0"}, "unknown message syntax '2.0'"),
     "a syntax beside a format of its own": (
-        {"path": "x", "format": "jelly", "messages": "rdfm"},
+        {"path": "x", "format": "jelly", "syntax": "rdfm"},
         "by itself",
     ),
     "no number of bytes": (
@@ -105,7 +105,7 @@ WRONG_TO_WRITE = {
     ),
     "an unknown format": ({"path": "x", "format": "csv"}, "unknown format 'csv'"),
     "a syntax beside a format of its own": (
-        {"path": "x", "format": "jelly", "messages": "rdfm"},
+        {"path": "x", "format": "jelly", "syntax": "rdfm"},
         "by itself",
     ),
     "an unknown compression": (
@@ -351,7 +351,7 @@ def test_what_is_announced_from_outside(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(f"{A}\nMESSAGE\n{B}\nMESSAGE\n".encode())
     for options in (
         {"format": "application/n-quads; version=1.2-messages"},
-        {"format": "nt", "messages": "1.2-messages"},
+        {"format": "nt", "syntax": "1.2-messages"},
     ):
         for size in (1, 40):
             assert len(read_all(tmp_path, maxPartitionBytes=size, **options)) == 2

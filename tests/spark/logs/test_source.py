@@ -136,7 +136,7 @@ def test_there_and_back(single: bool, rdfm: SparkSession, tmp_path: Path) -> Non
         "format": "trig",
         "single": str(single).lower(),
         "compression": "gzip",
-        "messages": "1.2-messages",
+        "syntax": "1.2-messages",
     }
     for mode in ("append", "overwrite"):
         read.write.format("rdfm").mode(mode).options(**options).save(str(out))
@@ -164,7 +164,7 @@ def test_a_failing_task_leaves_no_file(rdfm: SparkSession, tmp_path: Path) -> No
 
 def test_a_frame_without_messages(rdfm: SparkSession, tmp_path: Path) -> None:
     frame = rdfm.createDataFrame([], "message string")
-    frame.write.format("rdfm").mode("append").option("messages", "1.2-messages").save(str(tmp_path))
+    frame.write.format("rdfm").mode("append").option("syntax", "1.2-messages").save(str(tmp_path))
     assert [log.read_text() for log in visible(tmp_path)] == ['VERSION "1.2-messages"\n']
 
 

@@ -253,7 +253,7 @@ def log_of(messages: Sequence[Message], format: Format, syntax: Syntax) -> bytes
 
 
 def read_back(log: Path, format: Format, syntax: Syntax) -> list[frozenset[str]]:
-    return texts(read_log(log, format.extension, messages=syntax.label or None))
+    return texts(read_log(log, format.extension, syntax=syntax.label or None))
 
 
 def texts(messages: Iterable[Message]) -> list[frozenset[str]]:

@@ -1,4 +1,4 @@
-"""Write docs/engines.md: the known differences of engines, from the tables that the tests check.
+"""Write docs/reference/engines.md: the known differences of engines, from the tables that the tests check.
 
 Run `python -m tests.support.engines.page`. A test checks that the page is up to date.
 """
@@ -11,7 +11,7 @@ from tests.support.engines.construct_cases import CASES, CHANGED, DIFFERENCES, V
 from tests.support.engines.servers import ENGINES
 from tests.support.places import ROOT
 
-PAGE = ROOT / "docs" / "engines.md"
+PAGE = ROOT / "docs" / "reference" / "engines.md"
 
 HEAD = f"""\
 # Engines: known differences
@@ -20,7 +20,7 @@ HEAD = f"""\
 
 The tests send {len(CASES)} CONSTRUCT queries to each engine, through the package and through the server, and compare
 the results message by message with a reference that shares no code with the package: Oxigraph in memory evaluates a
-handwritten SELECT, and a few lines instantiate a template that is given as data. The tables below list each
+handwritten SELECT, and a few lines instantiate a template that is defined as data. The tables below list each
 difference and its reason. A test fails when a difference no longer exists.
 
 | engine | version | installed by | profile | data |
@@ -71,7 +71,7 @@ REST = """\
   them: use FROM instead. Comunica ignores LIMIT 0 and returns everything, so it gets no such query.
 - **Virtuoso with a default graph**, such as DBpedia, returns nothing for `GRAPH <name> { … }`, without an error. Use
   `GRAPH ?g { … } FILTER(?g = <name>)` or `FROM NAMED <name>` instead.
-- **Virtuoso's own CONSTRUCT** stops after 10,001 triples, with status 200 and without a header that says so. For the
+- **Virtuoso's own CONSTRUCT** stops after 10,001 triples, with status 200 and without a header about it. For the
   specification's query over 110,000 solutions it returned 10,001 of 220,600 triples. In pages of 10,000 solutions
   (`python -m benchmarks micro virtuoso`), all 110,000 messages arrived.
 - **Time of a Virtuoso page.** Of 10,000 solutions of that query, writing the JSON takes 1.2 s and sorting in a

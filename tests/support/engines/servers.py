@@ -268,7 +268,7 @@ ENGINES: Final = {
     "virtuoso": Engine(virtuoso, "virtuoso"),
     "comunica": Engine(comunica, "generic"),
 }
-"""Those that `docs/engines.md` compares."""
+"""Those that `docs/reference/engines.md` compares."""
 
 ALL: Final = ENGINES | {"fuseki": Engine(fuseki, "generic")}
 

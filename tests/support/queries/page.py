@@ -1,4 +1,4 @@
-"""Write docs/queries.md: results for the W3C's CONSTRUCT tests and for queries of public repositories.
+"""Write docs/reference/queries.md: results for the W3C's CONSTRUCT tests and for queries of public repositories.
 
 Run `python -m tests.support.queries.page`. A test checks that the page is up to date.
 """
@@ -18,7 +18,7 @@ from construct_messages.query.rewrite import ConstructQuery
 from tests.support.places import ROOT, shared_path
 from tests.support.queries.oracle import disagreement
 
-PAGE = ROOT / "docs" / "queries.md"
+PAGE = ROOT / "docs" / "reference" / "queries.md"
 BASE = "http://example.org/base/"
 
 
@@ -129,7 +129,7 @@ def page() -> str:
         "## Queries found in public repositories",
         "",
         f"{len(passing)} of {len(found)} queries pass: they are rewritten, Oxigraph accepts the SELECT, and the",
-        "template gives the same triples.",
+        "template produces the same triples.",
         "",
         "| queries | number | pass |",
         "|---|--:|--:|",

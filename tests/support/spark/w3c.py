@@ -1,6 +1,6 @@
 """The W3C's query evaluation tests on Spark: running each test, the list of refusals, and the page in `docs/`.
 
-`python -m tests.support.spark.w3c` writes docs/spark-w3c.md from the list of refusals, which the tests check.
+`python -m tests.support.spark.w3c` writes docs/reference/spark-w3c.md from the list of refusals, which the tests check.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NOW: Final = Term('"2024-02-29T12:34:56.789Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>')
-PAGE: Final = ROOT / "docs" / "spark-w3c.md"
+PAGE: Final = ROOT / "docs" / "reference" / "spark-w3c.md"
 
 REFUSED: Final[Mapping[str, str]] = {}
 """The reason of each refused test, by name; reviewed by hand. A refusal counts as not passed."""

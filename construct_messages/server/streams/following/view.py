@@ -13,12 +13,12 @@ from aiohttp import WSCloseCode, web
 from construct_messages.errors import ProtocolError
 from construct_messages.formats import N_QUADS, find_format
 from construct_messages.formats.media_types import EVENT_STREAM
+from construct_messages.net.wire import SUBPROTOCOLS, Header, Parameter
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.sending import ClientLeft, send
-from construct_messages.server.streams.bounds import CLOSE_SECONDS, Bounds
+from construct_messages.server.streams.bounds import CLOSE_SECONDS, StreamLimits
 from construct_messages.server.streams.output_view import OutputView
 from construct_messages.server.streams.push import (
-    SUBPROTOCOLS,
     Live,
     check_text,
     event_stream,
@@ -34,7 +34,6 @@ from construct_messages.server.streams.selection import (
 )
 from construct_messages.streams.element import Element
 from construct_messages.streams.store import StreamStore
-from construct_messages.streams.wire import AFTER, IDENTITY
 
 _BYTES: Final = (
     1 << 12
@@ -57,7 +56,7 @@ class FollowingView:
         settings: StreamsSettings,
         store: StreamStore,
         *,
-        bounds: Bounds,
+        bounds: StreamLimits,
         output: OutputView,
         in_thread: InThread,
     ) -> None:
@@ -80,17 +79,17 @@ class FollowingView:
         headers = {
             "Content-Type": EVENT_STREAM,
             "Cache-Control": "no-store",
-            "RDF-Message-Content-Type": media_type,
+            Header.CONTENT_TYPE: media_type,
             "X-Accel-Buffering": "no",
         }
         record.format = media_type
         parameters = selecting(request.query)
-        if "Last-Event-ID" in request.headers:
-            parameters["after"] = request.headers["Last-Event-ID"]
+        if Header.LAST_EVENT_ID in request.headers:
+            parameters[Parameter.AFTER] = request.headers[Header.LAST_EVENT_ID]
         with self._bounds.following(resumable=True):
             after = await self._after(name, parameters)
             await self._output.check_next(name, after, format)
-            headers |= {AFTER: str(after), IDENTITY: str(self._store.state(name).id)}
+            headers |= {Header.AFTER: str(after), Header.IDENTITY: str(self._store.state(name).id)}
             if request.method == "HEAD":
                 return web.Response(headers=headers)
             body = event_stream(
@@ -150,8 +149,8 @@ class FollowingView:
                 raise ProtocolError(
                     f"a follower has no {bound}", hint="pull the output of the stream"
                 )
-        if "after" in parameters:
-            after = sequence_parameter("after", parameters["after"])
+        if Parameter.AFTER in parameters:
+            after = sequence_parameter(Parameter.AFTER, parameters[Parameter.AFTER])
             self._store.check_position(name, after)
         elif parameters:
             after = (await self._in_thread(select, self._store, state, parameters)).after

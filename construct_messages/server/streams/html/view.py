@@ -16,11 +16,12 @@ from aiohttp import web
 from construct_messages.formats import FORMATS, RDFM, content_type
 from construct_messages.formats.media_types import HTML
 from construct_messages.message import Message
+from construct_messages.net.wire import Parameter
 from construct_messages.server.pages.files import root_from
 from construct_messages.server.pages.templates import render, send_rendered, wants_html
 from construct_messages.server.streams.addresses import ROOT, StreamIris
 from construct_messages.server.streams.html.nesting import Card, card
-from construct_messages.server.streams.ldes.pages import Page
+from construct_messages.server.streams.ldes.pages import LdesPage
 from construct_messages.server.streams.requests import InThread, record_of
 from construct_messages.server.streams.resources import Document
 from construct_messages.streams.element import Element, State
@@ -113,7 +114,7 @@ class HtmlView:
             document: the description of one.
             values: what clients may do, and with what.
         """
-        after = request.query.get("after", "")
+        after = request.query.get(Parameter.AFTER, "")
         names = sorted(states, key=lambda state: state.name)
         listed = [state for state in names if state.name > after]
         documents = [document(state) for state in listed[:_STREAMS_SHOWN]]
@@ -182,7 +183,7 @@ class HtmlView:
             last: the sequence of the last of them.
         """
         elements = await _first(pages)
-        parameters = {key: value for key, value in request.query.items() if key != "after"}
+        parameters = {key: value for key, value in request.query.items() if key != Parameter.AFTER}
         return await self._send(
             request,
             "elements",
@@ -237,7 +238,7 @@ class HtmlView:
     async def ldes_page(
         self,
         request: web.Request,
-        page: Page,
+        page: LdesPage,
         state: State,
         head: Message,
         pages: AsyncGenerator[list[Element]],
@@ -264,7 +265,7 @@ class HtmlView:
                 (each.sequence, card(one, href)) for each, one in zip(elements, said, strict=True)
             ]
 
-        before = Page(page.first - size, page.first - 1)
+        before = LdesPage(page.first - size, page.first - 1)
         return await self._send(
             request,
             "ldes_page",
@@ -274,7 +275,7 @@ class HtmlView:
             members=await self._in_thread(cards),
             more=_following({}, elements, last),
             previous=before.name if page.first > state.first else None,
-            following=Page(page.last + 1, page.last + size).name
+            following=LdesPage(page.last + 1, page.last + size).name
             if state.last > page.last
             else None,
             formats=_PAGES,
@@ -340,4 +341,4 @@ def _following(parameters: dict[str, str], elements: Sequence[Element], last: in
     """The URL of what follows elements; None: they are all."""
     if not elements or elements[-1].sequence >= last:
         return None
-    return "?" + urlencode({**parameters, "after": elements[-1].sequence})
+    return "?" + urlencode({**parameters, Parameter.AFTER: elements[-1].sequence})

@@ -20,6 +20,7 @@ from construct_messages.formats import N_QUADS, N_TRIPLES, NDJSON_LD, RDFM, TRIG
 from construct_messages.formats.negotiation import prefer
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.message import Message
+from construct_messages.net.wire import Parameter
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.coding import negotiate_coding
 from construct_messages.server.http.conditions import is_known
@@ -29,8 +30,8 @@ from construct_messages.server.streams.documents import JsonLdDocument, not_carr
 from construct_messages.server.streams.html.view import HtmlView
 from construct_messages.server.streams.ldes.pages import (
     LDES_PREFIXES,
-    Bounds,
-    Page,
+    LdesPage,
+    PageTimes,
     members,
     page_head,
     pages_of,
@@ -109,7 +110,7 @@ class LdesView:
     async def page(self, request: web.Request) -> web.StreamResponse:
         """Answers with those members of a page that are kept."""
         name, iris = self._begin(request)
-        page = Page.named(request.match_info["page"])
+        page = LdesPage.named(request.match_info["page"])
         while True:
             state = self._store.state(name)
             if page is None or page.first > state.last:
@@ -129,7 +130,7 @@ class LdesView:
                 continue  # retention took more of it meanwhile
 
     async def _kept(
-        self, request: web.Request, iris: StreamIris, page: Page, state: State
+        self, request: web.Request, iris: StreamIris, page: LdesPage, state: State
     ) -> web.StreamResponse:
         first, last = max(page.first, state.first), min(page.last, state.last)
         times = await self._in_thread(
@@ -152,10 +153,10 @@ class LdesView:
         )
 
     async def _html_page(
-        self, request: web.Request, iris: StreamIris, page: Page, state: State, head: Message
+        self, request: web.Request, iris: StreamIris, page: LdesPage, state: State, head: Message
     ) -> web.StreamResponse:
         """The page for a browser, with those of its members that stand behind `after`."""
-        after = sequence_parameter("after", request.query.get("after", "0"))
+        after = sequence_parameter(Parameter.AFTER, request.query.get(Parameter.AFTER, "0"))
         shown = Selection(max(page.first, state.first, after + 1) - 1, min(page.last, state.last))
         elements = counted(record_of(request), selected(self._store, state.name, shown))
         said = partial(members, iris, version_of_path=self._settings.ldes_version_of_path)
@@ -270,7 +271,7 @@ class _Times:
         self._known: OrderedDict[str, dict[int, int]] = OrderedDict()
         self._lock = Lock()
 
-    def bounds(self, name: str, size: int) -> tuple[State, list[Bounds]]:
+    def bounds(self, name: str, size: int) -> tuple[State, list[PageTimes]]:
         """Returns the state of a stream, and the bounds of its pages.
 
         Args:
@@ -292,7 +293,7 @@ class _Times:
             except Gone:
                 continue  # retention took elements meanwhile
             return state, [
-                Bounds(page, times[first], None if last is None else times[last])
+                PageTimes(page, times[first], None if last is None else times[last])
                 for page, first, last in borders
             ]
 

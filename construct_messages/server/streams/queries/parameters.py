@@ -59,7 +59,7 @@ def read_registration(
 
     Args:
         text: the query.
-        parameters: of the URL, see docs/continuous.md.
+        parameters: of the URL, see docs/reference/continuous/registered.md.
         streams: the IRI of the list of streams, with a slash behind it.
         bound: the stream at whose query endpoint it is registered.
         store: of the streams.

@@ -10,12 +10,10 @@ import aiohttp
 import pytest
 
 from construct_messages import Message, Quad, blank, iri, literal
-from construct_messages.formats import FORMATS, N_QUADS, NDJSON_LD, TURTLE, Format
-from construct_messages.formats.media_types import ACTIVITY_JSON
+from construct_messages.documents import document_writer
+from construct_messages.formats import FORMATS, N_QUADS, TURTLE, Format
 from construct_messages.server.config import StreamsSettings
-from construct_messages.server.streams.documents import Documents
-from construct_messages.server.streams.input import ACCEPTED
-from construct_messages.streams.element import Element
+from construct_messages.server.streams.publishing.messages import ACCEPTED
 from tests.support.http.serving import serving
 from tests.support.http.streams import StreamsServer, serving_streams
 from tests.support.logs.kinds import KINDS, write
@@ -25,7 +23,7 @@ PATH = "/streams/a/input"
 
 
 def frame(message: Message, format: Format = N_QUADS) -> bytes:
-    return Documents(format).encode(Element("a", 1, 1, message.lines))
+    return document_writer(format)(message)
 
 
 def text(message: Message) -> str:
@@ -227,12 +225,11 @@ async def test_pages_of_other_origins(
 @pytest.mark.parametrize("type", ACCEPTED)
 async def test_what_accept_post_names_is_taken(served: StreamsServer, type: str) -> None:
     """A document or a log of one message, of each media type."""
-    named = NDJSON_LD.document_type if type == ACTIVITY_JSON else type
     (format,) = (
-        format for format in FORMATS if named in (*format.media_types, format.document_type)
+        format for format in FORMATS if type in (*format.media_types, *format.document_types)
     )
     body = frame(numbered(1), format)
-    if named != format.document_type:
+    if type not in format.document_types:
         body = write([numbered(1)], next(kind for kind in KINDS if kind.format == format))
     answer = await served.ask("POST", PATH, body, type)
     assert (answer.status, answer.json["elements"]) == (201, 1)

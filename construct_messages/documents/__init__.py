@@ -1,0 +1,95 @@
+"""One message as one document, and back: the value of a record, a frame, an event or the body of a request.
+
+RDF Messages, section 3: the same blank node label in two documents is two nodes. Each format's record in `formats`
+names its codec, so that a new format needs nothing here. No I/O: no JSON-LD context is fetched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from construct_messages.errors import LogError, UsageError, shown
+from construct_messages.formats import FORMATS, RDFM, Format
+from construct_messages.formats.media_types import read_media_type
+from construct_messages.logs import DecoderOptions, EncoderOptions, encoder_for, read_document
+from construct_messages.message import Message
+
+
+def document_format(content_type: str) -> Format:
+    """Returns the format that the media type of a document names. Parameters mean nothing here.
+
+    Raises:
+        UsageError: a media type of no format.
+
+    >>> document_format("application/ld+json; charset=utf-8").name
+    'NDJSON-LD'
+    """
+    media_type, _ = read_media_type(content_type) or ("", {})
+    for format in FORMATS:
+        if media_type in (*format.document_types, *format.media_types):
+            return format
+    raise UsageError(
+        f"the media type of a document is {shown(content_type)!a}, which is not read",
+        hint="ask for one of " + ", ".join(format.document_type for format in FORMATS),
+    )
+
+
+def document_writer(format: Format) -> Callable[[Message], bytes]:
+    r"""Returns the function that writes documents of a format; see `Encoder.encode_document`.
+
+    >>> from construct_messages.formats import TURTLE
+    >>> document_writer(TURTLE)(Message())
+    b''
+    """
+    encoder = encoder_for(format, format.own or RDFM, EncoderOptions(triple_terms=True))
+    return encoder.encode_document
+
+
+@dataclass(frozen=True)
+class DocumentReader:
+    """Reads the documents of one format.
+
+    Args:
+        format: of the documents.
+        options: see `DecoderOptions`; comments never delimit messages.
+
+    >>> from construct_messages.formats import NDJSON_LD
+    >>> options = DecoderOptions(contexts={"urn:c": {"p": "urn:p"}}, context="urn:c", comments=False)
+    >>> DocumentReader(NDJSON_LD, options).read(b'{"@id": "urn:s", "p": "x"}')
+    <Message of 1 quad: <urn:s> <urn:p> "x" .>
+    """
+
+    format: Format
+    options: DecoderOptions
+
+    def read(self, document: bytes, number: int = 1) -> Message:
+        """Returns the message that a document is. No bytes are a message without statements in every format.
+
+        Args:
+            document: the bytes.
+            number: of the message, from 1, for errors.
+
+        Raises:
+            LogError: it is malformed, or has more than one message.
+            LimitExceeded: it is too large.
+        """
+        if not document:
+            return Message()
+        try:
+            messages = list(islice(self.messages(document), 2))
+        except LogError as error:
+            error.number = number
+            raise
+        if len(messages) > 1:
+            raise LogError("the document holds 2 messages or more", number=number)
+        return messages[0] if messages else Message()
+
+    def messages(self, document: bytes) -> Iterator[Message]:
+        """The messages of a document that may be a log, such as one that begins with a version label.
+
+        Raises:
+            LogError, LimitExceeded: see `read`.
+        """
+        return read_document(self.format, document, self.options)

@@ -1,0 +1,186 @@
+"""A query that is asked of stores: started over a dataset, or evaluated to its end.
+
+SPARQL 1.1 Protocol, section 2.1.4 (the dataset). Blocks until the engine returns; `writing.py` is for results that are
+read while they are made. Reads and writes nothing but the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import pyoxigraph as ox
+
+from construct_messages.errors import ConstructMessagesError, QueryError, SourceError, UsageError
+from construct_messages.options import UNION
+from construct_messages.query.depth import check_depth
+from construct_messages.query.full_names import names_in_full
+from construct_messages.query.refusals import refusal
+from construct_messages.query.written import WrittenQuery
+from construct_messages.results.tsv import TsvDecoder
+from construct_messages.solutions import Solutions
+
+QueryResult: TypeAlias = ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples
+Functions: TypeAlias = Callable[[ox.Store], Mapping[ox.NamedNode, Callable[..., Any]]]
+"""Functions beside SPARQL's, by their IRIs, for a store."""
+
+RAISED: Final = (
+    ConstructMessagesError,
+    SyntaxError,
+    OSError,
+    ValueError,
+    RuntimeError,
+    MemoryError,
+)
+"""What asking raises; `StoreQuery.error` explains it."""
+
+
+class Solved(NamedTuple):
+    """All solutions of a query.
+
+    Args:
+        variables: in the order of the projection.
+        total: how many solutions there are.
+        solutions: the solutions by column, with the engine's own labels; None: there are none, or no variables.
+        has_blanks: whether there may be blank nodes among their terms.
+    """
+
+    variables: tuple[str, ...]
+    total: int
+    solutions: Solutions | None
+    has_blanks: bool
+
+
+class StoreQuery:
+    """A query to ask of stores.
+
+    Args:
+        text: the query.
+        hint: what to say about the position in a query that the engine refuses.
+        written: what the text was made of; if the engine refuses that as well, the position is one in it.
+        functions: see `Functions`.
+
+    Raises:
+        QueryError: the query is too deep for the engine.
+
+    >>> store = ox.Store()
+    >>> store.add(ox.Quad(ox.NamedNode("urn:s"), ox.NamedNode("urn:p"), ox.Literal(1), ox.NamedNode("urn:g")))
+    >>> list(StoreQuery("SELECT ?s { ?s ?p 1 }").solve(store, (UNION,)).solutions)
+    [('<urn:s>',)]
+    """
+
+    def __init__(
+        self,
+        text: str,
+        hint: str | None = None,
+        written: WrittenQuery | None = None,
+        functions: Functions | None = None,
+    ) -> None:
+        check_depth(text)
+        self.text = text
+        self._hint, self._written, self._functions = hint, written, functions
+        self._full = names_in_full(text)
+
+    def begin(
+        self, store: ox.Store, default_graphs: Sequence[str] = (), named_graphs: Sequence[str] = ()
+    ) -> QueryResult:
+        """Starts the evaluation.
+
+        Args:
+            store: the store.
+            default_graphs: IRIs of the graphs to merge into the default graph; `(UNION,)` for all.
+            named_graphs: IRIs of the named graphs.
+
+        Raises:
+            UsageError: graph names that make no dataset.
+            SyntaxError: the engine refuses the query.
+            OSError: the evaluation failed.
+        """
+        union = UNION in default_graphs
+        if union and len(default_graphs) > 1:
+            raise UsageError(
+                "default graph: union is all graphs already", hint="give union alone, or graph IRIs"
+            )
+        try:
+            default: list[ox.NamedNode | ox.BlankNode | ox.DefaultGraph] = [
+                ox.NamedNode(graph) for graph in default_graphs if graph != UNION
+            ]
+            named: list[ox.NamedNode | ox.BlankNode] = list(map(ox.NamedNode, named_graphs))
+        except ValueError as error:
+            raise UsageError(f"graph names must be absolute IRIs: {error}") from error
+        return store.query(
+            self._full,
+            use_default_graph_as_union=union,
+            # naming only named graphs leaves the default graph empty
+            default_graph=default if default or named else None,
+            named_graphs=named if default or named else None,
+            custom_functions=None if self._functions is None else dict(self._functions(store)),
+        )
+
+    def check(self) -> tuple[str, ...]:
+        """Has the engine check a SELECT, and returns its variables; evaluates nothing.
+
+        Raises:
+            QueryError: the engine refuses the query.
+        """
+        try:
+            result = self.begin(ox.Store())
+        except RAISED as error:
+            raise self.error(error) from error
+        assert isinstance(result, ox.QuerySolutions)
+        return tuple(variable.value for variable in result.variables)
+
+    def solve(self, store: ox.Store, default_graphs: Sequence[str] = ()) -> Solved:
+        """Evaluates a SELECT to its end.
+
+        Args:
+            store, default_graphs: see `begin`.
+
+        Raises:
+            QueryError: the engine refuses the query.
+            SourceError: the evaluation failed.
+        """
+        try:
+            result = self.begin(store, default_graphs)
+            assert isinstance(result, ox.QuerySolutions)
+            variables = tuple(variable.value for variable in result.variables)
+            if not variables:
+                return Solved((), sum(1 for _ in result), None, False)
+            document = result.serialize(format=ox.QueryResultsFormat.TSV)
+        except RAISED as error:
+            raise self.error(error) from error
+        assert document is not None  # without a file, it is what is returned
+        decoder = TsvDecoder(variables, scope="")
+        batches = decoder.feed(document)
+        decoder.close()
+        solutions = batches[0] if batches else None
+        return Solved(
+            variables, 0 if solutions is None else len(solutions), solutions, b"_:" in document
+        )
+
+    def error(self, error: BaseException) -> ConstructMessagesError:
+        """The engine's exception as an error of this package."""
+        return explain(error, self.text, self._hint, self._written)
+
+
+def explain(
+    error: BaseException, text: str, hint: str | None = None, written: WrittenQuery | None = None
+) -> ConstructMessagesError:
+    """The engine's exception as an error of this package.
+
+    Args:
+        error: what was raised.
+        text, hint, written: see `StoreQuery`.
+    """
+    if isinstance(error, ConstructMessagesError):
+        return error
+    if isinstance(error, RuntimeError) and str(error).startswith("The custom function"):
+        return QueryError(
+            f"the embedded engine refuses the query: {error}", hint="use the functions of SPARQL"
+        )
+    if not isinstance(error, SyntaxError):
+        return SourceError(f"the embedded evaluation failed: {error}")
+    refused = "the embedded engine refuses the query"
+    if written is not None and (own := written.refusal()) is not None:
+        return refusal(own, written.text, None, refused)
+    return refusal(error, text, hint, refused)

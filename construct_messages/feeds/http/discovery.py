@@ -1,0 +1,160 @@
+"""Finds what a stream offers: by its description, or because the URL is that of an endpoint itself.
+
+LDN for RDF streams (discovery); Linked Data Notifications, section 3.1; Linked Data Event Streams. What a
+description names is used at the same origin only, as the
+token is sent there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+from urllib.parse import urldefrag
+
+import aiohttp
+
+from construct_messages.documents import DocumentReader
+from construct_messages.errors import LogError, SourceError
+from construct_messages.feeds.collections.hypermedia import Hypermedia
+from construct_messages.feeds.http.client import (
+    Client,
+    as_http,
+    check_stream_url,
+    link,
+    target_of,
+)
+from construct_messages.feeds.http.pages import ACCEPT_PAGES, FETCHED, description_in, quads_in
+from construct_messages.feeds.http.stream import Endpoints
+from construct_messages.feeds.transport import Settings
+from construct_messages.formats import NDJSON_LD
+from construct_messages.formats.media_types import (
+    EVENT_STREAM,
+    JSON,
+    read_media_type,
+)
+from construct_messages.net.urls import without_query
+from construct_messages.net.wire import ENDPOINTS, Property
+from construct_messages.streams.vocabulary import LDP
+from construct_messages.terms import iri
+
+_INBOX, _CONTAINS = f"{LDP}{Property.INBOX}", iri(f"{LDP}contains")
+_DESCRIPTIONS: Final = (NDJSON_LD.document_type, JSON)
+_ACCEPT: Final = {
+    "Accept": f"{NDJSON_LD.document_type}, {JSON};q=0.9, {EVENT_STREAM};q=0.5, "
+    + ", ".join(f"{format.document_type};q=0.4" for format in FETCHED if format != NDJSON_LD),
+    "Prefer": 'return=representation; max-member-count="1"',  # a long list need not be read to know what it is
+}
+_READ_OR_WRITTEN: Final = [name for name in Property if name in ENDPOINTS.keys() - {Property.QUERY}]
+_DESCRIPTION_BYTES: Final = 1 << 20  # at least
+_RDF: Final = {"Accept": ACCEPT_PAGES}
+_MEDIA_TYPES: Final = frozenset(name for format in FETCHED for name in format.document_types)
+
+
+async def discover(
+    client: Client, url: str, settings: Settings, *, is_stream: bool = False
+) -> Endpoints:
+    """What there is at a URL. The list of elements, at an output or inbox, leads to the stream that it is of.
+
+    Args:
+        client: sends the requests.
+        url: of a stream, or of one of its endpoints; the IRI of an event stream may have a fragment.
+        settings: which contexts are known, and how large a document may be.
+        is_stream: whether it is known to be that of a stream.
+
+    Raises:
+        UsageError: no URL that requests can be sent to.
+        SourceError: nothing that is known here.
+    """
+    asked, (url, _) = url, urldefrag(url)
+    most = max(settings.message_bytes, _DESCRIPTION_BYTES)
+    check_stream_url(url)
+    stream = without_query(url)
+    if as_http(url) != url:
+        return Endpoints(stream, {Property.SOCKET: url})
+    try:
+        response = await client.open("GET", url, _ACCEPT)
+    except SourceError as error:
+        if error.response_status == 426:
+            return Endpoints(stream, {Property.SOCKET: url})
+        if error.response_status == 405:
+            return Endpoints(stream, {Property.INPUT: url})
+        raise
+    if (media_type := _media_type(response)) == EVENT_STREAM:
+        response.close()
+        return Endpoints(stream, {Property.EVENTS: url})
+    body = await client.body(response, url, most)
+    if media_type in _DESCRIPTIONS:
+        said = _members(body)
+        owner = _target(url, said, Property.STREAM)
+        if owner is not None and not is_stream:
+            return await discover(client, owner, settings, is_stream=True)
+        urls = {
+            name: target
+            for name in _READ_OR_WRITTEN
+            if (target := _target(url, said, name)) is not None
+        }
+        if Property.INBOX in urls:
+            urls.setdefault(Property.INPUT, urls[Property.INBOX])
+        if urls:
+            return Endpoints(_member(said, "@id") or stream, urls)
+        # other formats need no contexts, and contexts are not fetched
+        response = await client.open("GET", url, _RDF)
+        media_type, body = _media_type(response), await client.body(response, url, most)
+    if (inbox := link(response, _INBOX)) is not None:
+        return _inbox(stream, target_of(url, inbox))
+    if media_type in _MEDIA_TYPES:
+        reader = description_in(response, replace(settings, message_bytes=most))
+        if (described := _described(reader, str(response.url), body, asked)) is not None:
+            return described
+    raise SourceError(
+        f"{without_query(url)} describes no stream",
+        hint="give the URL of a stream, such as https://example.org/streams/a",
+    )
+
+
+def _described(reader: DocumentReader, url: str, body: bytes, asked: str) -> Endpoints | None:
+    """Returns what RDF describes: an event stream, a list of notifications, or the location of one."""
+    try:
+        page = Hypermedia(quads_in(reader, body, in_order=False))
+    except LogError as error:
+        raise SourceError(
+            f"{without_query(url)} describes no stream: {error.message}", hint=error.hint
+        ) from error
+    if (view := page.view(asked, (url, urldefrag(asked).url))) is not None:
+        return Endpoints(view[0][1:-1], {Property.LDES: asked})
+    if page.pairs(_CONTAINS):
+        return _inbox(url, url)
+    if inboxes := {target for _, target in page.pairs(iri(_INBOX))}:
+        found = target_of(url, min(inboxes)[1:-1])
+        return _inbox(url, found) if len(inboxes) == 1 else None
+    return None
+
+
+def _inbox(stream: str, url: str) -> Endpoints:
+    return Endpoints(stream, {Property.INPUT: url, Property.INBOX: url})
+
+
+def _media_type(response: aiohttp.ClientResponse) -> str:
+    return (read_media_type(response.headers.get("Content-Type", "")) or ("", {}))[0]
+
+
+def _members(body: bytes) -> Mapping[str, Any]:
+    try:
+        said = json.loads(body)
+    except ValueError:
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _member(said: Mapping[str, Any], name: str) -> str | None:
+    value = said.get(name)
+    if isinstance(value, dict):
+        value = value.get("@id")
+    return value if isinstance(value, str) else None
+
+
+def _target(url: str, said: Mapping[str, Any], name: str) -> str | None:
+    value = _member(said, name)
+    return None if value is None else target_of(url, value)

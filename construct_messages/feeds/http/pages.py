@@ -1,0 +1,109 @@
+"""Reads responses that hold a document: pages of event streams, lists and notifications. No requests are sent here.
+
+Linked Data Event Streams and the TREE profile for pages; JSON-LD 1.1, section 6.1, for the header Link.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import aiohttp
+import pyoxigraph as ox
+
+from construct_messages.documents import DocumentReader, document_format
+from construct_messages.documents.contexts import implied_context
+from construct_messages.errors import SourceError, UsageError
+from construct_messages.feeds.http.client import link
+from construct_messages.feeds.transport import Settings
+from construct_messages.formats import N_QUADS, N_TRIPLES, NDJSON_LD, RDF_XML, TRIG, TURTLE
+from construct_messages.formats.media_types import JSON, read_media_type
+from construct_messages.labels import Labels
+from construct_messages.logs import DecoderOptions
+from construct_messages.logs.from_pyoxigraph import to_message
+from construct_messages.message import Quad
+from construct_messages.net.wire import CONTEXT_RELATION
+from construct_messages.streams.vocabulary import PROFILE
+
+_STATEMENTS: Final = (N_QUADS, TRIG, TURTLE, N_TRIPLES)
+"""The formats whose documents are statements in an order, so that the TREE profile has a meaning."""
+
+FETCHED: Final = (*_STATEMENTS, NDJSON_LD, RDF_XML)
+"""The formats of pages and notifications, best first."""
+
+_PROFILE: Final = f'; profile="{PROFILE}"'
+ACCEPT_PAGES: Final = ", ".join(
+    f"{format.document_type}{_PROFILE if format in _STATEMENTS else ''};q={1 - place / 10:.1f}"
+    for place, format in enumerate(FETCHED)
+)
+"""Asks for pages of Linked Data Event Streams, in the TREE profile where a server keeps to it."""
+
+
+def reader_of(
+    content_type: str, settings: Settings, *, base: str, context: str | None = None
+) -> DocumentReader:
+    """Returns the reader for documents that a server sends.
+
+    Args:
+        content_type: of the documents.
+        settings: which contexts are known, and how large a document may be.
+        base: the IRI that relative IRIs resolve against.
+        context: the IRI of the context that holds for all of them, as a Link header names it; None: there is none.
+
+    Raises:
+        SourceError: the media type is not known.
+    """
+    try:
+        format = document_format(content_type)
+    except UsageError as error:
+        raise SourceError(error.message, hint=error.hint) from error
+    options = DecoderOptions(
+        base=base,
+        contexts=settings.contexts,
+        context=context,
+        message_bytes=settings.message_bytes,
+        comments=False,
+    )
+    return DocumentReader(format, options)
+
+
+def document_in(response: aiohttp.ClientResponse, settings: Settings) -> DocumentReader:
+    """Returns the reader for the document of a response; see `reader_of`."""
+    content_type = response.headers.get("Content-Type", "")
+    media_type, parameters = read_media_type(content_type) or ("", {})
+    # JSON-LD 1.1, section 6.1: a document that is JSON-LD names its context itself
+    context = (
+        link(response, CONTEXT_RELATION)
+        if media_type == JSON
+        else implied_context(media_type, parameters)
+    )
+    return reader_of(content_type, settings, base=str(response.url), context=context)
+
+
+def description_in(response: aiohttp.ClientResponse, settings: Settings) -> DocumentReader:
+    """Returns the reader for the description or the list in a response, of which not all is understood."""
+    return document_in(response, replace(settings, contexts=settings.contexts.for_descriptions()))
+
+
+def quads_in(reader: DocumentReader, document: bytes, *, in_order: bool) -> list[Quad]:
+    """Returns the quads of a document with any number of messages.
+
+    Args:
+        reader: of the document.
+        document: the bytes.
+        in_order: whether a statement that stands in it twice is to come twice, where it has no messages.
+
+    Raises:
+        LogError: it is malformed.
+        LimitExceeded: it is too large.
+    """
+    messages = list(reader.messages(document))
+    if not (in_order and len(messages) == 1 and reader.format in _STATEMENTS):
+        return [quad for message in messages for quad in message]
+    labels = Labels()  # it was read before, so that it is known to be well-formed
+    parsed = ox.parse(
+        document,
+        format=ox.RdfFormat.from_media_type(reader.format.document_type),
+        base_iri=reader.options.base,
+    )
+    return [read for quad in parsed for read in to_message([quad], labels.in_log)]

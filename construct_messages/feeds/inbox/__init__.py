@@ -1,0 +1,1 @@
+"""Inboxes of Linked Data Notifications, read again and again."""

@@ -1,0 +1,1 @@
+"""Linked Data Event Streams, from page to page."""

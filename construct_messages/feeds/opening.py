@@ -1,0 +1,133 @@
+"""Opens the transport for a URL: the one that is asked for, or else the first of the table that fits."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from pkgutil import resolve_name
+from typing import Any
+from urllib.parse import urldefrag
+
+from construct_messages.errors import SourceError, UsageError
+from construct_messages.feeds.http.client import Client, check_stream_url, origin_of
+from construct_messages.feeds.http.discovery import discover
+from construct_messages.feeds.http.stream import Endpoints, HttpStream
+from construct_messages.feeds.table import TRANSPORTS, TransportKind, kinds_for
+from construct_messages.feeds.transport import Settings, Transport
+from construct_messages.net.wire import Property
+
+
+def check_via(url: str, via: str | None, *, follow: bool) -> None:
+    """Checks that a URL can be read.
+
+    Raises:
+        UsageError: no URL that requests can be sent to, no transport of that name, or one that cannot be read so.
+    """
+    check_url(url)
+    if via is None:
+        return
+    for wrong, fitting in (
+        ("is no transport", TRANSPORTS),
+        ("follows a stream", [kind for kind in TRANSPORTS if follow or kind.capabilities.ends]),
+        ("has no such URLs", kinds_for(url)),
+    ):
+        names = [kind.name for kind in fitting]
+        if via not in names:
+            raise UsageError(f"via={via!r} {wrong}", hint=f"choose one of {', '.join(names)}")
+
+
+def check_url(url: str) -> None:
+    """Checks that a transport has URLs such as this one.
+
+    Raises:
+        UsageError: none has, or it holds credentials.
+    """
+    if all(kind.endpoint is not None for kind in kinds_for(url)):
+        check_stream_url(urldefrag(url).url)
+
+
+@asynccontextmanager
+async def opened(
+    url: str,
+    settings: Settings,
+    *,
+    via: str | None = None,
+    follow: bool = True,
+    write: bool = False,
+) -> AsyncGenerator[Transport]:
+    """Opens the transport for a URL, and closes it at the end of the block.
+
+    Args:
+        url: of a stream, or of one of its endpoints.
+        settings: see `Settings`.
+        via: the name of the transport; None: the first that fits.
+        follow: whether it is to follow the stream.
+        write: whether it is to be written to.
+
+    Raises:
+        UsageError: no URL of a transport.
+        SourceError: nothing there that this package knows, nothing that fits, or it cannot be reached.
+    """
+    kinds = [
+        kind
+        for kind in kinds_for(url)
+        if via in (None, kind.name)
+        and (kind.capabilities.writes if write else follow or kind.capabilities.ends)
+    ]
+    for kind in kinds:
+        if kind.endpoint is None:
+            async with aclosing(_resolve(kind)(url, settings)) as transport:
+                yield transport
+            return
+    async with Client(
+        origin_of(url), settings.token, settings.retries, settings.idle_seconds
+    ) as client:
+        async for attempt in client.attempts():
+            with attempt:
+                endpoints = await _discovered(client, url, settings)
+                kind = _chosen(endpoints, kinds, via, write=write)
+        yield _resolve(kind)(HttpStream(client, endpoints, settings))
+
+
+async def _discovered(client: Client, url: str, settings: Settings) -> Endpoints:
+    try:
+        return await discover(client, url, settings)
+    except SourceError as error:
+        if not settings.create or error.response_status != 404:
+            raise
+    (await client.open("PUT", url, {})).close()
+    return await discover(client, url, settings)
+
+
+def _chosen(
+    endpoints: Endpoints, kinds: Sequence[TransportKind], via: str | None, *, write: bool
+) -> TransportKind:
+    for kind in kinds:
+        if (Property.INPUT if write else kind.endpoint) in endpoints.urls:
+            return kind
+    if write:
+        raise SourceError(
+            f"{endpoints.stream} takes no messages", hint="give the URL of a stream that does"
+        )
+    offered = ", ".join(kind.name for kind in TRANSPORTS if kind.endpoint in endpoints.urls)
+    raise SourceError(
+        f"{endpoints.stream} cannot be had via {via or 'any transport'}",
+        hint=f"choose one of {offered}" if offered else "give the URL of a stream that can be read",
+    )
+
+
+def _resolve(kind: TransportKind) -> Any:
+    """Imports the class of a transport.
+
+    Raises:
+        UsageError: a package that it needs is not installed.
+    """
+    try:
+        return resolve_name(f"{__package__}.{kind.room}")
+    except ModuleNotFoundError as error:
+        if kind.extra is None:
+            raise
+        raise UsageError(
+            f"{kind.title} need {error.name}, which is not installed",
+            hint=f"pip install 'construct-messages[{kind.extra}]'",
+        ) from error

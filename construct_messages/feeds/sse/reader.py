@@ -1,0 +1,90 @@
+"""The elements that an event stream pushes. RDF Messages, section 3; WHATWG HTML, section 9.2 (server-sent events)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Final
+
+import aiohttp
+
+from construct_messages.documents import DocumentReader
+from construct_messages.errors import SourceError, shown
+from construct_messages.feeds.http.client import link
+from construct_messages.feeds.http.connections import ConnectedTransport, ConnectionState
+from construct_messages.feeds.http.pages import reader_of
+from construct_messages.feeds.sequences import check_next, is_sequence
+from construct_messages.feeds.sse.event_stream import EventParser
+from construct_messages.formats.media_types import EVENT_STREAM
+from construct_messages.net.urls import without_query
+from construct_messages.net.wire import CONTEXT_RELATION, Event, Header, Property
+from construct_messages.streams import Element
+from construct_messages.streams.publication import received
+
+_PAUSES: Final = (0.1, 60.0)
+"""The least and the most seconds that a server may ask a client to wait."""
+
+
+class EventsTransport(ConnectedTransport):
+    """Reads server-sent events; see `Transport`."""
+
+    endpoint = Property.EVENTS
+    counts = False
+
+    async def connection(self, url: str, state: ConnectionState) -> AsyncGenerator[Element]:
+        """See `ConnectedTransport.connection`.
+
+        Raises:
+            SourceError: also for a format that events cannot carry.
+        """
+        stream, most = self._stream.endpoints.stream, self._settings.message_bytes
+        headers = {"Accept": EVENT_STREAM, "Cache-Control": "no-store"}
+        if state.event_id is not None:
+            headers[Header.LAST_EVENT_ID] = state.event_id
+        asked = state.url(url)
+        response = await self._client.open("GET", asked, headers)
+        async with self._client.reading(response, url) as chunks:
+            reader = self._reader(response, asked)
+            numbered = state.begin(response, url)
+            parser = EventParser(2 * most)  # as text, a message may be longer than as N-Quads
+            async for chunk in chunks:
+                for event in parser.feed(chunk):
+                    if event.type == Event.ERROR:
+                        reason = shown(event.data.decode(errors="replace"))
+                        raise SourceError(f"{without_query(url)} ended with an error: {reason}")
+                    if event.type != Event.MESSAGE:
+                        continue
+                    last = state.sequence or 0
+                    is_number = is_sequence(event.id)
+                    sequence = int(event.id) if is_number else last + 1
+                    if is_number and state.sequence is not None:
+                        if sequence <= last:
+                            continue  # it came before
+                        if numbered:
+                            check_next(without_query(url), last, sequence)
+                    element = received(stream, sequence, reader.read(event.data, sequence))
+                    state.sequence, state.resumable = sequence, bool(event.id)
+                    state.event_id = event.id or None
+                    yield element
+                if parser.retry is not None:
+                    state.retry_seconds = min(max(parser.retry / 1000, _PAUSES[0]), _PAUSES[1])
+
+    def _reader(self, response: aiohttp.ClientResponse, url: str) -> DocumentReader:
+        """Returns the reader of what the events hold."""
+        if response.content_type != EVENT_STREAM:
+            raise SourceError(
+                f"{without_query(url)} answers with {shown(response.content_type)}, and not {EVENT_STREAM}"
+            )
+        said = response.headers.get(Header.CONTENT_TYPE)
+        if said is None:
+            raise SourceError(
+                f"{without_query(url)} does not say what its events hold: {Header.CONTENT_TYPE} is missing",
+                hint="check that it is a stream of RDF Messages",
+            )
+        context = link(response, CONTEXT_RELATION)
+        reader = reader_of(said, self._settings, base=without_query(url), context=context)
+        if reader.format.binary:
+            raise SourceError(
+                f"{without_query(url)} sends {reader.format.name}, which is binary, as server-sent events",
+                hint="subscribe via websocket, or ask for a text format",
+            )
+        return reader

@@ -1,0 +1,121 @@
+"""The table of transports: names, schemes, what each can do, and where it is. No I/O, and no transport is imported.
+
+A new transport is a record here and a room of this folder. The command line, `via`, what opens a URL, and the table in
+docs/reference/streams/clients.md read it. docs/decisions/079-transports.md
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+from urllib.parse import urlsplit
+
+from construct_messages.net.wire import Property
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capabilities:
+    """What a transport can do.
+
+    Args:
+        ends: reading can end after the newest element; otherwise it follows.
+        replays: reading can start at an earlier element, as far as the other side keeps them.
+        numbered: elements have sequences without gaps, so that positions of one stream can be compared, and a missing
+            element is an error.
+        ordered: whether elements come in the order of the stream, of each partition, or in none.
+        acknowledges: the other side keeps how far a reader is, once it acknowledges elements.
+        writes: it takes messages.
+        keyed: a batch that is written twice under one key is stored once.
+    """
+
+    ends: bool = False
+    replays: bool = False
+    numbered: bool = False
+    ordered: Literal["stream", "partition", "none"] = "stream"
+    acknowledges: bool = False
+    writes: bool = False
+    keyed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransportKind:
+    """The record of a transport.
+
+    Args:
+        name: the value of `via`.
+        title: as people call it.
+        schemes: of its URLs.
+        capabilities: what it can do.
+        room: its class, as `module:name` in this folder, imported when it is first used. It takes an `HttpStream` if it
+            has an endpoint, otherwise the URL and `Settings`.
+        endpoint: the property of a stream's description that names its URL; None: it has URLs of its own.
+        extra: the extra of this package that it needs; None: none but `streams`.
+    """
+
+    name: str
+    title: str
+    schemes: tuple[str, ...]
+    capabilities: Capabilities
+    room: str
+    endpoint: Property | None = None
+    extra: str | None = None
+
+
+_HTTP: Final = ("http", "https")
+
+TRANSPORTS: Final = (
+    TransportKind(
+        name="sse",
+        title="server-sent events",
+        schemes=_HTTP,
+        capabilities=Capabilities(replays=True, numbered=True),
+        room="sse.reader:EventsTransport",
+        endpoint=Property.EVENTS,
+    ),
+    TransportKind(
+        name="websocket",
+        title="WebSocket",
+        schemes=(*_HTTP, "ws", "wss"),
+        capabilities=Capabilities(replays=True, numbered=True),
+        room="websocket.reader:WebSocketTransport",
+        endpoint=Property.SOCKET,
+    ),
+    TransportKind(
+        name="pull",
+        title="message logs by GET and POST",
+        schemes=_HTTP,
+        capabilities=Capabilities(ends=True, replays=True, numbered=True, writes=True, keyed=True),
+        room="http.log:LogTransport",
+        endpoint=Property.OUTPUT,
+    ),
+    TransportKind(
+        name="ldes",
+        title="Linked Data Event Stream",
+        schemes=_HTTP,
+        capabilities=Capabilities(ends=True, replays=True),
+        room="ldes.reader:EventStreamTransport",
+        endpoint=Property.LDES,
+    ),
+    TransportKind(
+        name="inbox",
+        title="inbox of Linked Data Notifications",
+        schemes=_HTTP,
+        capabilities=Capabilities(ends=True, replays=True, ordered="none"),
+        room="inbox.reader:InboxTransport",
+        endpoint=Property.INBOX,
+    ),
+)
+"""All of them, in the order in which one is chosen."""
+
+
+def kinds_for(url: str) -> list[TransportKind]:
+    """Returns the transports that a URL may be one of; of its endpoints, only a request can tell.
+
+    >>> [kind.name for kind in kinds_for("wss://example.org/streams/a/socket")], kinds_for("ftp://example.org/a")
+    (['websocket'], [])
+    """
+    try:
+        scheme = urlsplit(url).scheme.lower()
+    except ValueError:
+        return []
+    return [kind for kind in TRANSPORTS if scheme in kind.schemes]

@@ -1,0 +1,109 @@
+"""The protocol of transports: elements from a position on, and batches of messages. No I/O, and no transport.
+
+What a transport can do is in `table.py`; `opening.py` opens one for a URL. docs/decisions/079-transports.md
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from construct_messages.documents.contexts import KnownContexts
+from construct_messages.errors import UsageError
+from construct_messages.feeds.state import Checkpoint
+from construct_messages.message import Message
+from construct_messages.streams import Element
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What is allowed to transports, and how long they wait.
+
+    Args:
+        contexts: JSON-LD contexts by their IRI, as parsed JSON.
+        message_bytes: the maximal size of a message, and of a page.
+        poll_seconds: the time before a source is asked again that does not push.
+        origins: other origins that pages may be at, as `client.origin_of` returns them.
+        token: for the authorization of requests; None: there is none.
+        retries: how often in a row a request is repeated.
+        idle_seconds: the maximal time that the other side may be silent.
+        create: whether to create a stream that does not exist, before it is written to.
+    """
+
+    contexts: KnownContexts
+    message_bytes: int
+    poll_seconds: float = 1.0
+    origins: frozenset[str] = frozenset()
+    token: str | None = None
+    retries: int
+    idle_seconds: float
+    create: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """Where reading starts; without arguments, with the oldest element. At most one argument is not None.
+
+    Args:
+        after: after this sequence; 0: with the first element.
+        last: with this number of newest elements.
+        since: with elements stored at this time or later; a time with a time zone.
+        checkpoint: after the position of an earlier reader.
+    """
+
+    after: int | None = None
+    last: int | None = None
+    since: datetime | None = None
+    checkpoint: Checkpoint | None = None
+
+
+class Transport(ABC):
+    """A stream elsewhere, by one transport, which `table.TRANSPORTS` describes."""
+
+    @property
+    @abstractmethod
+    def position(self) -> Checkpoint | None:
+        """The position after the last element that `read` yielded, to start from again; None: not known yet.
+
+        Only the transport knows what it means. Positions of one stream can be compared by their `sequence` if the
+        transport is `numbered`, and cannot be compared otherwise.
+        """
+
+    @abstractmethod
+    def read(self, start: Start, *, follow: bool) -> AsyncGenerator[Element | None]:
+        """The elements from a position on, each once, over as many connections as it takes.
+
+        Yields None first, once it is known where to start: what comes after that is not missed.
+
+        Args:
+            start: the position.
+            follow: wait for more elements; otherwise end after the newest.
+
+        Raises:
+            SourceError: the other side refuses, cannot be reached, or has removed the next element (410).
+            LogError, LimitExceeded: an element is no message, or too large.
+        """
+
+    async def acknowledge(self, position: Checkpoint) -> None:  # noqa: B027 - complete for those that keep nothing
+        """Tells the other side that all elements up to a position were processed durably, if it keeps that."""
+
+    async def aclose(self) -> None:  # noqa: B027 - an HTTP client is closed by its owner
+        """Closes the connections that it opened by itself."""
+
+    async def write(self, batch: Sequence[Message], key: str) -> None:
+        """Sends messages until they are acknowledged.
+
+        Args:
+            batch: at least one. A label of a blank node means the same node in all batches.
+            key: the same each time that the batch is written.
+
+        Raises:
+            UsageError: it takes no messages.
+            SourceError: the other side refuses, or cannot be reached.
+        """
+        raise UsageError(
+            f"{type(self).__name__} takes no messages: batch {key} has {len(batch)}",
+            hint="write to a transport that can, see table.TRANSPORTS",
+        )

@@ -1,0 +1,244 @@
+"""The HTTP client for asyncio: sends one request by aiohttp, and receives the bytes of the response.
+
+Follows no redirect to another origin, keeps no cookies, decompresses nothing, and bounds every wait by `Timeouts`.
+`urllib_client.py` does the same for callers that block.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import urllib.request
+from collections.abc import Callable
+from typing import Final
+
+import aiohttp
+import yarl
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.connector import Connection
+from aiohttp.http import HttpProcessingError
+
+from construct_messages.errors import SourceError
+from construct_messages.net.failures import (
+    REDIRECTS,
+    reason,
+    too_many_redirects,
+    unreachable,
+)
+from construct_messages.net.responses import ends_by_length, redirected
+from construct_messages.net.timeouts import CONNECT_SECONDS, Timeouts
+
+_CHUNK: Final = 1 << 16
+_CLOSE_SECONDS: Final = 5.0  # until a connection closes that the endpoint said it would close
+_HEAD_LINE: Final = 1 << 16  # bytes, as in http.client
+
+
+def new_session(
+    *middlewares: aiohttp.ClientMiddlewareType,
+    connector: aiohttp.TCPConnector | None = None,
+    connect_seconds: float = CONNECT_SECONDS,
+    trust_env: bool = True,
+) -> aiohttp.ClientSession:
+    """A session with none of aiohttp's defaults that would change what is sent or received.
+
+    Args:
+        middlewares: around each request, such as one that knows digest authentication.
+        connector: the pool of connections; None: a new one.
+        connect_seconds: how long a connection may take.
+        trust_env: whether the environment names proxies, as urllib takes them.
+    """
+    return aiohttp.ClientSession(
+        connector=connector,
+        response_class=_ClientResponse,
+        trust_env=trust_env,
+        auto_decompress=False,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        # `Timeouts` bounds the rest
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect_seconds),
+        middlewares=middlewares,
+        skip_auto_headers=(
+            "Accept",
+            "Accept-Encoding",
+            "User-Agent",
+        ),  # what is sent is the request's
+        read_bufsize=_CHUNK,
+        max_line_size=_HEAD_LINE,
+        max_field_size=_HEAD_LINE,
+    )
+
+
+class _ClientResponse(aiohttp.ClientResponse):
+    """A response that closes a connection whose framing is faulty, instead of reusing it (RFC 9112, section 6.1).
+
+    It keeps the connection after a body that only its announced length ends, so that `is_followed` can look at it.
+    """
+
+    _connected: ResponseHandler | None = None
+    _has_ended = False
+    _keeps_connection = True
+
+    async def start(self, connection: Connection) -> aiohttp.ClientResponse:
+        self._connected = protocol = connection.protocol
+        await super().start(connection)
+        if (
+            protocol is not None
+            and self.version == aiohttp.HttpVersion10
+            and "Transfer-Encoding" in self.headers
+        ):
+            protocol.force_close()
+        self._keeps_connection = ends_by_length(self.headers.get)
+        if self._has_ended:
+            self._response_eof()
+        return self
+
+    def _response_eof(self) -> None:
+        # aiohttp calls it at the end of the body, which may come before `start` knows the headers
+        self._has_ended = True
+        if not self._keeps_connection:
+            super()._response_eof()
+
+    async def is_followed(self) -> bool:
+        """Whether the endpoint sends more than the body that its announced length ended.
+
+        A connection that stays open after the body has no end to wait for; there, what has come already counts.
+        """
+        protocol = self._connected
+        if protocol is None:
+            return False
+        for _ in range(2):  # the event loop looks at the socket
+            await asyncio.sleep(0)
+        if protocol.should_close and (closed := protocol.closed) is not None:
+            await asyncio.wait([closed], timeout=_CLOSE_SECONDS)
+        return isinstance(protocol.exception(), HttpProcessingError)
+
+
+async def is_followed(response: aiohttp.ClientResponse) -> bool:
+    """Whether more than the body arrives, where only the announced length ends it; called at the end of the body."""
+    if not isinstance(response, _ClientResponse) or not ends_by_length(response.headers.get):
+        return False
+    followed = await response.is_followed()
+    response.release()
+    return followed
+
+
+async def areceive(
+    response: aiohttp.ClientResponse, timeouts: Timeouts, cut: Callable[[object], SourceError]
+) -> bytes:
+    """The next bytes of a body, empty at its end.
+
+    Args:
+        response: the response.
+        timeouts: how long to wait.
+        cut: makes the error for a body that cannot be read to its end.
+    """
+    left = timeouts.remaining()
+    try:
+        async with asyncio.timeout(left):
+            data = await response.content.readany()
+        if not data and (error := response.content.exception()) is not None:
+            raise error  # it came with the end
+        return data
+    except TimeoutError as error:
+        raise timeouts.exhausted() from error
+    except (
+        OSError,
+        aiohttp.ClientError,
+        RuntimeError,
+    ) as error:  # aiohttp's RuntimeError: the session was closed
+        raise cut(reason(error)) from error
+
+
+async def asend(
+    session: aiohttp.ClientSession, request: urllib.request.Request, url: str, timeouts: Timeouts
+) -> aiohttp.ClientResponse:
+    """The response to a request, whose body is still to be read; the caller closes it.
+
+    Args:
+        session: what sends it.
+        request: what to send.
+        url: the endpoint, as errors name it.
+        timeouts: how long to wait.
+
+    Raises:
+        SourceError: no response, or a redirect that is not followed.
+        SourceTimeout: no response in time.
+    """
+    target: str | None = request.full_url
+    for _ in range(REDIRECTS):
+        assert target is not None
+        sent_to = target
+        response = await _aopen(session, request, sent_to, url, timeouts)
+        try:
+            target = redirected(sent_to, response.status, response.headers.get)
+        except SourceError:
+            response.close()
+            raise
+        if target is None:
+            return response
+        response.close()
+    raise too_many_redirects(url)
+
+
+async def _aopen(
+    session: aiohttp.ClientSession,
+    request: urllib.request.Request,
+    target: str,
+    url: str,
+    timeouts: Timeouts,
+) -> aiohttp.ClientResponse:
+    left = timeouts.remaining()
+    try:
+        async with asyncio.timeout(left):
+            response = await session.request(
+                request.get_method(),
+                yarl.URL(target, encoded=True),
+                data=request.data,
+                headers=dict(request.header_items()),
+                allow_redirects=False,
+            )
+    except aiohttp.ConnectionTimeoutError as error:
+        raise timeouts.unconnected() from error
+    except TimeoutError as error:
+        raise timeouts.exhausted() from error
+    except (OSError, aiohttp.ClientError) as error:
+        raise unreachable(url, error) from error
+    _watch(response)
+    return response
+
+
+def _watch(response: aiohttp.ClientResponse) -> None:
+    """Makes the loss of the connection an error of the body where aiohttp does not.
+
+    It would wait for ever behind a chunk whose framing is damaged, and take a reset for the end of a body that ends
+    with the connection.
+    """
+    content = response.content
+    protocol = None if response.connection is None else response.connection.protocol
+    closed = None if protocol is None else protocol.closed
+    if protocol is None or closed is None:
+        return  # the whole body is here
+    is_delimited = "Content-Length" in response.headers or "Transfer-Encoding" in response.headers
+
+    def end(closed: asyncio.Future[None]) -> None:
+        cause = closed.exception() or (protocol.exception() if is_delimited else None)
+        if (
+            cause is not None
+            and content.exception() is None
+            and not (is_delimited and content.is_eof())
+        ):
+            content.set_exception(aiohttp.ClientPayloadError(reason(cause)))
+
+    def forget() -> None:
+        closed.remove_done_callback(end)
+
+    closed.remove_done_callback(_notice)  # of the last response
+    closed.add_done_callback(_notice)
+    closed.add_done_callback(end)
+    if (
+        is_delimited
+    ):  # then the connection may serve further requests, and must not keep this response
+        content.on_eof(forget)
+
+
+def _notice(closed: asyncio.Future[None]) -> None:
+    """Retrieves the exception of a connection that is lost while it waits for a request."""
+    closed.exception()

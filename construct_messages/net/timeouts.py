@@ -1,0 +1,80 @@
+"""Time limits of requests: one deadline for an answer and all its requests.
+
+Imports no HTTP client, so that modules can use it before one is imported.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from construct_messages.errors import SourceTimeout
+
+CONNECT_SECONDS: Final = 30.0
+"""How many seconds a connection may take, by default."""
+
+
+class Timeouts:
+    """The time limits of one answer.
+
+    Args:
+        total: seconds for the whole of it, None for any.
+        stall: seconds between two of its bytes, None for any.
+        connect: seconds for a connection.
+    """
+
+    def __init__(
+        self, total: float | None, stall: float | None = None, connect: float = CONNECT_SECONDS
+    ) -> None:
+        self._total = total
+        self._stall = stall
+        self._connect = connect
+        self._deadline = None if total is None else time.monotonic() + total
+
+    def remaining(self) -> float | None:
+        """Seconds to wait for the next bytes, None for any.
+
+        Raises:
+            SourceTimeout: the time is up.
+        """
+        if self._deadline is None:
+            return self._stall
+        remaining = self._deadline - time.monotonic()
+        if remaining <= 0:
+            raise self.exhausted()
+        return remaining if self._stall is None else min(remaining, self._stall)
+
+    def to_connect(self) -> float:
+        """Seconds to wait for a connection.
+
+        Raises:
+            SourceTimeout: the time is up.
+        """
+        remaining = self.remaining()
+        return self._connect if remaining is None else min(remaining, self._connect)
+
+    def allows(self, seconds: float) -> bool:
+        """Whether a pause of so many seconds leaves any.
+
+        >>> Timeouts(10).allows(3), Timeouts(10).allows(11), Timeouts(None, stall=1).allows(3600)
+        (True, False, True)
+        """
+        return self._deadline is None or time.monotonic() + seconds < self._deadline
+
+    def unconnected(self) -> SourceTimeout:
+        """The error for a connection that took too long."""
+        if not self.allows(0):
+            return self.exhausted()
+        return SourceTimeout(
+            f"the endpoint took no connection within {self._connect:g} seconds",
+            hint="check the URL, and that the endpoint runs",
+        )
+
+    def exhausted(self) -> SourceTimeout:
+        """The error for a wait that was too long."""
+        bounds = [] if self._total is None else [f"{self._total:g} seconds in all"]
+        bounds += [] if self._stall is None else [f"{self._stall:g} seconds between two bytes"]
+        return SourceTimeout(
+            f"the endpoint did not answer in time ({', '.join(bounds) or f'{self._connect:g} seconds to connect'})",
+            hint="raise timeout, or add a LIMIT",
+        )

@@ -1,0 +1,294 @@
+"""The blocking HTTP client: sends one request by urllib, and receives the bytes of the response.
+
+Follows no redirect to another origin, keeps no cookies, decompresses nothing, and bounds every wait by `Timeouts`.
+`aiohttp_client.py` does the same for asyncio, but takes longer to import than a short answer: see
+docs/decisions/081-requests-of-our-own.md.
+"""
+
+from __future__ import annotations
+
+import http.client
+import io
+import re
+import socket
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from functools import partial
+from typing import IO, Any, Final, cast
+
+from construct_messages.errors import SourceError, SourceTimeout
+from construct_messages.net.failures import (
+    REDIRECTS,
+    reason,
+    too_many_redirects,
+    unreachable,
+)
+from construct_messages.net.responses import ends_by_length, redirected
+from construct_messages.net.timeouts import Timeouts
+
+_CHUNK: Final = 1 << 16
+_LENGTH_DIGITS: Final = 19  # those of 2⁶³
+_CLOSE_SECONDS: Final = 5.0  # until a connection closes that the endpoint said it would close
+# behind some data of a chunk: more of it; or its end, a next size that is not 0, and data (RFC 9112, section 7.1)
+_CHUNK_BEGINS: Final = re.compile(rb"[^\r]|\r\n0*[1-9A-Fa-f][0-9A-Fa-f]*[^\r\n]*\r\n.", re.DOTALL)
+
+
+def receive(
+    response: http.client.HTTPResponse, timeouts: Timeouts, cut: Callable[[object], SourceError]
+) -> bytes:
+    """The next bytes of a body, as soon as there are any; empty at its end. Small chunks that have arrived are joined.
+
+    Args:
+        response: the response.
+        timeouts: how long to wait.
+        cut: makes the error for a body that cannot be read to its end.
+    """
+    try:
+        came = bytearray(response.read1(_CHUNK))
+        if isinstance(response, _Response):  # and no refusal
+            # what follows a body of some length is not of the body: there `read1` gives nothing
+            while (
+                came
+                and len(came) < _CHUNK
+                and response.holds_more()
+                and (more := response.read1(_CHUNK))
+            ):
+                came += more
+            if not came:
+                response.check_end()
+        return bytes(came)
+    except SourceTimeout:
+        raise
+    except TimeoutError as error:
+        raise timeouts.exhausted() from error
+    except (OSError, http.client.HTTPException) as error:
+        raise cut(reason(error)) from error
+
+
+def send(
+    request: urllib.request.Request,
+    url: str,
+    timeouts: Timeouts,
+    *handlers: urllib.request.BaseHandler,
+) -> http.client.HTTPResponse:
+    """The response to a request, whose body is still to be read; the caller closes it.
+
+    What follows a body that only its announced length ends is read as part of it.
+
+    Args:
+        request: what to send.
+        url: the endpoint, as errors name it.
+        timeouts: how long to wait.
+        handlers: further handlers, such as one that knows digest authentication.
+
+    Raises:
+        SourceError: no response, or a redirect that is not followed.
+        SourceTimeout: no response in time.
+    """
+    opener = urllib.request.build_opener(_NoRedirects, _Http(timeouts), _Https(timeouts), *handlers)
+    for _ in range(REDIRECTS):
+        response = _open(opener, request, url, timeouts)
+        try:
+            target = redirected(request.full_url, response.status, response.headers.get)
+        except SourceError:
+            response.close()
+            raise
+        if target is None:
+            if isinstance(response, _Response) and ends_by_length(response.headers.get):
+                response.read_past_length()
+            return response
+        response.close()
+        request = urllib.request.Request(
+            target, request.data, request.headers, method=request.get_method()
+        )
+    raise too_many_redirects(url)
+
+
+def _open(
+    opener: urllib.request.OpenerDirector,
+    request: urllib.request.Request,
+    url: str,
+    timeouts: Timeouts,
+) -> http.client.HTTPResponse:
+    try:
+        return cast(http.client.HTTPResponse, opener.open(request, timeout=timeouts.to_connect()))
+    except urllib.error.HTTPError as error:
+        return cast(
+            http.client.HTTPResponse, error
+        )  # it is a response as well, and the reader's business
+    except TimeoutError as error:
+        raise timeouts.exhausted() from error
+    except urllib.error.URLError as error:
+        if isinstance(error.reason, TimeoutError):
+            raise timeouts.unconnected() from error
+        raise unreachable(url, error.reason) from error
+    except (OSError, http.client.HTTPException) as error:
+        raise unreachable(url, error) from error
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def http_error_302(self, *_: object) -> None:
+        """`send` does it."""
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302  # type: ignore[assignment] # takes any
+
+
+class _Incoming(io.RawIOBase):
+    """The input of a socket; each wait, for head and body, is limited by the caller's timeouts."""
+
+    def __init__(self, source: socket.socket, timeouts: Timeouts) -> None:
+        self._socket, self._timeouts = source, timeouts
+        self._open = source.makefile(
+            "rb", buffering=0
+        )  # keeps the socket open when the connection closes it
+        self.waits = True
+        self.patience: float | None = (
+            None  # seconds after which nothing more comes; None: the timeouts say
+        )
+        self.has_ended = False  # the other end has closed the connection
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        remaining = self._timeouts.remaining() if self.waits else 0
+        if self.patience is not None:
+            remaining = self.patience if remaining is None else min(remaining, self.patience)
+        self._socket.settimeout(remaining)
+        try:
+            count = self._socket.recv_into(buffer)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            return None if self.patience is None else 0
+        except TimeoutError:
+            if self.patience is None:
+                raise
+            return 0
+        self.has_ended = count == 0
+        return count
+
+    def close(self) -> None:
+        self._open.close()
+        super().close()
+
+
+class _Response(http.client.HTTPResponse):
+    """A response that rejects ambiguous and truncated framing (RFC 9112), where http.client does not."""
+
+    def __init__(
+        self, timeouts: Timeouts, source: socket.socket, *args: Any, **options: Any
+    ) -> None:
+        super().__init__(source, *args, **options)
+        self.fp.close()
+        self._incoming = _Incoming(source, timeouts)
+        self.fp = io.BufferedReader(self._incoming)
+        self._missing: int | None = None  # bytes of the body, where what follows it counts as well
+
+    def begin(self) -> None:
+        """Reads the head of the response, after those of interim responses (RFC 9110, section 15.2)."""
+        super().begin()
+        while 100 <= self.status < 200 and self.status != http.HTTPStatus.SWITCHING_PROTOCOLS:
+            self.headers = self.msg = None  # type: ignore[assignment] # as before the first
+            super().begin()
+        if self._incoming.has_ended:
+            raise http.client.RemoteDisconnected(
+                "the connection was closed within the head of the answer"
+            )
+        lengths = set(self.headers.get_all("Content-Length", ()))
+        if len(lengths) + ("Transfer-Encoding" in self.headers) > 1:
+            raise http.client.HTTPException("the answer says in two ways how long it is")
+        if any(len(length.lstrip("0")) > _LENGTH_DIGITS for length in lengths):
+            raise http.client.HTTPException("the answer says that it is longer than any body")
+
+    def read_past_length(self) -> None:
+        """Makes what follows the body part of it, up to the end of the connection: so the reader notices it.
+
+        A connection that stays open after the body has no end to wait for; there, what has come already counts.
+        """
+        self._missing, self.length = self.length, None
+
+    def read1(self, n: int = -1) -> bytes:
+        """See `http.client.HTTPResponse.read1`."""
+        data = super().read1(n)
+        if self._missing is not None:
+            self._missing -= len(data)
+            if self._missing <= 0:
+                self._incoming.patience = _CLOSE_SECONDS if self.will_close else 0
+        return data
+
+    def holds_more(self) -> bool:
+        """Whether `read1` would give more of the body without waiting for it."""
+        body: io.BufferedReader | None = self.fp
+        if body is None:
+            return False  # closed at its end
+        self._incoming.waits = False
+        try:
+            ahead = body.peek()
+        finally:
+            self._incoming.waits = True
+        return bool(_CHUNK_BEGINS.match(ahead) if self.chunked else ahead)
+
+    def check_end(self) -> None:
+        """Checks that the framing says that the body has ended.
+
+        Raises:
+            HTTPException: the connection was closed within the last chunk, which http.client takes for its end.
+        """
+        if self.chunked and self._incoming.has_ended:
+            raise http.client.HTTPException("the connection was closed within the last chunk")
+
+
+class _Connection(http.client.HTTPConnection):
+    def __init__(self, timeouts: Timeouts, host: str, **options: Any) -> None:
+        super().__init__(host, **options)
+        self._timeouts = timeouts
+        self.response_class = partial(_Response, timeouts)  # type: ignore[assignment] # it makes one
+
+    def connect(self) -> None:
+        super().connect()
+        self.sock.settimeout(self._timeouts.remaining())
+
+
+class _SecureConnection(_Connection, http.client.HTTPSConnection):
+    """The same over TLS: `connect` goes on to HTTPSConnection's."""
+
+
+class _Http(urllib.request.HTTPHandler):
+    def __init__(self, timeouts: Timeouts) -> None:
+        super().__init__()
+        self._connection = partial(_Connection, timeouts)
+
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(self._connection, req)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def __init__(self, timeouts: Timeouts) -> None:
+        super().__init__()
+        self._connection = partial(_SecureConnection, timeouts)
+
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(self._connection, req)
+
+
+class Digest(urllib.request.HTTPDigestAuthHandler):
+    """Digest authentication that closes the responses with challenges, which urllib leaves open."""
+
+    def __init__(self, url: str, user: str, password: str) -> None:
+        passwords = urllib.request.HTTPPasswordMgrWithDefaultRealm()
+        passwords.add_password(None, url, user, password)
+        super().__init__(passwords)
+
+    def http_error_401(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+    ) -> http.client.HTTPResponse | None:
+        fp.close()
+        return cast(
+            http.client.HTTPResponse | None, super().http_error_401(req, fp, code, msg, headers)
+        )

@@ -1,0 +1,111 @@
+"""The contract between a server of streams and its clients: every name and code that both must agree on, once.
+
+RDF Messages, section 3 (server-sent events, WebSocket); LDN for RDF streams (descriptions); Linked Data Notifications.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+from construct_messages.formats import FORMATS
+
+
+class Header(StrEnum):
+    """A header of requests or responses."""
+
+    AFTER = "RDF-Stream-After"
+    """The sequence before the first element of a response, whose elements have no gap."""
+
+    LAST = "RDF-Stream-Last"
+    """The sequence of the last element of a response, by which its reader knows that all came."""
+
+    IDENTITY = "RDF-Stream-Id"
+    """Distinguishes a stream from another one that had its name before, or will have it."""
+
+    CONTENT_TYPE = "RDF-Message-Content-Type"
+    """The media type of the messages in server-sent events."""
+
+    LAST_EVENT_ID = "Last-Event-ID"
+    """The id of the last event that a follower got (WHATWG HTML, section 9.2.4)."""
+
+    KEY = "Idempotency-Key"
+    """The publisher's key of a batch of messages (draft-ietf-httpapi-idempotency-key-header)."""
+
+
+CONTEXT_RELATION: Final = "http://www.w3.org/ns/json-ld#context"
+"""The relation of the link to the JSON-LD context of the documents in a response (JSON-LD 1.1, section 6.1)."""
+
+
+class Event(StrEnum):
+    """The type of a server-sent event."""
+
+    MESSAGE = "rdf-message"
+    """Its data are one message; its id is the sequence."""
+
+    ERROR = "error"
+    """Its data are the reason why no further event can come, also on the next connection."""
+
+
+class Parameter(StrEnum):
+    """A query parameter that selects elements; `docs/reference/streams/http.md` defines them."""
+
+    LAST = "last"
+    AFTER = "after"
+    SINCE = "since"
+    BEFORE = "before"
+    UNTIL = "until"
+
+
+class Property(StrEnum):
+    """A property of a description, as the term for it in JSON-LD; see `vocabulary.CONTEXT`."""
+
+    INBOX = "inbox"
+    INPUT = "input"
+    OUTPUT = "output"
+    EVENTS = "push"
+    SOCKET = "websocket"
+    LDES = "ldes"
+    QUERY = "query"
+    STREAM = "stream"
+    SEQUENCE = "sequence"
+    FIRST_SEQUENCE = "firstSequence"
+    LAST_SEQUENCE = "lastSequence"
+    NEXT = "next"
+    PREVIOUS = "previous"
+
+
+ENDPOINTS: Final[Mapping[str, str]] = {
+    Property.INBOX: "ldp",
+    Property.INPUT: "rsp",
+    Property.OUTPUT: "rsp",
+    Property.EVENTS: "cm",
+    Property.SOCKET: "cm",
+    Property.LDES: "cm",
+    Property.QUERY: "cm",
+}
+"""The properties that name the endpoints of a stream, with the prefixes of their IRIs."""
+
+SUBPROTOCOLS: Final = {format.subprotocol: format for format in FORMATS}
+"""The subprotocols of WebSockets, with the formats of their frames; those that the server prefers first."""
+
+_CLOSED: Final = 4000
+
+
+def close_code(status: int) -> int:
+    """Returns the code that a socket is closed with where a request would get a status of HTTP (RFC 6455, 7.4.2).
+
+    >>> close_code(422)
+    4422
+    """
+    return _CLOSED + status
+
+
+def refused_status(code: int | None) -> int | None:
+    """Returns the status of HTTP that a close code stands for; None: it stands for none.
+
+    >>> refused_status(4422), refused_status(1001), refused_status(4000)
+    (422, None, None)
+    """
+    return code - _CLOSED if code is not None and 400 <= code - _CLOSED < 600 else None

@@ -1,0 +1,227 @@
+"""A child process, as the process that started it sees it: it gets orders, reports, and can be killed at any time."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any, Final, Generic, TypeVar
+
+from construct_messages.errors import IncompleteResult, SourceError
+from construct_messages.processes.frames import RECEIVED, Frames, frame
+from construct_messages.processes.waiting import readable
+
+T = TypeVar("T")
+
+_PACKAGES: Final = str(Path(__file__).parents[2])
+# Oxigraph aborts where it gets no memory, and the system kills processes where there is none
+_CAUSES: Final = {
+    signal.SIGABRT: ", most likely because it needed more memory than it may take",
+    signal.SIGKILL: ", by somebody, or by the system because memory was short",
+}
+
+
+class Child(Generic[T]):
+    """A process that runs a module of this package, which shares this one's standard error and nothing else.
+
+    Args:
+        module: the full name of the module; it gets the descriptor of its socket as its first argument.
+        arguments: its further arguments.
+        reports: the type of its reports.
+        task: what it is for, after "the process that", for errors.
+        hint: how to mend that it was ended for want of memory, for errors.
+        pass_fds: descriptors that it inherits.
+        environment: variables beside those of this process.
+        executor: threads that wait for its end; None: those of the event loop.
+
+    Raises:
+        SourceError: it cannot be started.
+    """
+
+    def __init__(
+        self,
+        module: str,
+        *arguments: str,
+        reports: Any,
+        task: str,
+        hint: str | None = None,
+        pass_fds: Sequence[int] = (),
+        environment: Mapping[str, str] | None = None,
+        executor: Executor | None = None,
+    ) -> None:
+        self._task, self._hint, self._executor = task, hint, executor
+        self._reports = Frames[T](reports)
+        paths = filter(None, (_PACKAGES, os.environ.get("PYTHONPATH")))
+        try:
+            self._socket, theirs = socket.socketpair()
+            with theirs:
+                try:
+                    self._process = subprocess.Popen(
+                        # -P: what lies in the working directory is not the package's
+                        [sys.executable, "-P", "-m", module, str(theirs.fileno()), *arguments],
+                        pass_fds=[theirs.fileno(), *pass_fds],
+                        stdin=subprocess.DEVNULL,
+                        stdout=subprocess.DEVNULL,
+                        env=os.environ
+                        | {"PYTHONPATH": os.pathsep.join(paths)}
+                        | dict(environment or {}),
+                        start_new_session=True,  # Ctrl-C in the terminal is this process's business
+                    )
+                except OSError:
+                    self._socket.close()
+                    raise
+        except OSError as error:
+            raise SourceError(
+                f"no process that {task} could be started: {error}", status=503, transient=True
+            ) from error
+        self._socket.setblocking(False)
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self._process.pid
+
+    async def send(
+        self, order: object, deadline: float | None = None, descriptors: Sequence[int] = ()
+    ) -> None:
+        """Sends an order to a process that waits for one.
+
+        Args:
+            order: what msgspec can encode.
+            deadline: by `time.monotonic()`; None: none.
+            descriptors: come with the order, at most two; they stay open here.
+
+        Raises:
+            TimeoutError: it was not taken before the deadline.
+            IncompleteResult: the process ended.
+        """
+        data = frame(order)
+        try:
+            sent = socket.send_fds(self._socket, [data], descriptors)
+            async with asyncio.timeout(_seconds_until(deadline)):
+                await asyncio.get_running_loop().sock_sendall(self._socket, data[sent:])
+        except ConnectionError as error:
+            raise await self.death() from error
+
+    async def receive(self, deadline: float | None = None) -> T:
+        """The next report; nothing is lost where the wait is cancelled.
+
+        Raises:
+            TimeoutError: none came before the deadline.
+            IncompleteResult: the process ended, or sent what is no report, and was killed.
+        """
+        while (report := self._take()) is None:
+            await readable(self._socket.fileno(), _seconds_until(deadline))
+            if not self._receive():
+                raise await self.death()
+        return report
+
+    def reports(self) -> Iterator[T]:
+        """Yields the reports until the process ends; blocks.
+
+        Raises:
+            IncompleteResult: it sent what is no report, and was killed.
+        """
+        self._socket.setblocking(True)
+        while True:
+            while (report := self._take()) is not None:
+                yield report
+            if not self._receive():
+                return
+
+    def _take(self) -> T | None:
+        try:
+            return self._reports.take()
+        except ValueError as error:
+            self.kill()
+            raise IncompleteResult(
+                f"the process that {self._task} sent what is no report: {error}"
+            ) from error
+
+    def _receive(self) -> bool:
+        try:
+            data = self._socket.recv(RECEIVED)
+        except BlockingIOError:
+            return True
+        except ConnectionError:
+            return False
+        self._reports.feed(data)
+        return bool(data)
+
+    def watch(self, lost: Callable[[], object] | None) -> None:
+        """Calls `lost` when the process, which waits for an order, ends; None: no longer."""
+        loop = asyncio.get_running_loop()
+        if lost is None:
+            loop.remove_reader(self._socket.fileno())
+        else:
+            loop.add_reader(self._socket.fileno(), lost)
+
+    def is_alive(self) -> bool:
+        """Whether the process is there still, and has its end of the socket."""
+        try:
+            return self._process.poll() is None and self._socket.recv(1, socket.MSG_PEEK) != b""
+        except BlockingIOError:
+            return True
+        except ConnectionError:
+            return False
+
+    def signal(self, number: signal.Signals) -> None:
+        """Sends a signal, unless the process has ended."""
+        self._process.send_signal(number)
+
+    def kill(self) -> None:
+        """Ends the process, whatever it does."""
+        self._process.kill()
+
+    def kill_and_wait(self) -> int:
+        """Kills the process, waits for its end, and closes the socket; returns its exit code."""
+        self.kill()
+        code = self._process.wait()
+        self._socket.close()
+        return code
+
+    async def akill(self) -> None:
+        """`kill_and_wait` for asyncio."""
+        await asyncio.get_running_loop().run_in_executor(self._executor, self.kill_and_wait)
+
+    async def exited(self) -> int:
+        """Waits until the process has ended; returns its exit code. Reports that still come are lost."""
+        while self.is_alive():
+            await readable(self._socket.fileno(), None)
+            self._receive()
+        return await asyncio.get_running_loop().run_in_executor(self._executor, self._process.wait)
+
+    async def death(self) -> IncompleteResult:
+        """Returns the error for a process that ends, or has ended, under its order."""
+        return ended(await self.exited(), self._task, self._hint)
+
+
+def ended(code: int, task: str, hint: str | None) -> IncompleteResult:
+    """The error for a process that ended under its order.
+
+    Args:
+        code: its exit code; negative: the signal that ended it.
+        task, hint: see `Child`.
+
+    >>> ended(-signal.SIGABRT, "loaded the files", "give it more memory").message.partition(", ")[2]
+    'most likely because it needed more memory than it may take'
+    >>> print(ended(3, "loaded the files", "give it more memory"))
+    the process that loaded the files ended with code 3
+    """
+    try:
+        how = signal.Signals(-code)
+    except ValueError:  # not every number has a name
+        return IncompleteResult(f"the process that {task} ended with code {code}")
+    cause = _CAUSES.get(how, "")
+    return IncompleteResult(f"the process that {task} was ended by {how.name}{cause}", hint=hint)
+
+
+def _seconds_until(deadline: float | None) -> float | None:
+    return None if deadline is None else deadline - time.monotonic()

@@ -1,0 +1,273 @@
+"""Refuses what is not SPARQL, with its place: text that the grammar does not know, and what its notes forbid.
+
+SPARQL 1.2 Query, section 19.8 (notes of the grammar), section 18.2.1 (scope), section 11.4 (projection of groups) and
+section 17.4 (functions). Nothing here is about what an engine supports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from construct_messages.errors import QueryError
+from construct_messages.query.scope import aggregates, group_keys, in_scope
+from construct_messages.query.syntax.nodes import (
+    AggregateNode,
+    AliasNode,
+    BindPattern,
+    BlankNode,
+    CallNode,
+    ClauseNode,
+    ConstructForm,
+    FilterPattern,
+    GroupClause,
+    GroupPattern,
+    IriNode,
+    LiteralNode,
+    OperationNode,
+    SelectForm,
+    TripleNode,
+    TriplesBlock,
+    TripleTermNode,
+    ValuesPattern,
+    VariableNode,
+    walk,
+)
+from construct_messages.query.syntax.query import Query
+from construct_messages.query.tokens import ESCAPE
+
+_MANY: Final = 1 << 30
+FUNCTIONS: Final = {
+    **dict.fromkeys(("RAND", "NOW", "UUID", "STRUUID"), (0, 0)),
+    "BNODE": (0, 1),
+    **dict.fromkeys(("STR", "LANG", "LANGDIR", "DATATYPE", "BOUND", "IRI", "URI", "ABS"), (1, 1)),
+    **dict.fromkeys(("CEIL", "FLOOR", "ROUND", "STRLEN", "UCASE", "LCASE", "YEAR"), (1, 1)),
+    **dict.fromkeys(("MONTH", "DAY", "HOURS", "MINUTES", "SECONDS", "TIMEZONE", "TZ"), (1, 1)),
+    **dict.fromkeys(("MD5", "SHA1", "SHA256", "SHA384", "SHA512", "ENCODE_FOR_URI"), (1, 1)),
+    **dict.fromkeys(("ISIRI", "ISURI", "ISBLANK", "ISLITERAL", "ISNUMERIC", "ISTRIPLE"), (1, 1)),
+    **dict.fromkeys(("SUBJECT", "PREDICATE", "OBJECT", "HASLANG", "HASLANGDIR"), (1, 1)),
+    **dict.fromkeys(("LANGMATCHES", "CONTAINS", "STRSTARTS", "STRENDS", "STRBEFORE"), (2, 2)),
+    **dict.fromkeys(("STRAFTER", "STRLANG", "STRDT", "SAMETERM"), (2, 2)),
+    **dict.fromkeys(("REGEX", "SUBSTR"), (2, 3)),
+    "REPLACE": (3, 4),
+    **dict.fromkeys(("IF", "TRIPLE", "STRLANGDIR"), (3, 3)),
+    **dict.fromkeys(("CONCAT", "COALESCE"), (0, _MANY)),
+}
+"""The least and the largest number of arguments of each function of SPARQL 1.2, by its keyword in upper case."""
+
+
+def check(query: Query) -> None:
+    """Makes sure that a text is SPARQL 1.2.
+
+    Raises:
+        QueryError: it is not, with the place where that shows.
+
+    >>> from construct_messages.query.syntax.parser import parse
+    >>> check(parse("SELECT ?s { ?s ?p ?o } GROUP BY ?s"))
+    >>> check(parse("SELECT ?s { ?s ?p ?o BIND(1 AS ?o) }"))
+    Traceback (most recent call last):
+    construct_messages.errors.QueryError: line 1, column 32: ?o is bound already
+      hint: name another variable behind AS
+    """
+    problem = query.unknown()
+    if problem is not None:
+        raise problem
+    _Checks(query).check()
+
+
+class _Checks:
+    def __init__(self, query: Query) -> None:
+        self._query = query
+        self._blocks: dict[str, int] = {}  # of blank node labels: in which basic graph pattern
+        self._block = 0
+
+    def check(self) -> None:
+        form = self._query.form
+        template = None
+        if isinstance(form, ConstructForm):
+            template = form.template
+            self._template(form.where if template is None else template)
+        self._level(form)
+        for node in walk(form):
+            match node:
+                case IriNode() if ESCAPE.search(node.written) and node.written[0] != "<":
+                    message = "a prefixed name has no codepoint escapes"  # of SPARQL 1.1
+                    raise self._error(node, message, "write the character, or the IRI in <...>")
+                case IriNode() | LiteralNode():
+                    self._query.term(node)
+                case VariableNode() | TripleNode():
+                    pass
+                case GroupPattern() if node is template:
+                    pass
+                case GroupPattern():
+                    self._group(node)
+                case SelectForm() if node is not form:
+                    self._level(node)
+                case ValuesPattern():
+                    self._values(node)
+                case CallNode():
+                    self._call(node)
+                case AggregateNode():
+                    self._refuse_aggregates(node.argument, "in another aggregate")
+                    separator = node.separator
+                    if separator is not None and (separator.language or separator.datatype):
+                        raise self._error(separator, "a plain string is needed here")
+                case FilterPattern():
+                    self._refuse_aggregates(node.condition, "in FILTER")
+                case OperationNode():
+                    self._triple_terms(node.operands)
+                case AliasNode():
+                    self._triple_terms((node.expression,))
+
+    def _error(self, node: Any, message: str, hint: str | None = None) -> QueryError:
+        return self._query.error(node, message, hint)
+
+    def _template(self, template: GroupPattern) -> None:
+        for element in template.elements:
+            if not isinstance(element, TriplesBlock):
+                raise self._error(element, "graphs in a template are of Apache Jena, not of SPARQL")
+
+    # --- groups -----------------------------------------------------------------------------------------------------
+
+    def _group(self, group: GroupPattern) -> None:
+        """What BIND may assign to, and that blank nodes stay in their basic graph pattern."""
+        bound: dict[str, None] = {}
+        is_new = True
+        for element in group.elements:
+            if isinstance(element, TriplesBlock):
+                self._block += is_new
+                self._labels(element)
+            is_new = (
+                is_new
+                if isinstance(element, FilterPattern)
+                else not isinstance(element, TriplesBlock)
+            )
+            if isinstance(element, BindPattern):
+                self._refuse_aggregates(element.alias.expression, "in BIND")
+                self._refuse_bound(element.alias.variable, bound)
+            bound |= in_scope(element)
+
+    def _labels(self, block: TriplesBlock) -> None:
+        for node in walk(block):
+            if not isinstance(node, BlankNode):
+                continue
+            if self._blocks.setdefault(node.label, self._block) != self._block:
+                message = "a blank node label stands in two basic graph patterns"
+                raise self._error(node, message, "use a variable instead")
+
+    def _refuse_bound(self, variable: VariableNode, bound: dict[str, None]) -> None:
+        if variable.name in bound:
+            hint = "name another variable behind AS"
+            raise self._error(variable, f"?{variable.name} is bound already", hint)
+
+    def _values(self, values: ValuesPattern) -> None:
+        names = [variable.name for variable in values.variables]
+        for index, variable in enumerate(values.variables):
+            if variable.name in names[:index]:
+                raise self._error(variable, f"?{variable.name} stands in VALUES twice")
+        for solution in values.solutions:
+            if len(solution) != len(names):
+                place = next(filter(None, solution), values)
+                message = f"VALUES gives {len(solution)} values to {len(names)} variables"
+                raise self._error(place, message)
+            self._triple_terms(solution)
+        for node in walk(values.solutions):
+            if isinstance(node, VariableNode):
+                raise self._error(node, "VALUES has no variables in its terms")
+
+    # --- expressions ------------------------------------------------------------------------------------------------
+
+    def _call(self, call: CallNode) -> None:
+        self._triple_terms(call.arguments)
+        if isinstance(call.function, IriNode):
+            return
+        if call.function not in FUNCTIONS:
+            raise self._error(call, f"there is no function {call.function}")
+        least, most = FUNCTIONS[call.function]
+        count = len(call.arguments)
+        if not least <= count <= most or call.distinct:
+            takes = f"{least}" if least == most else f"{least} to {most}"
+            raise self._error(call, f"{call.function} takes {takes} arguments, found {count}")
+        if call.function == "BOUND" and not isinstance(call.arguments[0], VariableNode):
+            raise self._error(call.arguments[0], "BOUND takes a variable")
+
+    def _refuse_aggregates(self, expression: Any, where: str) -> None:
+        found = next(aggregates(expression), None) if expression is not None else None
+        if found is not None:
+            hint = "aggregate in SELECT, HAVING or ORDER BY"
+            raise self._error(found, f"{found.name} may not stand here, {where}", hint)
+
+    def _triple_terms(self, parts: Iterable[Any]) -> None:
+        """The triple terms of an expression, or of VALUES: they are values, not patterns."""
+        for term in parts:
+            if not isinstance(term, TripleTermNode):
+                continue
+            if not isinstance(term.subject, IriNode | VariableNode):
+                raise self._error(term.subject, "expected an IRI as the subject of a triple term")
+            if isinstance(term.object, BlankNode):
+                raise self._error(term.object, "expected a term: an expression has no blank nodes")
+            self._triple_terms((term.object,))
+
+    # --- a query or sub-select --------------------------------------------------------------------------------------
+
+    def _level(self, form: Any) -> None:
+        """What is projected, and how solutions are grouped."""
+        inside = in_scope(form.where) if form.where is not None else {}
+        keys = group_keys(form.clauses)
+        if not keys and next(aggregates(*form.clauses), None) is None:
+            # HAVING without aggregates filters the solutions as they are
+            groups = any(isinstance(clause, GroupClause) for clause in form.clauses)
+            keys = keys if groups else None
+        self._keys(form.clauses, inside)
+        if not isinstance(form, SelectForm):
+            return
+        items = form.projection
+        if items is None:
+            if keys is not None:
+                raise self._error(
+                    form, "SELECT * has no meaning with GROUP BY", "name the variables"
+                )
+            return
+        grouped = keys is not None or any(next(aggregates(item), None) for item in items)
+        visible: dict[str, None] = dict.fromkeys(keys or ()) if grouped else inside
+        visible |= in_scope(*(each for each in form.clauses if isinstance(each, ValuesPattern)))
+        projected: dict[str, None] = {}
+        for item in items:
+            if isinstance(item, VariableNode):
+                if grouped:
+                    self._refuse_ungrouped(item, visible)
+                projected[item.name] = None
+            elif isinstance(item, AliasNode):
+                if grouped:
+                    for variable in _outside_aggregates(item.expression):
+                        self._refuse_ungrouped(variable, visible | projected)
+                self._refuse_bound(item.variable, (visible if grouped else inside) | projected)
+                projected[item.variable.name] = None
+
+    def _keys(self, clauses: Sequence[ClauseNode], inside: dict[str, None]) -> None:
+        for clause in clauses:
+            if isinstance(clause, GroupClause):
+                self._refuse_aggregates(clause, "in GROUP BY")
+                for condition in clause.conditions:
+                    if isinstance(condition, AliasNode):
+                        self._refuse_bound(condition.variable, inside)
+
+    def _refuse_ungrouped(self, variable: VariableNode, visible: dict[str, None]) -> None:
+        if variable.name not in visible:
+            name = f"?{variable.name}"
+            raise self._error(
+                variable,
+                f"{name} is neither a key of GROUP BY nor an aggregate",
+                f"write SAMPLE({name}), or GROUP BY it",
+            )
+
+
+def _outside_aggregates(expression: Any) -> Iterator[VariableNode]:
+    """The variables of an expression that are not in an aggregate or a group."""
+    left: list[Any] = [expression]
+    while left:
+        node = left.pop()
+        if isinstance(node, VariableNode):
+            yield node
+        elif not isinstance(node, AggregateNode | GroupPattern):
+            left.extend([part for part in reversed(node) if isinstance(part, tuple)])

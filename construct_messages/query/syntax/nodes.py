@@ -1,0 +1,468 @@
+"""The syntax tree of a query: named tuples, each with the offsets of its first character and after its last.
+
+SPARQL 1.2 Query, section 19.8. The short notations of triples (`;`, `,`, `[]`, `()`, reifiers, annotations) are
+expanded as section 4 says; names and literals stay as written, and `Query.term` resolves them. What the grammar does
+not know becomes an `Unknown` in its place. Nodes are tuples, so `walk` needs to know none of them. Nothing here reads
+text, and nothing knows what a query means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+# --- what is not known ----------------------------------------------------------------------------------------------
+
+
+class Unknown(NamedTuple):
+    """Text of a dialect, or an error: why it is not SPARQL, where that shows, and what is known of its parts."""
+
+    start: int
+    end: int
+    message: str
+    offset: int
+    hint: str | None
+    parts: tuple[SyntaxNode, ...]
+
+
+# --- terms ----------------------------------------------------------------------------------------------------------
+
+
+class VariableNode(NamedTuple):
+    """`?name` or `$name`; the name without its mark."""
+
+    start: int
+    end: int
+    name: str
+
+
+class IriNode(NamedTuple):
+    """`<iri>`, `prefix:local` or `a`, as written; what `()` and reifiers expand to as `<iri>`."""
+
+    start: int
+    end: int
+    written: str
+
+
+class BlankNode(NamedTuple):
+    """A blank node: the label without `_:`, or `.` and a number where the text has none."""
+
+    start: int
+    end: int
+    label: str
+
+
+class LiteralNode(NamedTuple):
+    """A string as written, with its quotes, and its language tag (without `@`, with direction) or datatype."""
+
+    start: int
+    end: int
+    quoted: str
+    language: str | None
+    datatype: IriNode | None
+
+
+class NumberNode(NamedTuple):
+    """A number as written; its sign is part of it unless it is an operator between two operands."""
+
+    start: int
+    end: int
+    written: str
+
+
+class BooleanNode(NamedTuple):
+    """`true` or `false`, in any case."""
+
+    start: int
+    end: int
+    written: str
+
+
+class TripleTermNode(NamedTuple):
+    """`<<( subject predicate object )>>`."""
+
+    start: int
+    end: int
+    subject: TermNode
+    predicate: VariableNode | IriNode
+    object: TermNode
+
+
+TermNode: TypeAlias = (
+    VariableNode | IriNode | BlankNode | LiteralNode | NumberNode | BooleanNode | TripleTermNode
+)
+
+# --- triples and property paths -------------------------------------------------------------------------------------
+
+
+class TripleNode(NamedTuple):
+    """A triple pattern; where a notation is short for several, all have its place."""
+
+    start: int
+    end: int
+    subject: TermNode
+    predicate: VariableNode | PathNode
+    object: TermNode
+
+
+class PathSequence(NamedTuple):
+    """`a / b / …`, at least two."""
+
+    start: int
+    end: int
+    paths: tuple[PathNode, ...]
+
+
+class PathAlternative(NamedTuple):
+    """`a | b | …`, at least two."""
+
+    start: int
+    end: int
+    paths: tuple[PathNode, ...]
+
+
+class PathInverse(NamedTuple):
+    """`^path`."""
+
+    start: int
+    end: int
+    path: PathNode
+
+
+class PathRepetition(NamedTuple):
+    """`path?`, `path*` or `path+`."""
+
+    start: int
+    end: int
+    path: PathNode
+    modifier: str
+
+
+class PathNegation(NamedTuple):
+    """`!a` or `!(a | ^b | …)`; members are names and inverse names."""
+
+    start: int
+    end: int
+    members: tuple[IriNode | PathInverse, ...]
+
+
+PathNode: TypeAlias = (
+    IriNode | PathSequence | PathAlternative | PathInverse | PathRepetition | PathNegation
+)
+
+# --- patterns -------------------------------------------------------------------------------------------------------
+
+
+class GroupPattern(NamedTuple):
+    """`{ … }`; a sub-select is a group whose one element is a `SelectForm`."""
+
+    start: int
+    end: int
+    elements: tuple[PatternNode, ...]
+
+
+class TriplesBlock(NamedTuple):
+    """Triples in a row, without other elements between them."""
+
+    start: int
+    end: int
+    triples: tuple[TripleNode, ...]
+
+
+class OptionalPattern(NamedTuple):
+    """`OPTIONAL { … }`."""
+
+    start: int
+    end: int
+    group: GroupPattern
+
+
+class UnionPattern(NamedTuple):
+    """`{ … } UNION { … }`, at least two groups."""
+
+    start: int
+    end: int
+    groups: tuple[GroupPattern, ...]
+
+
+class MinusPattern(NamedTuple):
+    """`MINUS { … }`."""
+
+    start: int
+    end: int
+    group: GroupPattern
+
+
+class GraphPattern(NamedTuple):
+    """`GRAPH name { … }`; in templates the name may be a blank node."""
+
+    start: int
+    end: int
+    name: VariableNode | IriNode | BlankNode
+    group: GroupPattern
+
+
+class ServicePattern(NamedTuple):
+    """`SERVICE [SILENT] name { … }`."""
+
+    start: int
+    end: int
+    silent: bool
+    name: VariableNode | IriNode
+    group: GroupPattern
+
+
+class FilterPattern(NamedTuple):
+    """`FILTER condition`."""
+
+    start: int
+    end: int
+    condition: ExpressionNode
+
+
+class BindPattern(NamedTuple):
+    """`BIND(expression AS ?variable)`."""
+
+    start: int
+    end: int
+    alias: AliasNode
+
+
+class ValuesPattern(NamedTuple):
+    """`VALUES … { … }`, in a group or after the query; None is UNDEF."""
+
+    start: int
+    end: int
+    variables: tuple[VariableNode, ...]
+    solutions: tuple[tuple[TermNode | None, ...], ...]
+
+
+class WindowPattern(NamedTuple):
+    """`WINDOW name { … }` of RSP-QL, and `STREAM name [ … ] { … }` of CQELS, by its keyword in upper case.
+
+    Only `query.continuous` reads these. `stream` and `window` are of STREAM: its name and the contents of its brackets.
+    """
+
+    start: int
+    end: int
+    keyword: str
+    name: VariableNode | IriNode | None
+    stream: str
+    window: Any
+    group: GroupPattern
+
+
+# --- expressions ----------------------------------------------------------------------------------------------------
+
+
+class OperationNode(NamedTuple):
+    """An operator and its operands.
+
+    `||` and `&&` have two or more operands, `IN` and `NOT IN` one and the list, `!`, `u+` and `u-` one, all others two.
+    """
+
+    start: int
+    end: int
+    operator: str
+    operands: tuple[ExpressionNode, ...]
+
+
+class CallNode(NamedTuple):
+    """A function by its keyword in upper case, of SPARQL or of a dialect, or by its IRI, and its arguments."""
+
+    start: int
+    end: int
+    function: str | IriNode
+    arguments: tuple[ExpressionNode, ...]
+    distinct: bool
+
+
+class AggregateNode(NamedTuple):
+    """An aggregate by its keyword in upper case; the argument None is `*`."""
+
+    start: int
+    end: int
+    name: str
+    distinct: bool
+    argument: ExpressionNode | None
+    separator: LiteralNode | None
+
+
+class ExistsNode(NamedTuple):
+    """`EXISTS { … }` or `NOT EXISTS { … }`."""
+
+    start: int
+    end: int
+    negated: bool
+    group: GroupPattern
+
+
+class AliasNode(NamedTuple):
+    """`expression AS ?variable`, with the brackets around it."""
+
+    start: int
+    end: int
+    expression: ExpressionNode
+    variable: VariableNode
+
+
+ExpressionNode: TypeAlias = (
+    TermNode | OperationNode | CallNode | AggregateNode | ExistsNode | Unknown
+)
+
+# --- clauses and forms ----------------------------------------------------------------------------------------------
+
+
+class FromClause(NamedTuple):
+    """`FROM <graph>` or `FROM NAMED <graph>`."""
+
+    start: int
+    end: int
+    named: bool
+    name: IriNode
+
+
+class GroupClause(NamedTuple):
+    """`GROUP BY …`."""
+
+    start: int
+    end: int
+    conditions: tuple[ExpressionNode | AliasNode, ...]
+
+
+class HavingClause(NamedTuple):
+    """`HAVING …`."""
+
+    start: int
+    end: int
+    conditions: tuple[ExpressionNode, ...]
+
+
+class OrderCondition(NamedTuple):
+    """A sort key."""
+
+    start: int
+    end: int
+    expression: ExpressionNode
+    descending: bool
+
+
+class OrderClause(NamedTuple):
+    """`ORDER BY …`."""
+
+    start: int
+    end: int
+    conditions: tuple[OrderCondition, ...]
+
+
+class SliceClause(NamedTuple):
+    """`LIMIT number` or `OFFSET number`, by its keyword; the digits as written, since they may be very many."""
+
+    start: int
+    end: int
+    keyword: str
+    number: str
+
+
+ClauseNode: TypeAlias = (
+    GroupClause | HavingClause | OrderClause | SliceClause | ValuesPattern | Unknown
+)
+
+
+class SelectForm(NamedTuple):
+    """A SELECT, or a sub-select, which has no dataset.
+
+    `modifier` is DISTINCT, REDUCED or empty; `projection` is None for `*`; `clauses` are those after WHERE, as written.
+    """
+
+    start: int
+    end: int
+    modifier: str
+    projection: tuple[VariableNode | AliasNode | Unknown, ...] | None
+    dataset: tuple[FromClause | Unknown, ...]
+    where: GroupPattern
+    clauses: tuple[ClauseNode, ...]
+
+
+class ConstructForm(NamedTuple):
+    """A CONSTRUCT; the template None is that of the short form, which is its WHERE group.
+
+    The elements of a template are `TriplesBlock`, and of Jena's dialect `GraphPattern` and `GroupPattern`.
+    """
+
+    start: int
+    end: int
+    template: GroupPattern | None
+    dataset: tuple[FromClause | Unknown, ...]
+    where: GroupPattern
+    clauses: tuple[ClauseNode, ...]
+
+
+class AskForm(NamedTuple):
+    """An ASK."""
+
+    start: int
+    end: int
+    dataset: tuple[FromClause | Unknown, ...]
+    where: GroupPattern
+    clauses: tuple[ClauseNode, ...]
+
+
+class DescribeForm(NamedTuple):
+    """A DESCRIBE; the targets None are `*`, and the group None where there is no WHERE."""
+
+    start: int
+    end: int
+    targets: tuple[VariableNode | IriNode, ...] | None
+    dataset: tuple[FromClause | Unknown, ...]
+    where: GroupPattern | None
+    clauses: tuple[ClauseNode, ...]
+
+
+FormNode: TypeAlias = SelectForm | ConstructForm | AskForm | DescribeForm
+
+PatternNode: TypeAlias = (
+    TriplesBlock
+    | GroupPattern
+    | OptionalPattern
+    | UnionPattern
+    | MinusPattern
+    | GraphPattern
+    | ServicePattern
+    | FilterPattern
+    | BindPattern
+    | ValuesPattern
+    | WindowPattern
+    | SelectForm
+    | Unknown
+)
+
+SyntaxNode: TypeAlias = (
+    PatternNode
+    | ExpressionNode
+    | PathNode
+    | TripleNode
+    | AliasNode
+    | ClauseNode
+    | OrderCondition
+    | FromClause
+    | FormNode
+)
+
+
+def walk(*nodes: Any) -> Iterator[Any]:
+    """Yields nodes and all nodes in them, those of `SyntaxNode`, each before its parts, in the order of the text.
+
+    Args:
+        nodes: nodes, None, or tuples of these.
+
+    >>> alias = AliasNode(4, 9, VariableNode(5, 7, "a"), VariableNode(8, 9, "b"))
+    >>> [node.name for node in walk(BindPattern(0, 9, alias)) if isinstance(node, VariableNode)]
+    ['a', 'b']
+    """
+    left: list[Any] = [nodes]
+    while left:
+        node = left.pop()
+        if type(node) is not tuple:
+            yield node
+        left.extend([part for part in reversed(node) if isinstance(part, tuple)])

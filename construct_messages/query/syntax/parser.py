@@ -1,0 +1,422 @@
+"""`parse`: the syntax tree of a query, by recursive descent over its tokens.
+
+SPARQL 1.2 Query, section 19.8, [2] Query: SPARQL 1.1 and 1.2, and any dialect. The head must be legal, and the template
+of a CONSTRUCT, which the package reads itself; everything else is the engine's, and what is not SPARQL in it becomes an
+`Unknown`. `checks.py` refuses such a query, and what the grammar alone does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeVar
+
+from construct_messages.query.prologue import Prologue
+from construct_messages.query.syntax.nodes import (
+    AliasNode,
+    AskForm,
+    ClauseNode,
+    ConstructForm,
+    DescribeForm,
+    ExpressionNode,
+    FormNode,
+    FromClause,
+    GraphPattern,
+    GroupClause,
+    GroupPattern,
+    HavingClause,
+    IriNode,
+    OrderClause,
+    OrderCondition,
+    PatternNode,
+    SelectForm,
+    SliceClause,
+    TriplesBlock,
+    Unknown,
+    VariableNode,
+)
+from construct_messages.query.syntax.patterns import PatternReader
+from construct_messages.query.syntax.query import Query
+from construct_messages.query.syntax.reader import Refused, read
+from construct_messages.query.tokens import QueryText, Token, check_braces, error, outer
+
+T = TypeVar("T")
+
+FORMS: Final = ("CONSTRUCT", "SELECT", "ASK", "DESCRIBE")
+CLAUSES: Final = {"GROUP": 0, "HAVING": 1, "ORDER": 2, "LIMIT": 3, "OFFSET": 3, "VALUES": 4}
+"""The keywords of the clauses after WHERE, and their order."""
+
+
+class QueryParser(PatternReader):
+    """Reads a query from its form on."""
+
+    def form(self) -> FormNode:
+        """The form and everything after it.
+
+        Raises:
+            Refused: an illegal head or template.
+        """
+        match self.token.keyword:
+            case "CONSTRUCT":
+                return self._construct()
+            case "SELECT":
+                return self._select(is_query=True)
+            case "ASK":
+                start = self.next().start
+                return AskForm(start, *self._behind_head())
+            case "DESCRIBE":
+                return self._describe()
+        raise self.expected("CONSTRUCT, SELECT, ASK or DESCRIBE")
+
+    def sub_select(self) -> SelectForm:
+        form = self._select(is_query=False)
+        if not self.at("}"):
+            raise self.expected("the end of the sub-select")
+        return form
+
+    # --- forms ------------------------------------------------------------------------------------------------------
+
+    def _select(self, *, is_query: bool) -> SelectForm:
+        start = self.next().start
+        modifier = self.take("DISTINCT", "REDUCED")
+        everything = self.token.text == "*"
+        self.index += everything
+        items: list[VariableNode | AliasNode | Unknown] = []
+        while not self._ends_projection():
+            items.append(self._projected(everything))
+        if not (everything or items):
+            raise self.expected("a variable, an expression or *")
+        projection = None if everything and not items else tuple(items)
+        if is_query:
+            end, dataset, where, clauses = self._behind_head()
+        else:
+            dataset = ()
+            self.take("WHERE")
+            where = self.group()
+            clauses = self.clauses()
+            end = self.end
+        return SelectForm(start, end, modifier, projection, dataset, where, clauses)
+
+    def _projected(self, everything: bool) -> VariableNode | AliasNode | Unknown:
+        first, depth = self.index, self.depth
+        try:
+            if everything:
+                raise self.expected("FROM, WHERE or {")
+            return self.variable() if self.token.kind == "variable" else self.alias()
+        except Refused as problem:
+            self.depth, self.index = depth, first + 1
+            while not (self._ends_projection() or self.token.kind == "variable"):
+                self.index += 1
+            return self.unknown(first, self.index, problem)
+
+    def _ends_projection(self) -> bool:
+        token = self.token
+        return token.kind == "end" or token.keyword in ("FROM", "WHERE") or self.at("{", "}")
+
+    def _construct(self) -> ConstructForm:
+        start = self.next().start
+        template = None
+        if self.at("{"):
+            template = self._template()
+        elif self.token.keyword not in ("FROM", "WHERE"):
+            raise self.expected("{ or WHERE behind CONSTRUCT")
+        dataset = self.dataset()
+        named = self.token.keyword == "WHERE"
+        if template is not None:
+            where = self._where()
+        else:
+            if not named and self.at("{"):
+                hint = "write CONSTRUCT FROM <...> WHERE { ... }"
+                raise Refused(
+                    "expected WHERE before the pattern of the short form", self.token.start, hint
+                )
+            where = self._where(self._template)
+        clauses = self.clauses()
+        return ConstructForm(start, self.end, template, dataset, where, clauses)
+
+    def _describe(self) -> DescribeForm:
+        start = self.next().start
+        targets: list[VariableNode | IriNode] = []
+        everything = self.token.text == "*"
+        self.index += everything
+        while not everything and (self.token.kind == "variable" or self.is_iri()):
+            targets.append(self.name("what is described"))
+        if not (everything or targets):
+            raise self.expected("a variable, an IRI or * behind DESCRIBE")
+        dataset = self.dataset()
+        where = self._where() if self.token.keyword == "WHERE" or self.at("{") else None
+        clauses = self.clauses()
+        return DescribeForm(
+            start, self.end, None if everything else tuple(targets), dataset, where, clauses
+        )
+
+    def _behind_head(
+        self,
+    ) -> tuple[int, tuple[FromClause | Unknown, ...], GroupPattern, tuple[ClauseNode, ...]]:
+        dataset = self.dataset()
+        where = self._where()
+        clauses = self.clauses()
+        return self.end, dataset, where, clauses
+
+    # --- template, dataset and WHERE --------------------------------------------------------------------------------
+
+    def _template(self) -> GroupPattern:
+        """ConstructTemplate; beside that what Apache Jena adds: `GRAPH name { … }` and `{ … }`, as in Update's Quads.
+
+        Raises:
+            Refused: at the first token that is not allowed there.
+        """
+        start = self.next().start
+        self.is_template = True
+        elements: list[PatternNode] = []
+        self._template_triples(elements)
+        while not self.at("}"):
+            place, name = self.token.start, None
+            if self.take("GRAPH"):
+                name = self.graph_name()
+                if not self.at("{"):
+                    raise self.expected("{ behind the name of the graph")
+            elif not self.at("{"):
+                raise self.unexpected("a full stop or the end of the template")
+            opening = self.next().start
+            inside: list[PatternNode] = []
+            self._template_triples(inside)
+            self.need("}", "or a full stop")
+            group = GroupPattern(opening, self.end, tuple(inside))
+            elements.append(group if name is None else GraphPattern(place, self.end, name, group))
+            self.take_mark(".")
+            self._template_triples(elements)
+        self.index += 1
+        self.is_template = False
+        return GroupPattern(start, self.end, tuple(elements))
+
+    def _template_triples(self, elements: list[PatternNode]) -> None:
+        start, self.triples = self.token.start, []
+        while not (self.at("{", "}") or self.token.keyword == "GRAPH"):
+            self.statement()
+            if not self.take_mark("."):
+                break
+        if self.triples:
+            elements.append(TriplesBlock(start, self.end, tuple(self.triples)))
+
+    def dataset(self) -> tuple[FromClause | Unknown, ...]:
+        """[14] DatasetClause, and between these and WHERE Blazegraph's `WITH { … } AS %name`.
+
+        Raises:
+            Refused: FROM without an IRI, or another WITH.
+        """
+        found: list[FromClause | Unknown] = []
+        while self.token.keyword == "FROM":
+            found.append(self.from_clause())
+        while self.token.keyword == "WITH":
+            start, first = self.token.start, self.index
+            self.index += 1
+            if not self.at("{"):
+                raise self.expected("{ behind WITH")
+            self.group()
+            self.require("AS")
+            for is_name in (self.token.text == "%", self.tokens[self.index + 1].kind == "word"):
+                if not is_name:
+                    raise self.expected("the name of a sub-query, as in %name")
+                self.index += 1
+            problem = Refused("WITH is Blazegraph's: SPARQL has no named sub-queries", start)
+            found.append(self.unknown(first, self.index, problem))
+        return tuple(found)
+
+    def from_clause(self) -> FromClause | Unknown:
+        """A DatasetClause.
+
+        Raises:
+            Refused: another token is there.
+        """
+        start = self.next().start
+        named = bool(self.take("NAMED"))
+        self._not_at_end()
+        name = self.iri("the IRI of a graph")
+        return FromClause(start, self.end, named, name)
+
+    def _where(self, read: Callable[[], GroupPattern] | None = None) -> GroupPattern:
+        """WhereClause."""
+        has_word = self.take("WHERE")
+        if not self.at("{"):
+            self._not_at_end()
+            raise self.expected("{ behind WHERE" if has_word else "FROM, WHERE or {")
+        return (read or self.group)()
+
+    def _not_at_end(self) -> None:
+        if self.token.kind == "end":
+            raise Refused("there is no WHERE group", self.token.start, "add WHERE { ... }")
+
+    # --- clauses ----------------------------------------------------------------------------------------------------
+
+    def clauses(self) -> tuple[ClauseNode, ...]:
+        """SolutionModifier and ValuesClause, up to the end of the query or sub-select."""
+        found: list[ClauseNode] = []
+        reached: list[str] = []
+        while self.token.kind != "end" and not self.at("}"):
+            first, keyword, depth = self.index, self.token.keyword, self.depth
+            try:
+                if keyword not in CLAUSES:
+                    raise self.expected("a clause or the end of the query")
+                is_late = reached and CLAUSES[keyword] < max(CLAUSES[before] for before in reached)
+                if is_late or keyword in reached:
+                    raise Refused(f"{keyword} may not stand after {reached[-1]}", self.token.start)
+                found.append(self._clause(keyword))
+                reached.append(keyword)
+            except Refused as problem:
+                self.depth = depth
+                found.append(self.unknown(first, self._next_clause(first), problem))
+        return tuple(found)
+
+    def _next_clause(self, first: int) -> int:
+        """The index of the next clause, or of the end."""
+        index, braces, brackets = first, 0, 0
+        while True:
+            token = self.tokens[index]
+            if token.kind == "end" or (token.is_mark("}") and braces == 0):
+                return index
+            braces += token.is_mark("{") - token.is_mark("}")
+            brackets = max(0, brackets + token.is_mark("(") - token.is_mark(")"))
+            if index > first and braces == brackets == 0 and token.keyword in CLAUSES:
+                return index
+            index += 1
+
+    def _clause(self, keyword: str) -> ClauseNode:
+        if keyword == "VALUES":
+            return self.values()
+        start = self.next().start
+        if keyword in ("LIMIT", "OFFSET"):
+            token = self.token
+            if token.kind != "number" or not token.text.isdigit():
+                raise self.expected(f"a number behind {keyword}")
+            self.index += 1
+            return SliceClause(start, self.end, keyword, token.text)
+        if keyword == "HAVING":
+            conditions = self._several(self._condition, "a condition behind HAVING")
+            return HavingClause(start, self.end, conditions)
+        self.require("BY")
+        if keyword == "GROUP":
+            keys = self._several(lambda: self._guarded(self._group_condition), "what to group by")
+            return GroupClause(start, self.end, keys)
+        sorts = self._several(self._order_condition, "what to sort by")
+        return OrderClause(start, self.end, sorts)
+
+    def _several(self, read: Callable[[], T], what: str) -> tuple[T, ...]:
+        """One condition or more."""
+        found = []
+        while self._begins_condition():
+            found.append(read())
+        if not found:
+            raise self.expected(what)
+        return tuple(found)
+
+    def _begins_condition(self) -> bool:
+        token = self.token
+        if token.kind in ("variable", "iri", "pname") or self.at("("):
+            return True
+        return token.kind == "word" and token.keyword not in CLAUSES
+
+    def _condition(self) -> ExpressionNode:
+        return self._guarded(self.constraint)
+
+    def _group_condition(self) -> ExpressionNode | AliasNode:
+        if self.token.kind == "variable":
+            return self.variable()
+        if not self.at("("):
+            return self.constraint()
+        start = self.token.start
+        self.deeper()
+        self.index += 1
+        expression = self.expression()
+        variable = self.variable() if self.take("AS") else None
+        self.need(")", "at the end of the expression")
+        self.depth -= 1
+        if variable is None:
+            return expression
+        return AliasNode(start, self.end, expression, variable)
+
+    def _order_condition(self) -> OrderCondition:
+        start = self.token.start
+        order = self.take("ASC", "DESC")
+        if order and not self.at("("):
+            raise self.expected(f"( behind {order}")
+        is_variable = self.token.kind == "variable"
+        expression = self.variable() if is_variable else self._condition()
+        return OrderCondition(start, self.end, expression, order == "DESC")
+
+
+def parse(
+    query: str | QueryText,
+    *,
+    base: str | None = None,
+    prefixes: Mapping[str, str] | None = None,
+) -> Query:
+    """Reads a query.
+
+    Args:
+        query: its text.
+        base: an absolute IRI; BASE in the text is resolved against it.
+        prefixes: IRI by prefix, of those that need no declaration.
+
+    Raises:
+        QueryError: an update, braces that do not match, an illegal head or template, with its position. Everything else
+            that is not SPARQL is an `Unknown` in the tree.
+
+    >>> form = parse("SELECT ?s { ?s <urn:p> 01 }").form
+    >>> form.projection[0].name, form.where.elements[0].triples[0].object.written
+    ('s', '01')
+    """
+    source = QueryText.of(query)
+    text, tokens = source.text, source.tokens
+    head = find_form(source)
+    check_braces(text, tokens)
+    prologue = Prologue.read(text, tokens[:head], base=base, prefixes=prefixes or {})
+    parser = QueryParser(text, tokens)
+    before = _before(parser, head)
+    parser.index = head
+    return Query(source, prologue, read(parser.form, text), before)
+
+
+def find_form(source: QueryText) -> int:
+    """The index of the keyword of the form.
+
+    Raises:
+        QueryError: there is none.
+    """
+    tokens = source.tokens
+    for index in outer(tokens, 0, len(tokens)):
+        if tokens[index].keyword in FORMS:
+            return index
+    raise error(source.text, len(source.text), "there is no CONSTRUCT, nor any other form of query")
+
+
+def _before(parser: QueryParser, head: int) -> tuple[Unknown, ...]:
+    """What is not a declaration before the form."""
+    found = []
+    while parser.index < head:
+        first = parser.index
+        kinds = [token.kind for token in parser.tokens[first + 1 : min(first + 3, head)]]
+        match parser.token.keyword, kinds:
+            case "BASE", ["iri", *_]:
+                parser.index += 2
+            case "VERSION", ["string", *_] if parser.tokens[first + 1].text[1:3] not in (
+                '""',
+                "''",
+            ):
+                parser.index += 2
+            case "PREFIX", ["pname", "iri"] if _is_prefix(parser.tokens[first + 1]):
+                parser.index += 3
+            case _:
+                problem = parser.expected("a declaration or the form of the query")
+                end = first + 1
+                while end < head and parser.tokens[end].keyword not in (
+                    "BASE",
+                    "PREFIX",
+                    "VERSION",
+                ):
+                    end += 1
+                found.append(parser.unknown(first, end, problem))
+    return tuple(found)
+
+
+def _is_prefix(token: Token) -> bool:
+    return token.text.find(":") == len(token.text) - 1

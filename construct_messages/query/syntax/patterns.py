@@ -1,0 +1,326 @@
+"""Group graph patterns, read from tokens; what is not SPARQL becomes an `Unknown`, and reading goes on after it.
+
+SPARQL 1.2 Query, section 19.8, [54] GroupGraphPattern and below. Of what is unknown its variables, names and groups are
+read nevertheless. No sub-select and no clause after a group is read here, and no token twice except those of an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from construct_messages.query.syntax.expressions import ExpressionReader
+from construct_messages.query.syntax.nodes import (
+    AliasNode,
+    BindPattern,
+    FilterPattern,
+    GraphPattern,
+    GroupPattern,
+    IriNode,
+    MinusPattern,
+    OptionalPattern,
+    PatternNode,
+    SelectForm,
+    ServicePattern,
+    SyntaxNode,
+    TermNode,
+    TriplesBlock,
+    UnionPattern,
+    Unknown,
+    ValuesPattern,
+    VariableNode,
+)
+from construct_messages.query.syntax.reader import MOST_NESTED, Refused
+from construct_messages.query.tokens import Token
+
+T = TypeVar("T")
+
+
+class PatternReader(ExpressionReader):
+    """Reads groups."""
+
+    begin: tuple[str, ...]
+    begin = ("OPTIONAL", "MINUS", "FILTER", "BIND", "GRAPH", "SERVICE", "VALUES")
+    """The keywords with which elements of groups begin."""
+
+    def __init__(self, text: str, tokens: Sequence[Token]) -> None:
+        super().__init__(text, tokens)
+        self.triples = []
+        # by the offset of its brace, with the index behind it: an error makes tokens be read twice, but no group
+        self._groups: dict[int, tuple[GroupPattern, int]] = {}
+
+    def sub_select(self) -> SelectForm:
+        """SubSelect."""
+        raise NotImplementedError
+
+    def group(self) -> GroupPattern:
+        """GroupGraphPattern.
+
+        Raises:
+            Refused: there is no `{`, or too many around it.
+        """
+        start = self.token.start
+        if start in self._groups:
+            group, self.index = self._groups[start]
+            return group
+        if not self.at("{"):
+            raise self.expected("{")
+        self.deeper()
+        self.index += 1
+        elements: list[PatternNode] = []
+        if self.token.keyword == "SELECT":
+            elements.append(self._or_unknown(self.sub_select))
+        while not self.at("}"):
+            if self.token.kind == "end":
+                raise self.expected("}")
+            if self.begins_triples():
+                self._triples(elements)
+            else:
+                elements.append(self._or_unknown(self.element))
+                self.take_mark(".")
+        self.index += 1
+        self.depth -= 1
+        group = GroupPattern(start, self.end, tuple(elements))
+        self._groups[start] = group, self.index
+        return group
+
+    def element(self) -> PatternNode:
+        """One element of a group, other than triples.
+
+        Raises:
+            Refused: there is none.
+        """
+        token = self.token
+        start = token.start
+        match token.keyword:
+            case "OPTIONAL":
+                self.index += 1
+                return OptionalPattern(start, *self._group())
+            case "MINUS":
+                self.index += 1
+                return MinusPattern(start, *self._group())
+            case "FILTER":
+                self.index += 1
+                condition = self._guarded(self.constraint)
+                return FilterPattern(start, self.end, condition)
+            case "BIND":
+                self.index += 1
+                return BindPattern(start, *self._bound())
+            case "GRAPH":
+                self.index += 1
+                name = self.name("the name of a graph")
+                group = self.group()
+                return GraphPattern(start, self.end, name, group)
+            case "SERVICE":
+                self.index += 1
+                silent = bool(self.take("SILENT"))
+                name = self.name("the IRI of an endpoint")
+                group = self.group()
+                return ServicePattern(start, self.end, silent, name, group)
+            case "VALUES":
+                return self.values()
+        if not self.at("{"):
+            raise self.expected("a pattern")
+        groups = [self.group()]
+        while self.take("UNION"):
+            groups.append(self.group())
+        return groups[0] if len(groups) == 1 else UnionPattern(start, self.end, tuple(groups))
+
+    def name(self, what: str) -> VariableNode | IriNode:
+        """VarOrIri.
+
+        Raises:
+            Refused: another token is there.
+        """
+        if self.token.kind == "variable":
+            return self.variable()
+        return self.iri(what)
+
+    def values(self) -> ValuesPattern:
+        """InlineData and ValuesClause.
+
+        Raises:
+            Refused: at the first token that is not allowed there.
+        """
+        start = self.next().start
+        one = self.token.kind == "variable"
+        variables: list[VariableNode] = []
+        if one:
+            variables.append(self.variable())
+        else:
+            self.need("(", "or a variable after VALUES")
+            while not self.take_mark(")"):
+                variables.append(self.variable())
+        self.need("{", "with the values")
+        solutions: list[tuple[TermNode | None, ...]] = []
+        while not self.take_mark("}"):
+            if one:
+                solutions.append((self._value(),))
+                continue
+            self.need("(", "with the values of a solution")
+            solution = []
+            while not self.take_mark(")"):
+                solution.append(self._value())
+            solutions.append(tuple(solution))
+        return ValuesPattern(start, self.end, tuple(variables), tuple(solutions))
+
+    def _value(self) -> TermNode | None:
+        token = self.token
+        if self.take("UNDEF"):
+            return None
+        if token.kind in ("variable", "blank") or self.at("[", "("):
+            raise self.expected("an IRI, a literal or UNDEF")
+        return self.term()
+
+    def alias(self) -> AliasNode:
+        """`(expression AS ?variable)`.
+
+        Raises:
+            Refused: at the first token that is not allowed there, unless AS and a variable end the brackets.
+        """
+        start, opening = self.token.start, self.index
+        depth = self.depth
+        try:
+            self.deeper()
+            self.need("(", "with an expression and AS")
+            expression = self.expression()
+            self.require("AS", "write it as in (expression AS ?variable)")
+            variable = self.variable()
+            self.need(")", "after the variable")
+            self.depth -= 1
+        except Refused as problem:
+            self.depth = depth
+            end = self._closing(opening, problem)
+            named = self.tokens[end - 2].keyword == "AS" and self.tokens[end - 1].kind == "variable"
+            if not named or opening + 1 >= end - 2:
+                raise
+            expression = self.unknown(opening + 1, end - 2, problem)
+            self.index += 1
+            variable = self.variable()
+            self.index += 1
+        return AliasNode(start, self.end, expression, variable)
+
+    # --- what is unknown --------------------------------------------------------------------------------------------
+
+    def _or_unknown(self, read: Callable[[], PatternNode]) -> PatternNode:
+        """An element, or what is unknown up to the next one."""
+        start, depth = self.index, self.depth
+        try:
+            return read()
+        except Refused as problem:
+            self.depth = depth
+            return self.unknown(start, self._next_element(start), problem)
+
+    def _guarded(self, read: Callable[[], T]) -> T | Unknown:
+        """A condition, or what is unknown up to the end of its brackets."""
+        start, depth = self.index, self.depth
+        try:
+            return read()
+        except Refused as problem:
+            self.depth = depth
+            opening = start if self.tokens[start].is_mark("(") else start + 1
+            # a brace ends the group: what follows it is no part of the condition
+            if self.tokens[start].is_mark("{", "}") or not self.tokens[opening].is_mark("("):
+                raise
+            return self.unknown(start, self._closing(opening, problem) + 1, problem)
+
+    def unknown(self, start: int, end: int, problem: Refused) -> Unknown:
+        """The tokens from an index to before another one as an `Unknown`."""
+        self.index = start
+        parts: list[SyntaxNode] = []
+        while self.index < end:
+            token = self.token
+            if token.kind == "variable":
+                parts.append(self.variable())
+            elif token.kind in ("iri", "pname"):
+                parts.append(self.iri())
+            elif token.is_mark("{") and self.depth < MOST_NESTED:
+                parts.append(self.group())
+            else:
+                self.index += 1
+        place = self.tokens[start].start
+        return Unknown(
+            place, max(place, self.end), problem.message, problem.offset, problem.hint, tuple(parts)
+        )
+
+    def _next_element(self, index: int) -> int:
+        """The index of the next element of a group, or of its `}`; it is after `index`, except for the brace."""
+        start, braces, brackets = index, 0, 0
+        while True:
+            token = self.tokens[index]
+            if token.kind == "end" or (token.is_mark("}") and braces == 0):
+                return index
+            if token.is_mark("}"):
+                braces -= 1
+            elif token.is_mark("{"):
+                braces += 1
+            elif braces == 0:
+                if token.is_mark("(", "["):
+                    brackets += 1
+                elif token.is_mark(")", "]"):
+                    brackets = max(0, brackets - 1)
+                elif (
+                    brackets == 0
+                    and index > start
+                    and (token.keyword in self.begin or token.is_mark("."))
+                ):
+                    return index
+            index += 1
+
+    def _closing(self, opening: int, problem: Refused) -> int:
+        """The index of the `)` of a bracket.
+
+        Raises:
+            Refused: `problem`, if there is none in the group.
+        """
+        index, braces, brackets = opening, 0, 0
+        while True:
+            token = self.tokens[index]
+            if token.is_mark("{"):
+                braces += 1
+            elif token.is_mark("}"):
+                braces -= 1
+                if braces < 0:
+                    raise problem
+            elif token.kind == "end":
+                raise problem
+            elif braces == 0:
+                brackets += token.is_mark("(") - token.is_mark(")")
+                if brackets == 0 and index > opening:
+                    return index
+            index += 1
+
+    def _triples(self, elements: list[PatternNode]) -> None:
+        """TriplesBlock, and what is unknown behind it."""
+        around = self.triples
+        self.triples = []
+        start, statement, whole, depth = self.token.start, self.index, 0, self.depth
+        problem = None
+        try:
+            while self.begins_triples():
+                statement, whole = self.index, len(self.triples)
+                self.statement()
+                if not self.take_mark("."):
+                    if self.begins_triples():
+                        statement, whole = self.index, len(self.triples)
+                        raise self.expected("a full stop or the end of the triples")
+                    break
+        except Refused as refused:
+            problem = refused
+            del self.triples[whole:]
+        if self.triples:
+            end = self.tokens[statement - 1].end if problem else self.end
+            elements.append(TriplesBlock(start, end, tuple(self.triples)))
+        self.triples = around
+        if problem is not None:
+            self.depth = depth
+            elements.append(self.unknown(statement, self._next_element(statement), problem))
+            self.take_mark(".")
+
+    def _group(self) -> tuple[int, GroupPattern]:
+        group = self.group()
+        return self.end, group
+
+    def _bound(self) -> tuple[int, AliasNode]:
+        alias = self.alias()
+        return self.end, alias

@@ -1,0 +1,354 @@
+"""Terms, triples and property paths, read from tokens.
+
+SPARQL 1.2 Query, section 19.8, [75] TriplesSameSubject, [81] TriplesSameSubjectPath and below. The short notations are
+expanded as section 4 and section 4.3 (reifiers and annotations) say: each triple comes before those of its object, as
+in the text. Templates have no property paths. Nothing here knows groups or expressions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from construct_messages.query.syntax.nodes import (
+    BlankNode,
+    BooleanNode,
+    IriNode,
+    LiteralNode,
+    NumberNode,
+    PathAlternative,
+    PathInverse,
+    PathNegation,
+    PathNode,
+    PathRepetition,
+    PathSequence,
+    TermNode,
+    TripleNode,
+    TripleTermNode,
+    VariableNode,
+)
+from construct_messages.query.syntax.reader import Reader, Refused
+from construct_messages.query.tokens import decoded
+from construct_messages.terms import RDF, iri
+
+TYPE: Final = iri(RDF + "type")
+_FIRST: Final = iri(RDF + "first")
+_REST: Final = iri(RDF + "rest")
+NIL: Final = iri(RDF + "nil")
+_REIFIES: Final = iri(RDF + "reifies")
+
+_TERM: Final = ("variable", "iri", "pname", "string", "number", "blank")
+_PATH: Final = ("/", "|", "^", "*", "+", "?", "!")
+_NAMED: Final = ("variable", "iri", "pname", "blank")
+_DEEP_TEMPLATE: Final = "name inner nodes by blank node labels"
+
+
+class TriplesReader(Reader):
+    """Reads triples; each method reads one rule of the grammar and adds the triples that it stands for to `triples`."""
+
+    triples: list[TripleNode]
+    is_template = False
+    _blanks = 0
+
+    def begins_triples(self) -> bool:
+        """Whether the next token may begin a triple."""
+        token = self.tokens[self.index]
+        if token.kind == "mark":
+            return token.text in ("[", "(", "<<", "<<(")
+        return token.kind in _TERM or token.keyword in ("TRUE", "FALSE")
+
+    def statement(self) -> None:
+        """Triples with one subject."""
+        if self.at("<<"):
+            subject, alone = self._reified(), True
+        elif self.at("(", "["):
+            subject, alone = self._node()
+        else:
+            subject, alone = self.term(), False
+        if not alone or self._at_verb():
+            self._properties(subject)
+
+    def _at_verb(self) -> bool:
+        token = self.tokens[self.index]
+        if token.kind in ("variable", "iri", "pname") or token.text == "a":
+            return True
+        return not self.is_template and (token.text in ("^", "!") or self.at("("))
+
+    def _verb(self) -> VariableNode | PathNode:
+        token = self.tokens[self.index]
+        if not self._at_verb():
+            raise self.unexpected("a predicate: a variable, an IRI or a")
+        if token.kind == "variable":
+            return self.variable()
+        return self._name() if self.is_template else self._path()
+
+    def _name(self) -> IriNode:
+        token = self.tokens[self.index]
+        if token.text == "a":
+            self.index += 1
+            return IriNode(token.start, token.end, "a")
+        return self.iri("an IRI or a")
+
+    def unexpected(self, what: str) -> Refused:
+        """The error that something else stands at this place, perhaps a path in a template."""
+        is_path = self.is_template and self.token.text in _PATH
+        return self.expected(what, "property paths cannot stand in a template" if is_path else None)
+
+    def _properties(self, subject: TermNode) -> None:
+        """PropertyListNotEmpty."""
+        while True:
+            predicate = self._verb()
+            self._object(subject, predicate)
+            while self.take_mark(","):
+                self._object(subject, predicate)
+            if not self.take_mark(";"):
+                return
+            while self.take_mark(";"):
+                pass
+            if not self._at_verb():
+                return
+
+    def _object(self, subject: TermNode, predicate: VariableNode | PathNode) -> None:
+        """Object: a node with its annotations."""
+        place = len(self.triples)
+        object = self._graph_node()
+        self.triples.insert(
+            place, TripleNode(subject.start, object.end, subject, predicate, object)
+        )
+        if not self.at("~", "{|"):
+            return
+        if not isinstance(predicate, VariableNode | IriNode):
+            raise Refused("a triple with a property path has no reifier", self.token.start)
+        stated = TripleTermNode(subject.start, object.end, subject, predicate, object)
+        reifier: TermNode | None = None
+        while self.at("~", "{|"):
+            if self.at("~"):
+                reifier = self._reifier(stated)
+                continue
+            self._deeper()
+            self.index += 1
+            self._properties(self._reify(self._fresh(), stated) if reifier is None else reifier)
+            self.need("|}", "at the end of the annotation")
+            self.depth -= 1
+            reifier = None  # a second block is about another reifier
+
+    def _deeper(self) -> None:
+        if self.is_template:
+            self.deeper("template", _DEEP_TEMPLATE)
+        else:
+            self.deeper()
+
+    # --- nodes ------------------------------------------------------------------------------------------------------
+
+    def _graph_node(self) -> TermNode:
+        if self.at("<<"):
+            return self._reified()
+        return self._node()[0] if self.at("(", "[") else self.term()
+
+    def _node(self) -> tuple[TermNode, bool]:
+        """A node in brackets, and whether it may stand as a statement of its own."""
+        self._deeper()
+        opening = self.next()
+        if opening.text == "[":
+            node: TermNode = self._fresh(opening.start)
+            alone = not self.at("]")
+            if alone:
+                self._properties(node)
+            self.need("]", "at the end of the blank node")
+        else:
+            alone = not self.at(")")
+            node = self._collection(opening.start)
+        self.depth -= 1
+        return node, alone
+
+    def _collection(self, start: int) -> TermNode:
+        if self.take_mark(")"):
+            return IriNode(start, self.end, NIL)
+        first = cell = self._fresh(start)
+        while True:
+            place = len(self.triples)
+            item = self._graph_node()
+            self.triples.insert(place, _made(cell, _FIRST, item))
+            if self.take_mark(")"):
+                self.triples.append(_made(cell, _REST, IriNode(self.end - 1, self.end, NIL)))
+                return first
+            rest = self._fresh(self.token.start)
+            self.triples.append(_made(cell, _REST, rest))
+            cell = rest
+
+    def _reified(self) -> TermNode:
+        """ReifiedTriple: `<< s p o ~ reifier >>` is its reifier."""
+        self._deeper()
+        start = self.next().start
+        stated = self._triple(start, self._reified_part)
+        reifier = self._reifier(stated) if self.at("~") else self._reify(self._fresh(start), stated)
+        self.need(">>", "at the end of the reified triple")
+        self.depth -= 1
+        return reifier
+
+    def triple_term(self) -> TripleTermNode:
+        """`<<( s p o )>>`."""
+        self._deeper()
+        start = self.next().start
+        read = self._triple(start, self._inner)
+        self.need(")>>", "at the end of the triple term")
+        self.depth -= 1
+        return read._replace(end=self.end)
+
+    def _triple(self, start: int, part: Callable[[], TermNode]) -> TripleTermNode:
+        subject = part()
+        if not self._at_verb() or self.at("("):
+            raise self.unexpected("a predicate: a variable, an IRI or a")
+        predicate = self.variable() if self.token.kind == "variable" else self._name()
+        object = part()
+        return TripleTermNode(start, self.end, subject, predicate, object)
+
+    def _reified_part(self) -> TermNode:
+        return self._reified() if self.at("<<") else self._inner()
+
+    def _inner(self) -> TermNode:
+        """Subject or object of a reified triple or a triple term: what is in brackets cannot stand there."""
+        opening = self.index
+        term = self.term()
+        if isinstance(term, IriNode) and term.written is NIL:
+            self.index = opening
+            raise self.expected(
+                "a term: a collection cannot stand in a triple term or reified triple"
+            )
+        return term
+
+    def _reifier(self, stated: TripleTermNode) -> TermNode:
+        start = self.next().start
+        named = self.token.kind in _NAMED or self.at("[")
+        return self._reify(self.term() if named else self._fresh(start), stated)
+
+    def graph_name(self) -> VariableNode | IriNode | BlankNode:
+        """The name of a graph in a template.
+
+        Raises:
+            Refused: there is none.
+        """
+        if self.token.kind in _NAMED or self.at("["):
+            name = self.term()
+            if isinstance(name, VariableNode | IriNode | BlankNode):
+                return name
+        raise self.expected("a variable, an IRI or a blank node as the name of the graph")
+
+    def _reify(self, reifier: TermNode, stated: TripleTermNode) -> TermNode:
+        self.triples.append(_made(reifier, _REIFIES, stated))
+        return reifier
+
+    # --- terms ------------------------------------------------------------------------------------------------------
+
+    def term(self) -> TermNode:
+        """VarOrTerm.
+
+        Raises:
+            Refused: another token is there.
+        """
+        token = self.tokens[self.index]
+        kind, start = token.kind, token.start
+        if kind == "variable":
+            return self.variable()
+        if kind in ("iri", "pname"):
+            return self.iri()
+        if kind == "string":
+            return self.literal()
+        if kind == "number":
+            self.index += 1
+            return NumberNode(start, token.end, token.text)
+        if kind == "blank":
+            self.index += 1
+            return BlankNode(start, token.end, decoded(self.text, token)[2:])
+        if token.keyword in ("TRUE", "FALSE"):
+            self.index += 1
+            return BooleanNode(start, token.end, token.text)
+        if self.at("<<("):
+            return self.triple_term()
+        if self.at("[", "("):  # ANON or NIL: the only brackets that are terms
+            closing = self.tokens[self.index + 1]
+            if closing.is_mark("]" if token.text == "[" else ")"):
+                self.index += 2
+                return self._fresh(start) if token.text == "[" else IriNode(start, closing.end, NIL)
+        raise self.unexpected("a variable or an RDF term")
+
+    def literal(self) -> LiteralNode:
+        """RDFLiteral, from its string on."""
+        token = self.next()
+        language = datatype = None
+        if self.token.kind == "language":
+            language = self.next().text[1:]
+        elif self.take_mark("^^"):
+            datatype = self.iri("the IRI of a datatype")
+        return LiteralNode(token.start, self.end, token.text, language, datatype)
+
+    def _fresh(self, start: int | None = None) -> BlankNode:
+        self._blanks += 1
+        place = self.token.start if start is None else start
+        return BlankNode(place, place, f".{self._blanks - 1}")
+
+    # --- property paths ---------------------------------------------------------------------------------------------
+
+    def _path(self) -> PathNode:
+        """Path: alternatives of sequences."""
+        start = self.token.start
+        ways = [self._sequence()]
+        while self._take_other("|"):
+            ways.append(self._sequence())
+        return ways[0] if len(ways) == 1 else PathAlternative(start, self.end, tuple(ways))
+
+    def _sequence(self) -> PathNode:
+        start = self.token.start
+        steps = [self._step()]
+        while self._take_other("/"):
+            steps.append(self._step())
+        return steps[0] if len(steps) == 1 else PathSequence(start, self.end, tuple(steps))
+
+    def _step(self) -> PathNode:
+        """PathEltOrInverse."""
+        start = self.token.start
+        inverse = self._take_other("^")
+        first = self.token.start
+        if self.at("("):
+            self.deeper()
+            self.index += 1
+            path = self._path()
+            self.need(")", "at the end of the path")
+            self.depth -= 1
+        elif self._take_other("!"):
+            path = self._negation(self.tokens[self.index - 1].start)
+        else:
+            path = self._name()
+        if self.token.kind == "other" and self.token.text in ("*", "+", "?"):
+            path = PathRepetition(first, self.token.end, path, self.next().text)
+        return PathInverse(start, self.end, path) if inverse else path
+
+    def _negation(self, start: int) -> PathNode:
+        members: list[IriNode | PathInverse] = []
+        if not self.take_mark("("):
+            members.append(self._member())
+        elif not self.take_mark(")"):
+            members.append(self._member())
+            while self._take_other("|"):
+                members.append(self._member())
+            self.need(")", "at the end of the negated properties")
+        return PathNegation(start, self.end, tuple(members))
+
+    def _member(self) -> IriNode | PathInverse:
+        start = self.token.start
+        if self._take_other("^"):
+            name = self._name()
+            return PathInverse(start, name.end, name)
+        return self._name()
+
+    def _take_other(self, sign: str) -> bool:
+        token = self.tokens[self.index]
+        found = token.kind == "other" and token.text == sign
+        self.index += found
+        return found
+
+
+def _made(subject: TermNode, predicate: str, object: TermNode) -> TripleNode:
+    """A triple that a short notation stands for."""
+    start, end = min(subject.start, object.start), max(subject.end, object.end)
+    return TripleNode(start, end, subject, IriNode(start, start, predicate), object)
