@@ -176,9 +176,15 @@ def reasons(
         return f"not a line of {'N-Quads' if graphs else 'N-Triples'}" if told else None
 
     def explained(batches: Batches) -> Batches:
-        for file, text in _pairs(batches):
-            if (why := reason(file, text)) is not None:
-                yield _failures([(file, text.decode("utf-8", "replace"), why)])
+        for batch in batches:
+            judged = ((file, text, reason(file, text)) for file, text in _pairs(iter([batch])))
+            rows = [
+                (file, text.decode("utf-8", "replace"), why)
+                for file, text, why in judged
+                if why is not None
+            ]
+            if rows:
+                yield _failures(rows)
 
     return explained
 
