@@ -94,7 +94,7 @@ FLOORS = {
         "sse / websocket / ldes / inbox",
         "opening",
         "subscription / registration",
-        "publication",
+        "publication / recording",
         "forwarding",
     ),
     "feeds/collections": floors("values", "hypermedia / known"),

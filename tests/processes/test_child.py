@@ -37,7 +37,9 @@ pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 
 def start(**options: object) -> Child[Report]:
-    return Child("tests.support.engines.child", reports=Report, task="does as it is told", **options)  # type: ignore[arg-type]
+    return Child(
+        "tests.support.engines.child", reports=Report, task="does as it is told", **options
+    )  # type: ignore[arg-type]
 
 
 @pytest.fixture
