@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check lint fuzz fuzz-logs fuzz-spark w3c-spark soak-pages kill-streams kill-queries soak-windows jar bench benchmark-suite load docs screenshots
+.PHONY: check lint fuzz fuzz-syntax fuzz-logs fuzz-spark w3c-spark soak-pages kill-streams kill-queries soak-windows jar bench benchmark-suite load docs screenshots
 
 # everything; `pytest` alone leaves out the slow tests and takes two minutes
 check: lint
@@ -23,6 +23,10 @@ screenshots:
 # the property tests at length: twenty times the examples
 fuzz:
 	$(PYTHON) -m pytest -q --hypothesis-profile=long -m hypothesis tests
+
+# 20,000 broken queries, read by this package, pyoxigraph and rdflib
+fuzz-syntax:
+	MUTANTS=20000 $(PYTHON) -m pytest -q -n 0 tests/query/syntax/test_differences.py
 
 # 100,000 broken logs for every decoder
 fuzz-logs:
@@ -79,6 +83,7 @@ bench:
 	$(PYTHON) -m benchmarks micro stream_server followers
 	$(PYTHON) -m benchmarks micro stream_server million
 	$(PYTHON) -m benchmarks micro transform
+	$(PYTHON) -m benchmarks micro parsing
 	$(PYTHON) -m benchmarks micro turtle
 	$(PYTHON) -m benchmarks micro virtuoso
 	$(PYTHON) -m benchmarks micro watch

@@ -16,6 +16,7 @@ NAMES = {
     "message_memory": "one large message, read and converted: memory as a multiple of its size",
     "memory": "100,000 against 1,000,000 solutions",
     "page": "the page in Chromium: the first card, the longest frame, memory",
+    "parsing": "SPARQL text read, against rdflib's parser",
     "proxy": "through `construct-messages serve`, against a direct download",
     "spark": "CONSTRUCT over a dump on Spark, against loading it into Oxigraph",
     "spark_floor": "the same query written by hand for that dump: what Spark takes at least, or so",

@@ -16,7 +16,7 @@ from construct_messages.options import UNION
 from construct_messages.query.depth import check_depth
 from construct_messages.query.full_names import names_in_full
 from construct_messages.query.refusals import refusal
-from construct_messages.query.written import Written
+from construct_messages.query.written import WrittenQuery
 from construct_messages.results.tsv import TsvDecoder
 from construct_messages.solutions import Solutions
 
@@ -73,7 +73,7 @@ class StoreQuery:
         self,
         text: str,
         hint: str | None = None,
-        written: Written | None = None,
+        written: WrittenQuery | None = None,
         functions: Functions | None = None,
     ) -> None:
         check_depth(text)
@@ -164,7 +164,7 @@ class StoreQuery:
 
 
 def explain(
-    error: BaseException, text: str, hint: str | None = None, written: Written | None = None
+    error: BaseException, text: str, hint: str | None = None, written: WrittenQuery | None = None
 ) -> ConstructMessagesError:
     """The engine's exception as an error of this package.
 

@@ -14,7 +14,7 @@ from construct_messages.feeds.http.discovery import discover
 from construct_messages.feeds.http.stream import Endpoints, HttpStream
 from construct_messages.feeds.table import TRANSPORTS, TransportKind, kinds_for
 from construct_messages.feeds.transport import Settings, Transport
-from construct_messages.wire import Property
+from construct_messages.net.wire import Property
 
 
 def check_via(url: str, via: str | None, *, follow: bool) -> None:

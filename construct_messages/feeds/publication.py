@@ -33,7 +33,7 @@ BATCH: Final = 1000
 
 _BATCH_BYTES: Final = 4 << 20
 
-_Sequence: TypeAlias = Iterable[Message] | AsyncIterable[Message]
+_Messages: TypeAlias = Iterable[Message] | AsyncIterable[Message]
 
 
 @checked
@@ -112,7 +112,7 @@ async def publish(
     return sent.acknowledged
 
 
-async def _batches(messages: _Sequence, sent: Sent, most: int) -> AsyncGenerator[list[Message]]:
+async def _batches(messages: _Messages, sent: Sent, most: int) -> AsyncGenerator[list[Message]]:
     """The messages behind those that were acknowledged: first those that were under way, then whatever waits.
 
     Raises what the messages raise, behind those that came before.
@@ -142,7 +142,7 @@ async def _batches(messages: _Sequence, sent: Sent, most: int) -> AsyncGenerator
 
 
 async def _read(
-    messages: _Sequence, skipped: int, waiting: asyncio.Queue[Message | BaseException | None]
+    messages: _Messages, skipped: int, waiting: asyncio.Queue[Message | BaseException | None]
 ) -> None:
     """Puts the messages into a queue, and at the end None or the error that ended them."""
     checker = Checker(None)

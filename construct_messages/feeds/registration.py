@@ -13,7 +13,7 @@ from construct_messages.feeds.http.client import Client, check_stream_url, origi
 from construct_messages.formats import NDJSON_LD
 from construct_messages.formats.media_types import SPARQL_QUERY
 from construct_messages.net.urls import without_query
-from construct_messages.wire import Property
+from construct_messages.net.wire import Property
 
 _NO_GET = 405
 

@@ -214,6 +214,10 @@ class _Checks:
         """What is projected, and how solutions are grouped."""
         inside = in_scope(form.where) if form.where is not None else {}
         keys = group_keys(form.clauses)
+        if not keys and next(aggregates(*form.clauses), None) is None:
+            # HAVING without aggregates filters the solutions as they are
+            groups = any(isinstance(clause, GroupClause) for clause in form.clauses)
+            keys = keys if groups else None
         self._keys(form.clauses, inside)
         if not isinstance(form, SelectForm):
             return

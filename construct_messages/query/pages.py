@@ -121,7 +121,7 @@ def by_key(
 
 
 def beyond(select: Select, count: int, *, wrap: bool = False) -> Select:
-    """The one solution behind the first `count`, to see whether there is one; so no order is put in.
+    """The one solution after the first `count`, to see whether there is one; so no order is put in.
 
     Args:
         select: the query, whose own LIMIT is more than `count`.

@@ -33,7 +33,7 @@ from construct_messages.query.syntax.parser import CLAUSES, FORMS, parse
 from construct_messages.query.syntax.query import Query
 from construct_messages.query.template_patterns import template_patterns
 from construct_messages.query.tokens import QueryText, Token, decoded, error, outer, tokenize
-from construct_messages.query.written import Written
+from construct_messages.query.written import WrittenQuery
 from construct_messages.template import Nested, Pattern, Slot, Template, Variable
 
 _UPDATES: Final = (
@@ -150,7 +150,7 @@ class ConstructQuery:
         mentioned, patterns = template_patterns(tree, construct.template or construct.where)
 
         keys, added = group_keys(construct.clauses), values_variables(construct.clauses)
-        bound = {*added, *in_scope(construct.dataset, construct.where)}
+        bound = {*added, *in_scope(construct.dataset, construct.where)} if group_by else set()
         everywhere = {
             decoded(text, token)[1:]: None for token in tokens if token.kind == "variable"
         }
@@ -187,7 +187,13 @@ class ConstructQuery:
             rewritten=replace(
                 _select(text, construct, beginning, projection, tuple(variables)),
                 keys=apart,
-                written=Written.of(text, _inside_template(construct), base, own),
+                written=WrittenQuery.of(
+                    text,
+                    _inside_template(construct),
+                    base,
+                    own,
+                    (construct.where.start, construct.where.end),
+                ),
             ),
             template=Template(tuple(variables), tuple(_renumbered(patterns, mentioned, variables))),
             prefixes={

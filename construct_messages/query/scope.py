@@ -29,7 +29,7 @@ from construct_messages.query.syntax.nodes import (
 def in_scope(*nodes: Any) -> dict[str, None]:
     """The variables that solutions of patterns may bind, as names, in the order of the text.
 
-    Not those that stand only in FILTER, MINUS, the expression of a BIND, or in a sub-select that does not project them.
+    Not those that are only in FILTER, MINUS, the expression of a BIND, or in a sub-select that does not project them.
 
     >>> from construct_messages.query.syntax.parser import parse
     >>> text = "ASK { ?a ?b 1 BIND(?c AS ?d) FILTER(?e) { SELECT ?f (MAX(?g) AS ?h) { ?f ?g ?i } GROUP BY ?f } }"

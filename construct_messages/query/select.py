@@ -24,7 +24,7 @@ from construct_messages.query.syntax.nodes import (
 )
 from construct_messages.query.syntax.parser import parse
 from construct_messages.query.tokens import tokenize
-from construct_messages.query.written import Written
+from construct_messages.query.written import WrittenQuery
 from construct_messages.terms import Term, has_blank
 
 
@@ -34,9 +34,9 @@ class Select:
 
     Args:
         prologue: everything before the keyword SELECT (BOM, DEFINE, BASE, PREFIX, comments).
-        head: `SELECT ?a ?b` with the white space behind it.
+        head: `SELECT ?a ?b` with the white space after it.
         variables: the projected names in order, without `?`; never empty.
-        dataset: what stands before the WHERE group: FROM clauses, Blazegraph's WITH, the keyword WHERE.
+        dataset: everything before the WHERE group: FROM clauses, Blazegraph's WITH, the keyword WHERE.
         group: the WHERE group, from `{` to `}`.
         aggregation: GROUP BY and HAVING.
         order: ORDER BY.
@@ -61,7 +61,7 @@ class Select:
     offset: int = 0
     values: str = ""
     keys: tuple[str, ...] | None = None
-    written: Written | None = field(default=None, compare=False, repr=False)
+    written: WrittenQuery | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         if self.keys is not None:
@@ -89,7 +89,7 @@ class Select:
 
         They join with the group as a VALUES block written there does: a sub-select that does not project the variable
         does not see them. A variable of the template that WHERE does not bind takes the value. One that the group
-        itself assigns to by BIND is compared with it: its block stands at the end of the group.
+        itself assigns to by BIND is compared with it: its block is at the end of the group.
 
         Args:
             bindings: term by variable name, without `?`.
@@ -142,7 +142,7 @@ class Select:
         """The same solutions with those that are equal, as terms, on these variables next to each other.
 
         The whole query, slice included, becomes a sub-select, so the order selects nothing. `ORDER BY ?v` alone lets
-        terms of the same value interleave (section 15.1), hence the string, datatype and language behind it; COALESCE,
+        terms of the same value interleave (section 15.1), hence the string, datatype and language after it; COALESCE,
         because not every engine (rdflib for one) sorts by what is an error, as the language of an IRI is.
 
         Args:
@@ -170,7 +170,7 @@ class Select:
         return replace(self.nested(), order=f" ORDER BY{conditions}" if names else "")
 
     def nested(self) -> Select:
-        """The same query with everything behind its dataset as a sub-select (section 12), so that clauses can be added.
+        """The same query with everything after its dataset as a sub-select (section 12), so that clauses can be added.
 
         >>> str(Select("", "SELECT ?s ", ("s",), "", "{ ?s ?p ?o }", order=" ORDER BY ?p").nested())
         'SELECT ?s { { SELECT ?s WHERE { ?s ?p ?o } ORDER BY ?p } }'

@@ -182,9 +182,11 @@ def check_braces(text: str, tokens: Sequence[Token]) -> None:
     """
     open_braces: list[Token] = []
     for token in tokens:
-        if token.is_mark("{"):
+        if token.kind != "mark":
+            continue
+        if token.text == "{":
             open_braces.append(token)
-        elif token.is_mark("}"):
+        elif token.text == "}":
             if not open_braces:
                 raise error(
                     text,
@@ -199,20 +201,6 @@ def check_braces(text: str, tokens: Sequence[Token]) -> None:
         )
 
 
-def closing(tokens: Sequence[Token], opening: int) -> int:
-    """The index of the `}` that closes the `{` at index `opening`, among balanced braces.
-
-    >>> closing(tokenize("{ { } } { }"), 0)
-    3
-    """
-    depth = 0
-    for index in range(opening, len(tokens)):
-        depth += tokens[index].is_mark("{") - tokens[index].is_mark("}")
-        if depth == 0:
-            return index
-    raise AssertionError("braces are balanced")
-
-
 def outer(tokens: Sequence[Token], start: int, end: int) -> Iterator[int]:
     """The indexes from `start` to before `end` of the tokens that stand in no bracket, and of the outermost brackets.
 
@@ -223,9 +211,10 @@ def outer(tokens: Sequence[Token], start: int, end: int) -> Iterator[int]:
     depth = 0
     for index in range(start, end):
         token = tokens[index]
-        if token.is_mark("}", ")"):
+        is_mark = token.kind == "mark"
+        if is_mark and token.text in ("}", ")"):
             depth = max(0, depth - 1)
         if depth == 0:
             yield index
-        if token.is_mark("{", "("):
+        if is_mark and token.text in ("{", "("):
             depth += 1

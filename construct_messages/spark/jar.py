@@ -1,7 +1,7 @@
-"""The jar of this package, and whether a session has it: a reader of lines in Java, which is the same as that in SQL.
+"""The jar of this package: a reader of lines in Java, and how a session gets it.
 
-Its source is in `java/`; docs/decisions/057-lines-in-java.md has the reasons for it. A session has the jar if it was
-started with `settings`; every other session reads lines by SQL alone. Nothing here starts or changes a session.
+Its source is in `java/`; docs/decisions/057-lines-in-java.md has the reasons for it. Sessions that this package starts
+have it by `settings`; it is added to every other session, for this session alone, when that first reads lines.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ JAR: Final = Path(__file__).parent / "java" / "construct-messages.jar"
 
 _CATALOG: Final = "construct_messages"
 _NAME: Final = f"spark.sql.catalog.{_CATALOG}"
+_CLASS: Final = "construct_messages.spark.Functions"
 _JARS: Final = "spark.jars"
 _NO_TEXT: Final = "CAST(NULL AS STRING)"
 
@@ -35,26 +36,50 @@ def settings(given: Mapping[str, str]) -> dict[str, str]:
     if not JAR.is_file() or "," in str(JAR):
         return {}
     jars = [given[_JARS]] if given.get(_JARS) else []
-    return {_JARS: ",".join([*jars, str(JAR)]), _NAME: "construct_messages.spark.Functions"}
+    return {_JARS: ",".join([*jars, str(JAR)]), _NAME: _CLASS}
+
+
+def add_functions(spark: SparkSession) -> bool:
+    """Makes the functions of the jar callable by SQL in a session; returns whether they are.
+
+    The jar is added to a session that was started without it. Other sessions of the same Spark do not see it.
+    """
+    if has_functions(spark):
+        return True
+    if not JAR.is_file() or spark.conf.get(_NAME, None) is not None:
+        return False
+    try:
+        if "connect" in type(spark).__module__:
+            spark.addArtifacts(str(JAR))
+        else:
+            path = str(JAR).replace("\\", "\\\\").replace("'", "\\'")
+            spark.sql(f"ADD JAR '{path}'")
+        spark.conf.set(_NAME, _CLASS)
+    except _refusals():
+        return False  # by the rights of its user
+    return has_functions(spark)
 
 
 def has_functions(spark: SparkSession) -> bool:
     """Whether SQL in a session can call the functions of the jar."""
-    from pyspark.errors import PySparkException
-
-    refusals: tuple[type[Exception], ...] = (PySparkException,)
-    if find_spec("py4j") is not None:  # the client of Spark Connect alone comes without
-        from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
-
-        refusals += (Py4JJavaError,)
     if spark.conf.get(_NAME, None) is None:
         return False
     try:
         return bool(
             spark.sql(f"SELECT {statement(_NO_TEXT, _NO_TEXT, graphs=False, lenient=False)}").schema
         )
-    except refusals:  # the setting without the jar
+    except _refusals():  # the setting without the jar
         return False
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    from pyspark.errors import PySparkException
+
+    if find_spec("py4j") is None:  # the client of Spark Connect alone comes without
+        return (PySparkException,)
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
+
+    return (PySparkException, Py4JJavaError)
 
 
 def statement(line: str, file: str, *, graphs: bool, lenient: bool) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from construct_messages.net.wire import ENDPOINTS, Property
 from construct_messages.terms import XSD
-from construct_messages.wire import ENDPOINTS, Property
 
 CM: Final = "https://w3id.org/construct-messages#"
 RSP: Final = "http://w3id.org/rsp/streams#"

@@ -3,7 +3,7 @@ r"""The terminals of N-Triples as regular expressions, stated once; readers buil
 Each is a string for Python's `re` without groups. `CANONICAL_…` are of canonical form: they match nearly all terms in
 that form and nothing that RDF refuses; what they do not match is left to a parser. They are possessive where that keeps
 them linear. Classes of characters are written without brackets; those and single terminals also work in Java
-(`spark/sql/lines.py`). What needs many of them is compiled when it is first used, by `compiled`.
+(`spark/sql/iri_grammar.py`). What needs many of them is compiled when it is first used, by `compiled`.
 
 RDF 1.2 N-Triples, sections 4 (canonical form) and 7 (grammar); RFC 3987, section 2.2; RFC 5646, section 2.1.
 """

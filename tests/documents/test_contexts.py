@@ -19,9 +19,9 @@ from construct_messages.errors import LogError, ProtocolError
 from construct_messages.feeds.http.pages import document_in
 from construct_messages.feeds.transport import Settings
 from construct_messages.message import Message
+from construct_messages.net.wire import CONTEXT_RELATION
 from construct_messages.server.streams.publishing.messages import read_messages
 from construct_messages.terms import RDF, XSD
-from construct_messages.wire import CONTEXT_RELATION
 from tests.support.logs.json_ld import NODE
 from tests.support.places import absent
 

@@ -16,7 +16,6 @@ from construct_messages.errors import LogError, SourceError
 from construct_messages.feeds import subscribe
 from construct_messages.formats import (
     FORMATS,
-    JELLY,
     N_QUADS,
     N_TRIPLES,
     NDJSON_LD,
@@ -31,7 +30,7 @@ from tests.support.logs.kinds import isomorphic
 from tests.support.places import shared_path
 from tests.support.streams import numbered
 
-TEXTS = [format for format in FORMATS if format != JELLY]
+TEXTS = [format for format in FORMATS if not format.binary]
 NODE = Message([Quad(blank("b0"), iri("urn:p"), literal("data: \n\r\n\u2028é😀"))])
 SENT = [numbered(1), Message(), NODE, NODE]
 

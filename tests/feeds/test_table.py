@@ -17,9 +17,9 @@ from construct_messages.feeds import Checkpoint, opening, publish, subscribe, ta
 from construct_messages.feeds.collections.known import Known
 from construct_messages.feeds.table import TRANSPORTS, Capabilities, TransportKind, kinds_for
 from construct_messages.feeds.transport import Settings, Start, Transport
+from construct_messages.net.wire import ENDPOINTS
 from construct_messages.streams import Element
 from construct_messages.streams.publication import received
-from construct_messages.wire import ENDPOINTS
 from tests.support.places import ROOT
 from tests.support.streams import numbered
 

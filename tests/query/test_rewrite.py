@@ -8,7 +8,8 @@ import pytest
 
 from construct_messages.errors import NotConstruct, QueryError, UsageError
 from construct_messages.query.rewrite import ConstructQuery, query_form
-from construct_messages.query.tokens import closing, tokenize
+from construct_messages.query.tokens import tokenize
+from tests.support.queries.braces import closing
 from tests.support.queries.rewrite_cases import (
     BASE,
     CASES,

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import urllib.error
+import urllib.parse
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -17,10 +20,10 @@ from hypothesis import strategies as st
 from pyparsing import ParseException
 
 from construct_messages import construct_messages
-from construct_messages.errors import Position, QueryError
-from construct_messages.options import Grouping
+from construct_messages.errors import Position, QueryError, SourceError
+from construct_messages.options import Grouping, Requests
 from construct_messages.query.rewrite import ConstructQuery
-from construct_messages.query.written import Written
+from construct_messages.query.written import WrittenQuery
 from tests.support.commands import Done
 from tests.support.http.serving import serving
 from tests.support.places import ROOT
@@ -141,6 +144,50 @@ async def test_by_the_server(tmp_path: Path, accept: str) -> None:
                 assert (problem["line"], problem["column"]) == of_engine(query)
 
 
+_PLACE: Final = re.compile(r"(?:line |at )(\d+)(?:, column |:)(\d+)", re.IGNORECASE)
+
+
+def of_endpoint(url: str, query: str) -> re.Match[str] | None:
+    """Where an endpoint refuses a query by itself; None: it names no place."""
+    form = urllib.parse.urlencode({"query": query}).encode()
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(url, form)
+    return _PLACE.search(refused.value.read().decode())
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("engine", ["oxigraph", "fuseki"])
+def test_by_an_endpoint(
+    serve_with: Callable[[str, Path], str], tmp_path: Path, engine: str
+) -> None:
+    """Issue 27, 1: an endpoint names places of the SELECT."""
+    data = tmp_path / "data.ttl"
+    data.write_text("<urn:s> <urn:p> <urn:o> .")
+    url = serve_with(engine, data)
+    for name, query in REFUSED.items():
+        if engine == "fuseki" and not query.isascii():
+            continue  # it counts units of UTF-16
+        for page_size in (None, 10):
+            requests = Requests(page_size=page_size)
+            with pytest.raises((SourceError, QueryError)) as refused:
+                list(construct_messages(query, url, requests=requests))
+            if isinstance(refused.value, SourceError):
+                found, own = _PLACE.search(str(refused.value)), of_endpoint(url, query)
+                assert (found is None) == (own is None), name
+                if "places in this message" in str(refused.value.hint):
+                    assert page_size, name  # in the ORDER BY of pages, at which Oxigraph stops
+                elif found is not None and own is not None:
+                    assert found.groups() == own.groups(), (name, page_size)
+
+
+def test_places_of_the_select_alone() -> None:
+    query = WrittenQuery("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }", where=(29, 41))
+    select = "SELECT ?s ?p ?o WHERE { ?s ?p ?o } ORDER BY ?s"
+    said = "Line 1, column 40: no; line 1:5: no; Line 1, column 25: no; line 2 column 1"
+    translated = "Line 1, column 40: no; line 1:5: no; Line 1, column 32: no; line 2 column 1"
+    assert query.translated(said, select) == (translated, False)
+
+
 NAMES: Final = st.sampled_from(["?s", "?p", "<urn:p>", "a", "[]", '"x"@en', "( 1 2 )"])
 SPACES: Final = st.sampled_from([" ", "\n", "\r\n", "\t", "  # a comment }\n"])
 
@@ -170,5 +217,5 @@ def test_any_spacing(spaces: list[str], names: list[str], fault: str) -> None:
     except QueryError:
         return  # braces, which need no engine
     assert select.written is not None
-    refused, own = select.written.refusal(), Written(query).refusal()
+    refused, own = select.written.refusal(), WrittenQuery(query).refusal()
     assert str(refused) == str(own)

@@ -298,7 +298,7 @@ def test_refused_before_any_job(
 @pytest.mark.parametrize(
     ("query", "position"),
     [
-        ("CONSTRUCT { ?s <urn:p> ?o } WHERE { ?s ?p }", Position(1, 44)),
+        ("CONSTRUCT { ?s <urn:p> ?o } WHERE { ?s ?p }", Position(1, 43)),
         (
             "CONSTRUCT { ?s <urn:p> ?o\n }\nWHERE {\n  ?s ?p ?o FILTER(<urn:f>(?o)) }",
             Position(4, 19),

@@ -1,4 +1,4 @@
-"""The jar is what its source gives, and a session that has not got it reads lines by SQL."""
+"""The jar is what its source gives; sessions without it get it, and where one refuses it, Python reads lines."""
 
 from __future__ import annotations
 
@@ -64,7 +64,20 @@ SOUND = (
 
 
 @pytest.mark.slow
-def test_a_session_without_the_jar_reads_the_same(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_jar_is_added_to_a_session_without_it(spark: SparkSession, tmp_path: Path) -> None:
+    from construct_messages.spark.quads.loading import load_quads
+
+    (tmp_path / "dump.nt").write_text("<urn:s> <urn:p> <urn:o> .\n")
+    foreign, other = new_session(spark, UNCOMPILED), new_session(spark, UNCOMPILED)
+    for session in (foreign, other):
+        session.conf.unset("spark.sql.catalog.construct_messages")
+    assert (jar.has_functions(foreign), jar.add_functions(foreign)) == (False, True)
+    assert load_quads(foreign, tmp_path / "dump.nt").count() == 1
+    assert not jar.has_functions(other)
+
+
+@pytest.mark.slow
+def test_a_session_that_refuses_the_jar_reads_the_same(spark: SparkSession, tmp_path: Path) -> None:
     from construct_messages.spark.quads.loading import load_quads
 
     dump = tmp_path / "dump.nq"

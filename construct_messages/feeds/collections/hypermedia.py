@@ -13,9 +13,9 @@ from typing import Final, NamedTuple, TypeAlias
 from construct_messages.errors import SourceError
 from construct_messages.feeds.collections.values import OTHER, Value, seconds_of, value_of
 from construct_messages.message import Message, Quad
+from construct_messages.net.wire import Property
 from construct_messages.streams.vocabulary import CM, LDES, TREE
 from construct_messages.terms import RDF, Term, iri, is_blank, is_literal, literal_parts, map_blanks
-from construct_messages.wire import Property
 
 Path: TypeAlias = tuple[Term, ...]
 """Properties that lead from a member to a value, one after the other."""
@@ -103,7 +103,7 @@ class Member(NamedTuple):
         )
 
 
-class Page:
+class Hypermedia:
     """A page, or another document that leads to one.
 
     Args:

@@ -24,9 +24,9 @@ from construct_messages.feeds.transport import Start, Transport
 from construct_messages.formats import N_QUADS, RDFM, content_type
 from construct_messages.message import Message
 from construct_messages.net.urls import without_query
+from construct_messages.net.wire import Header, Parameter, Property
 from construct_messages.streams import Element
 from construct_messages.streams.publication import received
-from construct_messages.wire import Header, Parameter, Property
 
 _GONE: Final = 410
 _SELECTING: Final = frozenset(Parameter)

@@ -17,7 +17,7 @@ import aiohttp
 
 from construct_messages.documents import DocumentReader
 from construct_messages.errors import LogError, SourceError
-from construct_messages.feeds.collections.hypermedia import Page
+from construct_messages.feeds.collections.hypermedia import Hypermedia
 from construct_messages.feeds.http.client import (
     Client,
     as_http,
@@ -35,9 +35,9 @@ from construct_messages.formats.media_types import (
     read_media_type,
 )
 from construct_messages.net.urls import without_query
+from construct_messages.net.wire import ENDPOINTS, Property
 from construct_messages.streams.vocabulary import LDP
 from construct_messages.terms import iri
-from construct_messages.wire import ENDPOINTS, Property
 
 _INBOX, _CONTAINS = f"{LDP}{Property.INBOX}", iri(f"{LDP}contains")
 _DESCRIPTIONS: Final = (NDJSON_LD.document_type, JSON)
@@ -117,7 +117,7 @@ async def discover(
 def _described(reader: DocumentReader, url: str, body: bytes, asked: str) -> Endpoints | None:
     """Returns what RDF describes: an event stream, a list of notifications, or the location of one."""
     try:
-        page = Page(quads_in(reader, body, in_order=False))
+        page = Hypermedia(quads_in(reader, body, in_order=False))
     except LogError as error:
         raise SourceError(
             f"{without_query(url)} describes no stream: {error.message}", hint=error.hint

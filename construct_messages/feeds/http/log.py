@@ -16,8 +16,8 @@ from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions, decoder_for, encoder_for
 from construct_messages.message import Message
 from construct_messages.net.urls import without_query
+from construct_messages.net.wire import Header, Property
 from construct_messages.streams import Element
-from construct_messages.wire import Header, Property
 
 
 class LogTransport(ConnectedTransport):

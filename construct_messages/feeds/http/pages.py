@@ -22,8 +22,8 @@ from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.message import Quad
+from construct_messages.net.wire import CONTEXT_RELATION
 from construct_messages.streams.vocabulary import PROFILE
-from construct_messages.wire import CONTEXT_RELATION
 
 _STATEMENTS: Final = (N_QUADS, TRIG, TURTLE, N_TRIPLES)
 """The formats whose documents are statements in an order, so that the TREE profile has a meaning."""

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urljoin
 
 from construct_messages.errors import LogError, SourceError, UsageError
-from construct_messages.feeds.collections.hypermedia import Page
+from construct_messages.feeds.collections.hypermedia import Hypermedia
 from construct_messages.feeds.collections.known import Known
 from construct_messages.feeds.http.client import link, target_of
 from construct_messages.feeds.http.pages import ACCEPT_PAGES, description_in, document_in, quads_in
@@ -24,11 +24,11 @@ from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Start, Transport
 from construct_messages.formats import NDJSON_LD
 from construct_messages.net.urls import without_query
+from construct_messages.net.wire import Property
 from construct_messages.streams import Element
 from construct_messages.streams.publication import received
 from construct_messages.streams.vocabulary import CM, LDP
 from construct_messages.terms import iri, is_literal, literal_parts
-from construct_messages.wire import Property
 
 _CONTAINS: Final = iri(f"{LDP}contains")
 _FIRST, _LAST = (iri(f"{CM}{name}") for name in (Property.FIRST_SEQUENCE, Property.LAST_SEQUENCE))
@@ -186,7 +186,7 @@ class InboxTransport(Transport):
             return known
         said = response.headers
         reader = description_in(response, self._settings)
-        page = Page(quads_in(reader, body, in_order=False))
+        page = Hypermedia(quads_in(reader, body, in_order=False))
         names = [
             self._target(url, object[1:-1])
             for _, object in page.pairs(_CONTAINS)
@@ -217,7 +217,7 @@ class InboxTransport(Transport):
             url != self._url and "immutable" in directives,
         )
 
-    def _sequences(self, url: str, page: Page, names: Sequence[str]) -> Sequence[int | None]:
+    def _sequences(self, url: str, page: Hypermedia, names: Sequence[str]) -> Sequence[int | None]:
         """The sequences of what a page lists, where it names them: in their order, without a gap.
 
         Raises:

@@ -19,8 +19,8 @@ from urllib.parse import urldefrag
 from construct_messages.errors import LimitExceeded, LogError, SourceError, UsageError
 from construct_messages.feeds.collections.hypermedia import (
     EventStream,
+    Hypermedia,
     Member,
-    Page,
     Path,
     Relation,
     check_member,
@@ -36,11 +36,11 @@ from construct_messages.feeds.transport import Start, Transport
 from construct_messages.formats.media_types import read_media_type
 from construct_messages.message import Message
 from construct_messages.net.urls import without_query
+from construct_messages.net.wire import Property
 from construct_messages.streams import Element
 from construct_messages.streams.publication import received
 from construct_messages.streams.vocabulary import PROFILE
 from construct_messages.terms import Term, is_literal, literal_parts
-from construct_messages.wire import Property
 
 _GONE, _NOT_MODIFIED = 410, 304
 _PAGES: Final = 1_000_000
@@ -48,7 +48,7 @@ _HELD_BYTES: Final = 1 << 30
 """How much is held of members that cannot be given yet, as N-Quads."""
 
 
-class _Held(NamedTuple):
+class _PendingMember(NamedTuple):
     """A member that is still to be given, in the order of its values, and then of where it was met."""
 
     values: tuple[Value, ...]
@@ -77,7 +77,7 @@ class _Answer(NamedTuple):
         immutable: whether it stays as it is.
     """
 
-    page: Page | None
+    page: Hypermedia | None
     places: tuple[str, ...]
     etag: str | None
     immutable: bool
@@ -98,7 +98,7 @@ class EventStreamTransport(Transport):
         self._stream = EventStream(Term(f"<{url}>"))
         self._visited: dict[str, _Visited] = {}
         self._fetched: dict[str, _Answer] = {}  # pages that were read to find the root
-        self._held: list[_Held] = []  # a heap
+        self._held: list[_PendingMember] = []  # a heap
         self._waiting: set[str] = set()  # the IRIs of those that were not given yet
         self._held_bytes = self._met = 0
         self._latest: tuple[Value, ...] = ()  # the latest value that a page has told of
@@ -127,7 +127,7 @@ class EventStreamTransport(Transport):
         if start.last is None:
             yield None
         else:
-            newest: deque[_Held] = deque()
+            newest: deque[_PendingMember] = deque()
             async with aclosing(self._pass()) as members:
                 async for held in members:
                     newest.append(held)
@@ -184,7 +184,7 @@ class EventStreamTransport(Transport):
 
     # --- members ------------------------------------------------------------------------------------------------------
 
-    async def _pass(self) -> AsyncGenerator[_Held]:
+    async def _pass(self) -> AsyncGenerator[_PendingMember]:
         """The members that are new.
 
         A page may get members while others are read, which are earlier than what those have. So where several pages
@@ -207,10 +207,10 @@ class EventStreamTransport(Transport):
         while self._held and self._may_give(self._held[0]):
             yield heapq.heappop(self._held)
 
-    def _may_give(self, held: _Held) -> bool:
+    def _may_give(self, held: _PendingMember) -> bool:
         return self._horizon is None or held.values[:1] <= self._horizon
 
-    async def _traverse(self) -> AsyncGenerator[_Held]:
+    async def _traverse(self) -> AsyncGenerator[_PendingMember]:
         """Reads all pages that may have something new, and gives what is known to be next."""
         fringe: list[tuple[tuple[Value, ...], int, Relation]] = [
             ((), 0, Relation(self._root, None, None))
@@ -236,13 +236,13 @@ class EventStreamTransport(Transport):
             while self._held and self._is_next(self._held[0], fringe[0][0] if fringe else ()):
                 yield heapq.heappop(self._held)
 
-    def _is_next(self, held: _Held, bound: tuple[Value, ...]) -> bool:
+    def _is_next(self, held: _PendingMember, bound: tuple[Value, ...]) -> bool:
         """Whether no page can have an earlier one, neither those that are still to be read nor those that were."""
         if not held.values:
             return True
         return bool(bound) and _precedes(held.values[0], bound[0]) and self._may_give(held)
 
-    def _give(self, held: _Held) -> Element:
+    def _give(self, held: _PendingMember) -> Element:
         self._waiting.remove(held.iri)
         self._held_bytes -= len(held.element.nquads)
         sequence = held.element.sequence or self._known.sequence + 1
@@ -284,7 +284,7 @@ class EventStreamTransport(Transport):
             )
         self._waiting.add(member.iri)
         self._met += 1
-        heapq.heappush(self._held, _Held(values, self._met, member.iri, terms, element))
+        heapq.heappush(self._held, _PendingMember(values, self._met, member.iri, terms, element))
 
     def _value(self, member: Member, path: Path) -> Term:
         values = member.values(path)
@@ -332,13 +332,13 @@ class EventStreamTransport(Transport):
         if response.status == _NOT_MODIFIED:
             return _Answer(None, places, etag, immutable=False)
         if response.status == _GONE:
-            return _Answer(Page([]), places, None, immutable=True)
+            return _Answer(Hypermedia([]), places, None, immutable=True)
         said = response.headers
         _, parameters = read_media_type(said.get("Content-Type", "")) or ("", {})
         in_profile = PROFILE in parameters.get("profile", "").split()
         reader = document_in(response, self._settings)
         try:
-            page = Page(quads_in(reader, body, in_order=in_profile), in_profile=in_profile)
+            page = Hypermedia(quads_in(reader, body, in_order=in_profile), in_profile=in_profile)
         except LogError as error:
             error.add_note(without_query(url))
             raise

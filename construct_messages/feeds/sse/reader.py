@@ -16,9 +16,9 @@ from construct_messages.feeds.sequences import check_next, is_sequence
 from construct_messages.feeds.sse.event_stream import EventParser
 from construct_messages.formats.media_types import EVENT_STREAM
 from construct_messages.net.urls import without_query
+from construct_messages.net.wire import CONTEXT_RELATION, Event, Header, Property
 from construct_messages.streams import Element
 from construct_messages.streams.publication import received
-from construct_messages.wire import CONTEXT_RELATION, Event, Header, Property
 
 _PAUSES: Final = (0.1, 60.0)
 """The least and the most seconds that a server may ask a client to wait."""

@@ -13,8 +13,8 @@ from construct_messages.feeds.http.client import refusal
 from construct_messages.feeds.http.connections import ConnectedTransport, ConnectionState
 from construct_messages.feeds.http.pages import reader_of
 from construct_messages.net.urls import without_query
+from construct_messages.net.wire import SUBPROTOCOLS, Property, refused_status
 from construct_messages.streams import Element
-from construct_messages.wire import SUBPROTOCOLS, Property, refused_status
 
 _ENDS: Final = frozenset((aiohttp.WSCloseCode.OK, aiohttp.WSCloseCode.GOING_AWAY, 1012, 1013))
 """Close codes after which a client may come back (RFC 6455, section 7.4; 1012 and 1013 as registered)."""

@@ -38,12 +38,12 @@ _MOST: Final = 18  # digits of a number of messages
 
 
 @dataclass(frozen=True)
-class Registration:
+class RegisterClause:
     """The contents of REGISTER; all None if there is no such clause.
 
     Args:
         output: the name of the output.
-        operator: ISTREAM, DSTREAM or RSTREAM, where it is said.
+        operator: ISTREAM, DSTREAM or RSTREAM, if the text has one.
         every: the microseconds of COMPUTED EVERY.
     """
 
@@ -52,11 +52,11 @@ class Registration:
     every: int | None = None
 
 
-def read_registration(cursor: Cursor) -> Registration:
-    """REGISTER … AS, from behind REGISTER.
+def read_registration(cursor: Cursor) -> RegisterClause:
+    """REGISTER … AS, after REGISTER.
 
     Raises:
-        Refused: something else stands there.
+        Refused: another token is there.
     """
     found = cursor.take(*OPERATORS, "STREAM", "QUERY")
     if not found and cursor.token.kind not in ("iri", "pname"):
@@ -81,7 +81,7 @@ def read_registration(cursor: Cursor) -> Registration:
         cursor.require("EVERY", "write COMPUTED EVERY 5s")
         every = read_duration(cursor)
     cursor.require("AS", _REGISTER_HINT)
-    return Registration(output, Operator(found) if found in OPERATORS else None, every)
+    return RegisterClause(output, Operator(found) if found in OPERATORS else None, every)
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def read_specification(cursor: Cursor) -> Specification:
     """`[RANGE … STEP …]` and its like.
 
     Raises:
-        Refused: something else stands there.
+        Refused: another token is there.
     """
     if not cursor.take_mark("["):
         raise cursor.expected("[ with the width of the window", _BRACKET_HINT)
@@ -164,7 +164,7 @@ def _step(cursor: Cursor) -> int:
 
 
 def _since_now(cursor: Cursor) -> Specification:
-    """SPARQLStream's `[NOW - 10 S TO NOW - 0 S SLIDE 1 S]`, from behind the first NOW."""
+    """SPARQLStream's `[NOW - 10 S TO NOW - 0 S SLIDE 1 S]`, after the first NOW."""
     width = _ago(cursor)
     if cursor.take("TO"):
         ends = cursor.token
@@ -226,7 +226,7 @@ def _report(cursor: Cursor) -> Report | None:
 
 
 @dataclass(frozen=True)
-class Graph:
+class GraphClause:
     """A FROM clause that names a graph.
 
     Args:
@@ -239,13 +239,13 @@ class Graph:
 
 
 @dataclass(frozen=True)
-class Declaration:
+class WindowClause:
     """A FROM clause that declares a window.
 
     Args:
         name: its IRI; None where it has none.
         stream: the name of the stream.
-        specification: what stands in the brackets.
+        specification: the contents of the brackets.
         merged: whether it is part of the default graph.
         implicit: whether it is so unless a pattern names it: it is FROM STREAM.
     """
@@ -257,11 +257,11 @@ class Declaration:
     implicit: bool = False
 
 
-def read_from(cursor: Cursor) -> Graph | Declaration:
-    """A FROM clause, from behind FROM.
+def read_from(cursor: Cursor) -> GraphClause | WindowClause:
+    """A FROM clause, after FROM.
 
     Raises:
-        Refused: something else stands there.
+        Refused: another token is there.
     """
     named = bool(cursor.take("NAMED"))
     if cursor.take("WINDOW"):
@@ -270,13 +270,13 @@ def read_from(cursor: Cursor) -> Graph | Declaration:
         start = cursor.token
         stream = cursor.stream("write FROM STREAM <stream> [RANGE 15s STEP 5s]")
         name = window_name(stream, cursor.text, start.start)
-        return Declaration(name, stream, read_specification(cursor), implicit=True)
+        return WindowClause(name, stream, read_specification(cursor), implicit=True)
     cursor.take("GRAPH")  # of drafts of RSP-QL
-    return Graph(cursor.iri("the IRI of a graph, WINDOW or STREAM behind FROM"), named)
+    return GraphClause(cursor.iri("the IRI of a graph, WINDOW or STREAM behind FROM"), named)
 
 
-def _window(cursor: Cursor, *, named: bool) -> Declaration:
-    """`FROM NAMED WINDOW <w> ON <s> [RANGE …]`, from behind WINDOW.
+def _window(cursor: Cursor, *, named: bool) -> WindowClause:
+    """`FROM NAMED WINDOW <w> ON <s> [RANGE …]`, after WINDOW.
 
     Drafts of RSP-QL have the name last (`ON STREAM <s> [RANGE …] AS <w>`), parsers of RSP4J's the bracket first, and
     some queries leave out ON.
@@ -296,7 +296,7 @@ def _window(cursor: Cursor, *, named: bool) -> Declaration:
         name = _name(cursor)
     if name is None and named:
         raise cursor.expected("AS and the IRI of the window", _WINDOW_HINT)
-    return Declaration(name, stream, found, merged=not named)
+    return WindowClause(name, stream, found, merged=not named)
 
 
 def _name(cursor: Cursor) -> str:
@@ -312,7 +312,7 @@ def window_name(name: str, text: str, offset: int) -> str:
     Args:
         name: what `Cursor.resolved` and `Cursor.stream` return.
         text: the query, for the position of errors.
-        offset: where the name stands.
+        offset: of the name.
 
     Raises:
         QueryError: it is no IRI.

@@ -1,6 +1,6 @@
 """Reads the clauses and patterns of continuous queries from tokens: the parser, with the names of windows and streams.
 
-No grammar here: what may stand where is for those who read.
+No grammar here.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 from construct_messages.query.continuous.values import is_relative
 from construct_messages.query.prologue import Prologue
-from construct_messages.query.syntax.parser import Parser
+from construct_messages.query.syntax.parser import QueryParser
 from construct_messages.query.tokens import Token
 from construct_messages.terms import resolve
 
 
-class Cursor(Parser):
+class Cursor(QueryParser):
     """Reads forward through tokens.
 
     Args:
@@ -31,7 +31,7 @@ class Cursor(Parser):
         """Takes a name: an IRI without brackets; a relative one stays as written where there is no base.
 
         Raises:
-            Refused: no name stands there.
+            Refused: there is no name.
             QueryError: it has an undeclared prefix.
         """
         node = self.iri(what, hint)
@@ -46,7 +46,7 @@ class Cursor(Parser):
             reserved: keywords that are no names here.
 
         Raises:
-            Refused: no name stands there.
+            Refused: there is no name.
         """
         token = self.token
         if token.kind != "word" or token.keyword in reserved:
@@ -63,7 +63,7 @@ class Cursor(Parser):
         """Takes the name of a stream; with `variable`, also a variable in its place, with its mark.
 
         Raises:
-            Refused: neither stands there.
+            Refused: there is neither.
         """
         if variable and self.token.kind == "variable":
             return f"?{self.next().text[1:]}"

@@ -42,7 +42,7 @@ def read_duration(cursor: Reader, *, zero: bool = False) -> int:
         zero: whether it may be 0.
 
     Raises:
-        Refused: none stands there.
+        Refused: there is none.
         QueryError: one of no fixed length (months and years), of less than a microsecond, or
             of more than 2^62 of them.
     """

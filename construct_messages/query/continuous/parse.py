@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from construct_messages.query.continuous.clauses import (
     OPERATORS,
-    Declaration,
-    Graph,
-    Registration,
+    GraphClause,
+    RegisterClause,
+    WindowClause,
     read_from,
     read_registration,
 )
@@ -92,7 +92,7 @@ def _parse(query: QueryText, base: str | None) -> ContinuousQuery:
             patterns.needs[name] |= Needs.MEMBERS | Needs.CONTEXT
     graphs: dict[bool, list[str]] = {False: [], True: []}
     if patterns.windows:
-        for graph in (clause.says for clause in clauses if isinstance(clause.says, Graph)):
+        for graph in (clause.says for clause in clauses if isinstance(clause.says, GraphClause)):
             known = name_of(source, graph.name.written, graph.name.start, prologue)
             graphs[graph.named].append(known)
         splices += patterns.splices
@@ -109,7 +109,7 @@ def _parse(query: QueryText, base: str | None) -> ContinuousQuery:
     reports = (
         clause.says.specification.report
         for clause in clauses
-        if isinstance(clause.says, Declaration)
+        if isinstance(clause.says, WindowClause)
     )
     return ContinuousQuery(
         output=registration.output,
@@ -126,23 +126,23 @@ def _parse(query: QueryText, base: str | None) -> ContinuousQuery:
 
 
 class _Clause(NamedTuple):
-    """A FROM clause: the index of its FROM, that behind its end, the name of its window, if any, and what it says."""
+    """A FROM clause: the index of its FROM, that after its end, the name of its window, if any, and its contents."""
 
     start: int
     end: int
     name: str
-    says: Graph | Declaration
+    says: GraphClause | WindowClause
 
     @property
     def window(self) -> Window | None:
         """The window that it declares."""
-        if isinstance(self.says, Graph):
+        if isinstance(self.says, GraphClause):
             return None
         return self.says.specification.window(self.name, self.says.stream)
 
     def is_default(self, named: Collection[str]) -> bool:
         """Whether it declares a window that is part of the default graph, where patterns name these."""
-        if isinstance(self.says, Graph):
+        if isinstance(self.says, GraphClause):
             return False
         return self.says.merged or (self.says.implicit and self.name not in named)
 
@@ -169,10 +169,10 @@ def _head(query: QueryText) -> int:
     raise error(query.text, len(query.text), "there is no CONSTRUCT and no SELECT")
 
 
-def _registration(cursor: Cursor, head: int) -> tuple[Registration, list[Splice]]:
-    """What REGISTER and an operator behind the form of the query say, and how they are taken out."""
+def _registration(cursor: Cursor, head: int) -> tuple[RegisterClause, list[Splice]]:
+    """The contents of REGISTER, the operator after the form of the query, and the splices that remove both."""
     text, tokens = cursor.text, cursor.tokens
-    registration, splices = Registration(), []
+    registration, splices = RegisterClause(), []
     for index in outer(tokens, 0, head):
         if tokens[index].keyword == "REGISTER":
             cursor.index = index + 1
@@ -186,7 +186,7 @@ def _registration(cursor: Cursor, head: int) -> tuple[Registration, list[Splice]
 
 
 def _clauses(cursor: Cursor) -> list[_Clause]:
-    """The FROM clauses, wherever they stand outside of groups: Janus has them before REGISTER."""
+    """The FROM clauses, anywhere outside of groups: Janus has them before REGISTER."""
     tokens = cursor.tokens
     found: list[_Clause] = []
     windows: set[str] = set()
@@ -196,7 +196,7 @@ def _clauses(cursor: Cursor) -> list[_Clause]:
         cursor.index = index + 1
         says = read_from(cursor)
         name = ""
-        if isinstance(says, Declaration):
+        if isinstance(says, WindowClause):
             name = says.name or unused_name(windows)
             if name in windows:
                 message = f"the window {written(name)} is declared twice"
@@ -218,7 +218,7 @@ def _names_timestamp(query: QueryText, prologue: Prologue) -> bool:
 
 
 def _plain(tokens: Sequence[Token], head: int, clauses: Sequence[_Clause]) -> list[Token]:
-    """The tokens from the form on without those of streams: an operator behind the form, and FROM clauses."""
+    """The tokens from the form on without those of streams: an operator after the form, and FROM clauses."""
     operator = head + 1 < len(tokens) and tokens[head + 1].keyword in OPERATORS
     left_out = {place for clause in clauses for place in range(clause.start, clause.end)}
     left_out |= {head + 1} if operator else set()

@@ -80,7 +80,7 @@ class Patterns:
         needs: by the window's name.
         named: the windows that a pattern names.
         streams: whether a pattern of CQELS declares a window.
-        graphs: whether GRAPH stands outside of all windows.
+        graphs: whether there is a GRAPH outside of all windows.
         misread: why the engine would evaluate the query wrongly, if it has windows.
     """
 

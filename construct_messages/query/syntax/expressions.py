@@ -1,7 +1,7 @@
 """Expressions, read from tokens by precedence.
 
 SPARQL 1.2 Query, section 19.8, [121] Expression and below. Any word with arguments is a call: which functions there are
-is said in `checks.py`. Nothing here knows patterns, but for EXISTS.
+is said in `checks.py`. Nothing here knows patterns, except for EXISTS.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ExpressionReader(TriplesReader):
         """Expression, of operators that bind at least so tightly.
 
         Raises:
-            Refused: at the first token that cannot stand where it stands.
+            Refused: at the first token that is not allowed there.
         """
         start = self.token.start
         left = self._unary()
@@ -102,7 +102,7 @@ class ExpressionReader(TriplesReader):
         """PrimaryExpression.
 
         Raises:
-            Refused: at the first token that cannot stand where it stands.
+            Refused: at the first token that is not allowed there.
         """
         token = self.tokens[self.index]
         kind = token.kind
@@ -166,7 +166,7 @@ class ExpressionReader(TriplesReader):
         return self.primary()
 
     def _arguments(self) -> tuple[bool, tuple[ExpressionNode, ...]]:
-        """ArgList, from its bracket on, and whether it says DISTINCT."""
+        """ArgList, from its bracket on, and whether it has DISTINCT."""
         self.deeper()
         self.need("(", "with a list of expressions")
         distinct = bool(self.take("DISTINCT"))

@@ -3,7 +3,7 @@
 SPARQL 1.2 Query, section 19.8. The short notations of triples (`;`, `,`, `[]`, `()`, reifiers, annotations) are
 expanded as section 4 says; names and literals stay as written, and `Query.term` resolves them. What the grammar does
 not know becomes an `Unknown` in its place. Nodes are tuples, so `walk` needs to know none of them. Nothing here reads
-text, and nothing says what a query means.
+text, and nothing knows what a query means.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ TermNode: TypeAlias = (
 
 
 class TripleNode(NamedTuple):
-    """A triple pattern; where a notation stands for several, all have its place."""
+    """A triple pattern; where a notation is short for several, all have its place."""
 
     start: int
     end: int
@@ -240,7 +240,7 @@ class ValuesPattern(NamedTuple):
 class WindowPattern(NamedTuple):
     """`WINDOW name { … }` of RSP-QL, and `STREAM name [ … ] { … }` of CQELS, by its keyword in upper case.
 
-    Only `query.continuous` reads these. `stream` and `window` are of STREAM: the name, and what stands in the brackets.
+    Only `query.continuous` reads these. `stream` and `window` are of STREAM: its name and the contents of its brackets.
     """
 
     start: int

@@ -46,7 +46,7 @@ CLAUSES: Final = {"GROUP": 0, "HAVING": 1, "ORDER": 2, "LIMIT": 3, "OFFSET": 3, 
 """The keywords of the clauses after WHERE, and their order."""
 
 
-class Parser(PatternReader):
+class QueryParser(PatternReader):
     """Reads a query from its form on."""
 
     def form(self) -> FormNode:
@@ -163,7 +163,7 @@ class Parser(PatternReader):
         """ConstructTemplate; beside that what Apache Jena adds: `GRAPH name { … }` and `{ … }`, as in Update's Quads.
 
         Raises:
-            Refused: at the first token that cannot stand where it stands.
+            Refused: at the first token that is not allowed there.
         """
         start = self.next().start
         self.is_template = True
@@ -226,7 +226,7 @@ class Parser(PatternReader):
         """A DatasetClause.
 
         Raises:
-            Refused: something else stands there.
+            Refused: another token is there.
         """
         start = self.next().start
         named = bool(self.take("NAMED"))
@@ -370,7 +370,7 @@ def parse(
     head = find_form(source)
     check_braces(text, tokens)
     prologue = Prologue.read(text, tokens[:head], base=base, prefixes=prefixes or {})
-    parser = Parser(text, tokens)
+    parser = QueryParser(text, tokens)
     before = _before(parser, head)
     parser.index = head
     return Query(source, prologue, read(parser.form, text), before)
@@ -389,7 +389,7 @@ def find_form(source: QueryText) -> int:
     raise error(source.text, len(source.text), "there is no CONSTRUCT, nor any other form of query")
 
 
-def _before(parser: Parser, head: int) -> tuple[Unknown, ...]:
+def _before(parser: QueryParser, head: int) -> tuple[Unknown, ...]:
     """What is not a declaration before the form."""
     found = []
     while parser.index < head:

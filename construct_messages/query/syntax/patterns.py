@@ -1,7 +1,7 @@
 """Group graph patterns, read from tokens; what is not SPARQL becomes an `Unknown`, and reading goes on after it.
 
 SPARQL 1.2 Query, section 19.8, [54] GroupGraphPattern and below. Of what is unknown its variables, names and groups are
-read nevertheless. No sub-select and no clause after a group is read here, and no token twice but those of an error.
+read nevertheless. No sub-select and no clause after a group is read here, and no token twice except those of an error.
 """
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ class PatternReader(ExpressionReader):
         if self.token.keyword == "SELECT":
             elements.append(self._or_unknown(self.sub_select))
         while not self.at("}"):
+            if self.token.kind == "end":
+                raise self.expected("}")
             if self.begins_triples():
                 self._triples(elements)
             else:
@@ -128,7 +130,7 @@ class PatternReader(ExpressionReader):
         """VarOrIri.
 
         Raises:
-            Refused: something else stands there.
+            Refused: another token is there.
         """
         if self.token.kind == "variable":
             return self.variable()
@@ -138,7 +140,7 @@ class PatternReader(ExpressionReader):
         """InlineData and ValuesClause.
 
         Raises:
-            Refused: at the first token that cannot stand where it stands.
+            Refused: at the first token that is not allowed there.
         """
         start = self.next().start
         one = self.token.kind == "variable"
@@ -174,7 +176,7 @@ class PatternReader(ExpressionReader):
         """`(expression AS ?variable)`.
 
         Raises:
-            Refused: at the first token that cannot stand where it stands, unless AS and a variable end the brackets.
+            Refused: at the first token that is not allowed there, unless AS and a variable end the brackets.
         """
         start, opening = self.token.start, self.index
         depth = self.depth
@@ -216,10 +218,9 @@ class PatternReader(ExpressionReader):
             return read()
         except Refused as problem:
             self.depth = depth
-            opening = next(
-                (place for place in (start, start + 1) if self.tokens[place].is_mark("(")), None
-            )
-            if opening is None:
+            opening = start if self.tokens[start].is_mark("(") else start + 1
+            # a brace ends the group: what follows it is no part of the condition
+            if self.tokens[start].is_mark("{", "}") or not self.tokens[opening].is_mark("("):
                 raise
             return self.unknown(start, self._closing(opening, problem) + 1, problem)
 
@@ -243,7 +244,7 @@ class PatternReader(ExpressionReader):
         )
 
     def _next_element(self, index: int) -> int:
-        """The index of the next element of a group, or of its `}`; it is after `index`, but for the brace."""
+        """The index of the next element of a group, or of its `}`; it is after `index`, except for the brace."""
         start, braces, brackets = index, 0, 0
         while True:
             token = self.tokens[index]

@@ -1,6 +1,6 @@
 """A place among the tokens of a query, from which clauses are read one token after the other.
 
-SPARQL 1.2 Query, section 19.8. No grammar here: what may stand where is for those who read.
+SPARQL 1.2 Query, section 19.8. No grammar here.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class Reader:
     @property
     def end(self) -> int:
         """The offset after the last token that was taken."""
-        return self.tokens[self.index - 1].end if self.index else 0
+        token = self.tokens[self.index - 1]
+        return token.start + len(token.text)
 
     def next(self) -> Token:
         """Takes a token."""
@@ -63,8 +64,8 @@ class Reader:
 
     def take(self, *keywords: str) -> str:
         """Takes a keyword if it is one of these; the empty string if it is none."""
-        keyword = self.tokens[self.index].keyword
-        if keyword in keywords:
+        token = self.tokens[self.index]
+        if token.kind == "word" and (keyword := token.text.upper()) in keywords:
             self.index += 1
             return keyword
         return ""
@@ -72,15 +73,16 @@ class Reader:
     def take_mark(self, mark: str) -> bool:
         """Takes a punctuation mark if it is this one."""
         token = self.tokens[self.index]
-        found = token.kind == "mark" and token.text == mark
-        self.index += found
-        return found
+        if token.kind != "mark" or token.text != mark:
+            return False
+        self.index += 1
+        return True
 
     def need(self, mark: str, where: str) -> None:
         """Takes a punctuation mark.
 
         Raises:
-            Refused: something else stands there.
+            Refused: another token is there.
         """
         if not self.take_mark(mark):
             raise self.expected(f"{mark} {where}")
@@ -89,7 +91,7 @@ class Reader:
         """Takes a keyword.
 
         Raises:
-            Refused: something else stands there.
+            Refused: another token is there.
         """
         if not self.take(keyword):
             raise self.expected(keyword, hint)
@@ -123,7 +125,7 @@ class Reader:
         """Takes a name.
 
         Raises:
-            Refused: something else stands there.
+            Refused: another token is there.
         """
         token = self.tokens[self.index]
         if token.kind not in ("iri", "pname"):
@@ -135,7 +137,7 @@ class Reader:
         """Takes a variable.
 
         Raises:
-            Refused: something else stands there.
+            Refused: another token is there.
             QueryError: its name has an illegal escape.
         """
         token = self.tokens[self.index]

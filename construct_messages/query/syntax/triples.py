@@ -244,7 +244,7 @@ class TriplesReader(Reader):
         """VarOrTerm.
 
         Raises:
-            Refused: something else stands there.
+            Refused: another token is there.
         """
         token = self.tokens[self.index]
         kind, start = token.kind, token.start

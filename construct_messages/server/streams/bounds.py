@@ -24,7 +24,7 @@ CLOSE_SECONDS: Final = 0.5
 """How long a client may take for the end of a socket, and a follower for its end when the server stops."""
 
 
-class Bounds:
+class StreamLimits:
     """The bounds of one endpoint.
 
     Readers and publishers have places of their own: slow readers keep nobody from publishing.

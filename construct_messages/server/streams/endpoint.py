@@ -19,12 +19,13 @@ from aiohttp import web
 
 from construct_messages.errors import Forbidden, LimitExceeded
 from construct_messages.formats.media_types import SPARQL_QUERY
+from construct_messages.net.wire import Header
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.conditions import check_conditions, entity_tag
 from construct_messages.server.http.endpoint import Route
 from construct_messages.server.http.forms import decoded
 from construct_messages.server.streams.addresses import ROOT, StreamIris
-from construct_messages.server.streams.bounds import Bounds
+from construct_messages.server.streams.bounds import StreamLimits
 from construct_messages.server.streams.description import read_description
 from construct_messages.server.streams.following.view import FollowingView
 from construct_messages.server.streams.html.view import SHOWN, HtmlView
@@ -52,7 +53,6 @@ from construct_messages.server.streams.resources import (
 )
 from construct_messages.streams.element import State
 from construct_messages.streams.store import StreamStore
-from construct_messages.wire import Header
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -104,7 +104,7 @@ class StreamsEndpoint:
     ) -> None:
         self._settings, self._store, self._executor = settings, store, executor
         self._publish, self._public_url = publish, public_url
-        self.bounds = Bounds(settings)
+        self.bounds = StreamLimits(settings)
         self._html = HtmlView(enabled=page, base=self._base, in_thread=self._in_thread)
         self._watched = watched
         self._queries = QueriesView(

@@ -16,12 +16,12 @@ from xml.sax.saxutils import quoteattr
 from construct_messages.errors import Gone, NotFound
 from construct_messages.formats.documents import JSON_LD, RDF_XML, TRIG, TURTLE
 from construct_messages.formats.media_types import JSON
+from construct_messages.net.wire import Property
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.server.streams.rdf import serialize
 from construct_messages.server.streams.resources import Document
 from construct_messages.streams.element import State
 from construct_messages.streams.vocabulary import CONTEXT, LDP
-from construct_messages.wire import Property
 
 LISTED: Final = 1000
 """How many elements a page has."""

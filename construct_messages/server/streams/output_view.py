@@ -1,4 +1,4 @@
-"""The output of a stream: the list of its elements, one of them, or a sequence of them as a message log.
+"""The output of a stream: the list of its elements, one of them, or several as a message log.
 
 Linked Data Notifications, section 3.3.2; LDN for RDF streams (pull). What elements are as bytes is in `documents.py`.
 """
@@ -13,6 +13,7 @@ from aiohttp import web
 from construct_messages.errors import NotFound, UnsupportedByFormat
 from construct_messages.formats import FORMATS, NDJSON_LD, RDFM, Format, LogType, content_type
 from construct_messages.formats.negotiation import Plain, negotiate, prefer
+from construct_messages.net.wire import Header
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.coding import negotiate_coding
 from construct_messages.server.http.conditions import entity_tag, is_known
@@ -55,17 +56,16 @@ from construct_messages.server.streams.selection import (
 )
 from construct_messages.streams.element import State
 from construct_messages.streams.store import StreamStore
-from construct_messages.wire import Header
 
 _DOCUMENTS: Final = {format.document_type: format for format in (NDJSON_LD, *FORMATS)}
 """The formats of an element, best first."""
 
-_SEQUENCES: Final = {
+_SEVERAL: Final = {
     format.document_type: format
     for format in (NDJSON_LD, *FORMATS)
     if format.own is None or format == NDJSON_LD
 }
-"""The formats of a sequence without messages: where comments delimit, a log is a document as well."""
+"""The formats of several elements without messages: where comments delimit, a log is a document as well."""
 
 _WHOLE_BYTES: Final = 1 << 16  # lists up to this size are sent with their length
 
@@ -133,7 +133,7 @@ class OutputView:
         return await self._list(request, self._iris_of(request, request.match_info["stream"]).inbox)
 
     async def output(self, request: web.Request) -> web.StreamResponse:
-        """Answers with the list of elements, or a sequence of them."""
+        """Answers with the list of elements, or several of them."""
         name = request.match_info["stream"]
         iris = self._iris_of(request, name)
         query = request.query
@@ -157,7 +157,7 @@ class OutputView:
             return await self._html.elements(request, iris, name, pages, selection.last)
         as_json_ld = False
         if isinstance(choice, Plain):
-            format = _SEQUENCES[prefer(accept_of(request), tuple(_SEQUENCES))]
+            format = _SEVERAL[prefer(accept_of(request), tuple(_SEVERAL))]
             as_json_ld = format == NDJSON_LD
             choice = LogType(format, format.own or RDFM)
         if as_json_ld:

@@ -23,10 +23,10 @@ from construct_messages.errors import (
     UnsupportedByFormat,
 )
 from construct_messages.formats import Format
+from construct_messages.net.wire import Event, close_code
 from construct_messages.server.streams.documents import ElementDocuments, not_carried
 from construct_messages.streams.element import Element
 from construct_messages.streams.store import StreamStore
-from construct_messages.wire import Event, close_code
 
 _RETRY_MILLISECONDS: Final = 2000
 _FINAL: Final = 0x80  # the bit of the last frame of a message

@@ -16,6 +16,7 @@ from construct_messages.errors import ConstructMessagesError, Forbidden, Protoco
 from construct_messages.formats import find_format
 from construct_messages.formats.documents import DOCUMENTS
 from construct_messages.formats.negotiation import choose
+from construct_messages.net.wire import Header
 from construct_messages.server.http.accept import accept_header
 from construct_messages.server.http.conditions import entity_tag, is_known
 from construct_messages.server.http.endpoint import Handler
@@ -25,7 +26,6 @@ from construct_messages.server.streams.publishing.messages import ACCEPTED
 from construct_messages.server.streams.rdf import serialize
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.resources import Document
-from construct_messages.wire import Header
 
 ACCEPT_POST: Final = {"Accept-Post": ", ".join(ACCEPTED)}
 _HINTS: Final[Mapping[int, Mapping[str, str]]] = {

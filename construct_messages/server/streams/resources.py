@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from construct_messages.net.wire import ENDPOINTS, Property
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.streams.element import State
 from construct_messages.streams.vocabulary import CONTEXT, PREFIXES
-from construct_messages.wire import ENDPOINTS, Property
 
 Document = dict[str, Any]
 

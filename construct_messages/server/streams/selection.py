@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 from multidict import MultiMapping
 
 from construct_messages.errors import ProtocolError
+from construct_messages.net.wire import Parameter
 from construct_messages.streams.element import Element, State
 from construct_messages.streams.store import StreamStore
-from construct_messages.wire import Parameter
 
 UPPER_BOUNDS: Final = (Parameter.BEFORE, Parameter.UNTIL)
 _MICROSECOND: Final = timedelta(microseconds=1)

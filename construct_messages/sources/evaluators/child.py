@@ -28,7 +28,7 @@ from construct_messages.formats.results import SOLUTIONS
 from construct_messages.processes.failure import Failure
 from construct_messages.processes.parent import Parent
 from construct_messages.query.refusals import REWRITTEN
-from construct_messages.query.written import Written
+from construct_messages.query.written import WrittenQuery
 from construct_messages.sources.files import open_directory
 
 
@@ -39,7 +39,7 @@ class Solve(msgspec.Struct, tag=True, frozen=True):
     variables: tuple[str, ...]
     default_graphs: tuple[str, ...]
     named_graphs: tuple[str, ...]
-    written: Written | None = None
+    written: WrittenQuery | None = None
 
 
 class Respond(msgspec.Struct, tag=True, frozen=True):

@@ -270,6 +270,7 @@ def pages(
                 name.title() == "Authorization" for name, _ in request.headers
             ),
             undeclared=undeclared(str(select), profile.prefixes) if status == 400 else None,
+            select=select,
             condition=request.condition if select is request.select else None,
         )
 

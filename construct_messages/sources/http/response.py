@@ -15,6 +15,7 @@ from typing import Final
 from construct_messages.errors import IncompleteResult, SourceError, SourceTimeout, shown
 from construct_messages.formats.results import READ, find_results
 from construct_messages.net.responses import Header, announced_length, content_type, date, seconds
+from construct_messages.query.select import Select
 from construct_messages.results import Decoder, NewDecoder, decoder_of
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Condition, Validators
@@ -51,6 +52,7 @@ class ResponseReader:
         client_authenticates: whether the credentials were those of a client of this server, who must learn of a
             refusal.
         undeclared: the first prefix that the query uses without declaring it, a possible reason of a refusal.
+        select: the query, for places in a refusal.
         lenience: see `Request`.
         condition: the condition of the request, which takes the validators of the response.
 
@@ -78,11 +80,13 @@ class ResponseReader:
         timeouts: tuple[str, ...] = (),
         client_authenticates: bool = False,
         undeclared: str | None = None,
+        select: Select | None = None,
         lenience: Lenience | None = None,
         condition: Condition | None = None,
     ) -> None:
         self._status = status
         self._undeclared = undeclared
+        self._select = select
         self._header = header
         self._variables = variables
         self._limit = limit
@@ -240,11 +244,14 @@ class ResponseReader:
 
     def _refusal(self) -> SourceError:
         text = self._detail.decode(errors="replace")
+        hint = _HINTS.get(self._status)
+        if self._status == 400 and self._select is not None and self._select.written is not None:
+            text, known = self._select.written.translated(text, str(self._select))
+            hint = None if known else _OTHER_PLACES
         detail = shown(text)
         # never an HTML page, which is for browsers
         said = f": {detail}" if detail and not detail.startswith("<") else ""
         retry_after = seconds(self._header("Retry-After"))
-        hint = _HINTS.get(self._status)
         if self._status == 400 and self._undeclared is not None:
             hint = f"add PREFIX {self._undeclared}: <...> or give it as an option, if the endpoint does not know it"
         if retry_after is not None:
@@ -305,6 +312,7 @@ _CREDENTIALS: Final = (
     "set CONSTRUCT_MESSAGES_USER and CONSTRUCT_MESSAGES_PASSWORD, or "
     "CONSTRUCT_MESSAGES_TOKEN, in the environment"
 )
+_OTHER_PLACES: Final = "places in this message are those of the SELECT that was made of the query"
 _HINTS: Final[Mapping[int, str]] = {
     401: _CREDENTIALS,
     403: _CREDENTIALS,

@@ -8,6 +8,7 @@ in a file, so that a task that runs again makes the same labels.
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 from typing import Any, Final, NamedTuple
@@ -16,7 +17,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyoxigraph as ox
 
-from construct_messages.errors import LimitExceeded, QuadsError, UsageError
+from construct_messages.errors import LimitExceeded, QuadsError, TermError, UsageError
 from construct_messages.files.compression import COMPRESSIONS
 from construct_messages.files.unpacking import UnpackedFile, unmarked, unpack_errors
 from construct_messages.formats.documents import (
@@ -28,6 +29,7 @@ from construct_messages.formats.documents import (
 )
 from construct_messages.labels import of_file
 from construct_messages.rdfxml import NTriplesFile
+from construct_messages.spark.line_numbers import TEXT_SHOWN
 from construct_messages.terms import Lenience, Term, from_pyoxigraph, map_blanks
 
 QUADS: Final = "subject string, predicate string, object string, graph string"
@@ -36,10 +38,20 @@ QUADS: Final = "subject string, predicate string, object string, graph string"
 FAILURES: Final = "file string, text string, reason string"
 """The schema of malformed files and lines."""
 
+MEND: Final = (
+    "mend it, or load with on_error='quarantine', which tells what is wrong with each line"
+)
+"""What to do about a malformed line."""
+
 _MOST_ROWS: Final = 10_000
 _MOST_CHARACTERS: Final = 1 << 24
 
+_VERSION: Final = re.compile(
+    rb"""[ \t]*VERSION[ \t]*(?:"[^"\\]*"|'[^'\\]*')[ \t]*(?:#.*)?""", re.DOTALL
+)
+
 Batches = Iterator[pa.RecordBatch]
+Row = tuple[Term, Term, Term, Term | None]
 
 
 class Kind(NamedTuple):
@@ -101,7 +113,7 @@ def quads(format: str | None, lenient: bool = False) -> Callable[[Batches], Batc
     """
 
     def parsed(batches: Batches) -> Batches:
-        for file, content in _files(batches):
+        for file, content in _pairs(batches):
             yield from _tables(_quads(file, content, format, lenient))
 
     return parsed
@@ -111,7 +123,7 @@ def failures(format: str | None, lenient: bool = False) -> Callable[[Batches], B
     """A function for `mapInArrow` that finds malformed files: a row each, of the URL, no text, and the reason."""
 
     def failed(batches: Batches) -> Batches:
-        for file, content in _files(batches):
+        for file, content in _pairs(batches):
             try:
                 for _ in _quads(file, content, format, lenient):
                     pass
@@ -121,33 +133,76 @@ def failures(format: str | None, lenient: bool = False) -> Callable[[Batches], B
     return failed
 
 
-def reasons(graphs: bool, lenient: bool = False) -> Callable[[Batches], Batches]:
+def lines(graphs: bool, strict: bool, lenient: bool = False) -> Callable[[Batches], Batches]:
+    """A function for `mapInArrow` that parses lines: from columns `file` and `text` (bytes) to quads.
+
+    Args:
+        graphs: whether a line may name a graph.
+        strict: whether a malformed line is an error; otherwise it is left out.
+        lenient: see `quads`.
+
+    Raises:
+        QuadsError: raised by the function, for a malformed line.
+    """
+
+    def statements(batches: Batches) -> Iterator[Row]:
+        for file, text in _pairs(batches):
+            try:
+                yield from _line(file, text, graphs, lenient)
+            except (SyntaxError, TermError) as error:
+                if strict:
+                    shown = text.decode("utf-8", "replace")[:TEXT_SHOWN]
+                    raise QuadsError(f"{file}: malformed line: {shown}", hint=MEND) from error
+
+    return lambda batches: _tables(statements(batches))
+
+
+def reasons(
+    graphs: bool, lenient: bool = False, *, told: bool = True
+) -> Callable[[Batches], Batches]:
     """A function for `mapInArrow` that adds to columns `file` and `text` (bytes) why the line is malformed.
 
     Args:
         graphs: whether a line may name a graph.
         lenient: see `quads`.
+        told: whether all lines are malformed; otherwise those that are not are left out.
     """
 
-    def reason(line: bytes) -> str:
-        # the function is pickled with its variables, and formats cannot be pickled
-        format = ox.RdfFormat.N_QUADS if graphs else ox.RdfFormat.N_TRIPLES
+    def reason(file: str, line: bytes) -> str | None:
         try:
-            list(ox.parse(line, format, lenient=lenient))
-        except SyntaxError as error:
+            list(_line(file, line, graphs, lenient))
+        except (SyntaxError, TermError) as error:
             return str(error)
-        return f"not a line of {format.name}"
+        return f"not a line of {'N-Quads' if graphs else 'N-Triples'}" if told else None
 
     def explained(batches: Batches) -> Batches:
-        for batch in batches:
-            pairs = zip(
-                batch.column("file").to_pylist(), batch.column("text").to_pylist(), strict=True
-            )
-            yield _failures(
-                [(file, text.decode("utf-8", "replace"), reason(text)) for file, text in pairs]
-            )
+        for file, text in _pairs(batches):
+            if (why := reason(file, text)) is not None:
+                yield _failures([(file, text.decode("utf-8", "replace"), why)])
 
     return explained
+
+
+def _pairs(batches: Batches) -> Iterator[tuple[str, bytes]]:
+    for batch in batches:
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def _line(file: str, text: bytes, graphs: bool, lenient: bool) -> Iterator[Row]:
+    """The statement of a line, if there is one; labels of blank nodes get the scope of their file."""
+    if _VERSION.fullmatch(text):
+        return
+    scope = of_file(file)
+    lenience = Lenience() if lenient else None
+
+    def read(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> Term:
+        term_read = from_pyoxigraph(term, lenience=lenience)
+        return map_blanks(term_read, lambda blank: Term(f"_:{scope}{blank[2:]}"))
+
+    format = ox.RdfFormat.N_QUADS if graphs else ox.RdfFormat.N_TRIPLES
+    for quad in ox.parse(text, format, lenient=lenient):
+        graph = None if isinstance(quad.graph_name, ox.DefaultGraph) else read(quad.graph_name)
+        yield read(quad.subject), read(quad.predicate), read(quad.object), graph
 
 
 def _failures(rows: list[tuple[str, str | None, str]]) -> pa.RecordBatch:
@@ -157,15 +212,7 @@ def _failures(rows: list[tuple[str, str | None, str]]) -> pa.RecordBatch:
     )
 
 
-def _files(batches: Batches) -> Iterator[tuple[str, bytes]]:
-    for batch in batches:
-        for file, content in zip(batch.column("file"), batch.column("content"), strict=True):
-            yield file.as_py(), content.as_py()
-
-
-def _quads(
-    file: str, content: bytes, format: str | None, lenient: bool
-) -> Iterator[tuple[Term, Term, Term, Term | None]]:
+def _quads(file: str, content: bytes, format: str | None, lenient: bool) -> Iterator[Row]:
     kind = kind_of(file, format)
     unpacked: Any = io.BytesIO(content)
     if kind.packing:
@@ -206,9 +253,9 @@ def _quads(
         ) from error
 
 
-def _tables(rows: Iterator[tuple[Term, Term, Term, Term | None]]) -> Batches:
+def _tables(rows: Iterator[Row]) -> Batches:
     names = ["subject", "predicate", "object", "graph"]
-    held: list[tuple[Term, Term, Term, Term | None]] = []
+    held: list[Row] = []
     characters = 0
 
     def batch() -> pa.RecordBatch:

@@ -1,7 +1,7 @@
 """Loads RDF files as quads, and writes and reads tables of quads with their statistics.
 
-`load_quads` reads dumps through Spark's readers, from any filesystem of Spark: lines by native expressions (`lines`),
-and every other format one file at a time in Python workers (`documents`). `write_quads` removes duplicates, because an
+`load_quads` reads dumps through Spark's readers, from any filesystem of Spark: lines by a function in Java (`jar`), and
+every other format one file at a time in Python workers (`documents`). `write_quads` removes duplicates, because an
 RDF dataset is a set (RDF 1.2 Concepts, section 4), and writes statistics. `read_quads` reads both. No queries here.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from functools import reduce
 from typing import Final
@@ -20,14 +20,13 @@ from pyspark.sql import functions as F
 
 from construct_messages.errors import IncompleteResult, QuadsError, UsageError
 from construct_messages.formats.documents import N_QUADS, N_TRIPLES
-from construct_messages.labels import FILE_DIGITS
 from construct_messages.query.optimizer.statistics import PredicateStatistics, Statistics
 from construct_messages.spark import jar
 from construct_messages.spark.line_numbers import shown_line
 from construct_messages.spark.quads import documents
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.session import translated
-from construct_messages.spark.sql import lines
+from construct_messages.spark.sql.iri_grammar import malformed
 from construct_messages.spark.sql.values import fail, literal
 from construct_messages.terms import Term
 
@@ -36,7 +35,6 @@ ON_ERROR: Final = ("fail", "quarantine")
 
 _STATISTICS: Final = "_construct_messages.json"
 _FILE: Final = "input_file_name()"
-_SCOPE: Final = f"concat('f', left(sha2({_FILE}, 256), {FILE_DIGITS}), '_')"
 _WILD: Final = re.compile(r"[{}\[\]*?\\]")
 _NO_COLONS: Final = "Hadoop reads no local file with a colon in its name"
 _RENAME: Final = "rename it, or read it with construct-messages run"
@@ -136,6 +134,7 @@ class _Dump:
             if (group := {kind for kind in text if kind.format == known})
         ]
         self._one_group = len(self._lines) + bool(self._whole) == 1
+        self._by_java = bool(self._lines) and jar.add_functions(spark)
 
     def _is_text(self, kind: documents.Kind) -> bool:
         """Whether Spark's text reader can read a file."""
@@ -170,7 +169,7 @@ class _Dump:
 
     def quads(self, failed: DataFrame | None = None) -> DataFrame:
         """The quads without malformed files and lines, if `failed` has these; otherwise the first one ends the job."""
-        read = _by_java if self._lines and jar.has_functions(self._spark) else _by_sql
+        read = _by_java if self._by_java else _by_python
         frames = [
             read(self._text(kinds), graphs, failed is None, self._lenient)
             for graphs, kinds in self._lines
@@ -186,18 +185,13 @@ class _Dump:
 
     def failures(self) -> DataFrame:
         """The malformed files and lines: file, text and reason."""
-        frames = [
-            self._text(kinds)
-            .selectExpr(
-                f"{_FILE} AS file",
-                "CAST(value AS BINARY) AS text",
-                _canonical_line(graphs, lambda _: "''", self._lenient) + " AS line",
-            )
-            .filter("line = ''")
-            .select("file", "text")
-            .mapInArrow(documents.reasons(graphs, self._lenient), documents.FAILURES)
-            for graphs, kinds in self._lines
-        ]
+        frames = []
+        for graphs, kinds in self._lines:
+            text = self._text(kinds)
+            if self._by_java:
+                text = text.filter(f"{_statement(graphs, self._lenient)} IS NULL")
+            reasons = documents.reasons(graphs, self._lenient, told=self._by_java)
+            frames.append(_bytes(text).mapInArrow(reasons, documents.FAILURES))
         if self._whole:
             frames.append(
                 self._contents().mapInArrow(
@@ -209,10 +203,12 @@ class _Dump:
 
 def _by_java(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> DataFrame:
     """The quads of lines, by the function of the jar."""
-    # the name of the file is no function of the line, so that no rule of Spark's computes all this twice
-    statement = jar.statement("value", _FILE, graphs=graphs, lenient=lenient)
+    statement = _statement(graphs, lenient)
     if strict:
-        statement = f"coalesce({statement}, {_failure('value')})"
+        hint = literal(f"\n  hint: {documents.MEND}")
+        line = shown_line("value")
+        failure = fail(QuadsError, f"concat({_FILE}, ': malformed line: ', {line}, {hint})")
+        statement = f"coalesce({statement}, {failure})"
     statements = text.selectExpr(f"{statement} AS statement").filter(
         "statement.subject IS NOT NULL"
     )
@@ -223,24 +219,18 @@ def _by_java(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> Data
     )
 
 
-def _by_sql(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> DataFrame:
-    """The quads of lines, by expressions; the same as those of `_by_java`."""
-    line = _canonical_line(graphs, _failure if strict else lambda _: "NULL", lenient)
-    frame = text.selectExpr(f"{line} AS line").filter("line IS NOT NULL")
-    for columns in lines.terms("line", _SCOPE, graphs=graphs):
-        frame = frame.selectExpr(*columns)
-    return frame
+def _statement(graphs: bool, lenient: bool) -> str:
+    # the name of the file is no function of the line, so that no rule of Spark's computes all this twice
+    return jar.statement("value", _FILE, graphs=graphs, lenient=lenient)
 
 
-def _failure(line: str) -> str:
-    hint = literal(
-        "\n  hint: mend it, or load with on_error='quarantine', which tells what is wrong with each line"
-    )
-    return fail(QuadsError, f"concat({_FILE}, ': malformed line: ', {shown_line(line)}, {hint})")
+def _by_python(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> DataFrame:
+    """The quads of lines, by pyoxigraph in workers, where the session refuses the jar; the same as `_by_java` gives."""
+    return _bytes(text).mapInArrow(documents.lines(graphs, strict, lenient), documents.QUADS)
 
 
-def _canonical_line(graphs: bool, malformed: Callable[[str], str], lenient: bool) -> str:
-    return lines.canonical("value", _SCOPE, malformed, graphs=graphs, lenient=lenient)
+def _bytes(text: DataFrame) -> DataFrame:
+    return text.selectExpr(f"{_FILE} AS file", "CAST(value AS BINARY) AS text")
 
 
 def count_malformed(quads: DataFrame | QuadTable) -> int:
@@ -250,9 +240,7 @@ def count_malformed(quads: DataFrame | QuadTable) -> int:
         QuadsError: a malformed line or file, or columns that are not quads.
     """
     frame = (quads if isinstance(quads, QuadTable) else QuadTable.of(quads)).frame
-    each = " + ".join(
-        lines.malformed(column) for column in ("subject", "predicate", "object", "graph")
-    )
+    each = " + ".join(malformed(column) for column in ("subject", "predicate", "object", "graph"))
     with translated():
         return int(frame.selectExpr(f"coalesce(sum({each}), 0) AS count").collect()[0]["count"])
 

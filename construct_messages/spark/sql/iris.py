@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from construct_messages.spark.sql.lines import IRI
+from construct_messages.spark.sql.iri_grammar import IRI
 from construct_messages.spark.sql.values import (
     ERROR,
     Scalar,

@@ -15,7 +15,7 @@ import pytest
 
 from construct_messages.checking import Checker
 from construct_messages.message import Message
-from construct_messages.server.streams.bounds import Bounds
+from construct_messages.server.streams.bounds import StreamLimits
 from construct_messages.streams import StreamStore, open_store
 from tests.support.http.command import Running
 from tests.support.http.streams import Answer, StreamsServer, serving_streams
@@ -26,7 +26,7 @@ BODY = b"<urn:s> <urn:p> 1 ."
 AT_ONCE = {"concurrency": 1, "queue_seconds": 0.0}
 
 
-def bounds_of(server: StreamsServer) -> Bounds:
+def bounds_of(server: StreamsServer) -> StreamLimits:
     return server.streams.bounds
 
 

@@ -15,7 +15,6 @@ from construct_messages.errors import UnsupportedByFormat
 from construct_messages.feeds import subscribe
 from construct_messages.formats import (
     FORMATS,
-    JELLY,
     N_QUADS,
     RDF_XML,
     RDFM,
@@ -25,7 +24,7 @@ from construct_messages.formats import (
     content_type,
 )
 from construct_messages.logs import DecoderOptions, decoder_for
-from construct_messages.wire import SUBPROTOCOLS
+from construct_messages.net.wire import SUBPROTOCOLS
 from tests.support.http.streams import StreamsServer, of_member, read, serving_streams, take
 from tests.support.logs.kinds import KINDS, Kind, isomorphic, write
 from tests.support.strategies import messages
@@ -65,7 +64,7 @@ async def doors(server: StreamsServer, sent: list[Message], kind: Kind) -> None:
         "the reader of event streams"
     )
     for format in FORMATS:
-        if format == JELLY or not can_carry(Kind(format, format.own or N_QUADS_KIND.syntax), sent):
+        if format.binary or not can_carry(Kind(format, format.own or N_QUADS_KIND.syntax), sent):
             continue
         taken = await take(
             server, f"/streams/a/events?after=0&format={format.extension}", len(sent)

@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 
 from construct_messages import Message, Quad, iri, literal
-from construct_messages.formats import FORMATS, JELLY, N_QUADS, Format
-from construct_messages.wire import SUBPROTOCOLS
+from construct_messages.formats import FORMATS, N_QUADS, Format
+from construct_messages.net.wire import SUBPROTOCOLS
 from tests.support.http.streams import StreamsServer, events, read, serving_streams, take
 from tests.support.logs.kinds import isomorphic
 from tests.support.places import shared_path
@@ -34,7 +34,7 @@ HOSTILE = Message(
 
 GRAPH = Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"), iri("urn:g"))])
 
-TEXTS = [format for format in FORMATS if format != JELLY]
+TEXTS = [format for format in FORMATS if not format.binary]
 
 
 @pytest.mark.parametrize("format", TEXTS, ids=lambda format: format.extension)

@@ -279,23 +279,13 @@ def test_a_format_may_be_given(spark: SparkSession, tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("java", [True, False], ids=["java", "sql"])
-def test_lines_start_no_python_and_are_matched_once(
-    spark: SparkSession, tmp_path: Path, java: bool
-) -> None:
+def test_lines_start_no_python_and_are_read_once(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "a.nq").write_text(LINE.format("a"))
-    session = (
-        spark
-        if java
-        else new_session(spark, {"spark.sql.catalog.construct_messages": "no.such.Class"})
-    )
-    frame = load_quads(session, tmp_path).filter("predicate = '<urn:p>'").select("object")
+    frame = load_quads(spark, tmp_path).filter("predicate = '<urn:p>'").select("object")
     plan = executed(frame)
     assert "MapInArrow" not in plan
     assert "Python" not in plan
-    # whether it is canonical, as most lines are or otherwise, and whether it is nothing
-    assert plan.count("RLIKE(value#") == (0 if java else 3)
-    assert plan.count("Statement.invoke(value#") == (1 if java else 0)
+    assert plan.count("Statement.invoke(value#") == 1
 
 
 @pytest.mark.parametrize("ansi", ["true", "false"])

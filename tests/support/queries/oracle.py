@@ -12,9 +12,10 @@ import pyoxigraph as ox
 
 from construct_messages.message import Message, Quad
 from construct_messages.query.rewrite import ConstructQuery
-from construct_messages.query.tokens import Token, closing, tokenize
+from construct_messages.query.tokens import Token, tokenize
 from construct_messages.template import Pattern, Template
 from construct_messages.terms import UNBOUND, Term, from_pyoxigraph, iri, literal, triple
+from tests.support.queries.braces import closing
 
 KINDS = 5
 

@@ -13,9 +13,10 @@ from aiohttp import WSCloseCode, web
 from construct_messages.errors import ProtocolError
 from construct_messages.formats import N_QUADS, find_format
 from construct_messages.formats.media_types import EVENT_STREAM
+from construct_messages.net.wire import SUBPROTOCOLS, Header, Parameter
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.sending import ClientLeft, send
-from construct_messages.server.streams.bounds import CLOSE_SECONDS, Bounds
+from construct_messages.server.streams.bounds import CLOSE_SECONDS, StreamLimits
 from construct_messages.server.streams.output_view import OutputView
 from construct_messages.server.streams.push import (
     Live,
@@ -33,7 +34,6 @@ from construct_messages.server.streams.selection import (
 )
 from construct_messages.streams.element import Element
 from construct_messages.streams.store import StreamStore
-from construct_messages.wire import SUBPROTOCOLS, Header, Parameter
 
 _BYTES: Final = (
     1 << 12
@@ -56,7 +56,7 @@ class FollowingView:
         settings: StreamsSettings,
         store: StreamStore,
         *,
-        bounds: Bounds,
+        bounds: StreamLimits,
         output: OutputView,
         in_thread: InThread,
     ) -> None:

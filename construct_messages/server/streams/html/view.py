@@ -16,16 +16,16 @@ from aiohttp import web
 from construct_messages.formats import FORMATS, RDFM, content_type
 from construct_messages.formats.media_types import HTML
 from construct_messages.message import Message
+from construct_messages.net.wire import Parameter
 from construct_messages.server.pages.files import root_from
 from construct_messages.server.pages.templates import render, send_rendered, wants_html
 from construct_messages.server.streams.addresses import ROOT, StreamIris
 from construct_messages.server.streams.html.nesting import Card, card
-from construct_messages.server.streams.ldes.pages import Page
+from construct_messages.server.streams.ldes.pages import LdesPage
 from construct_messages.server.streams.requests import InThread, record_of
 from construct_messages.server.streams.resources import Document
 from construct_messages.streams.element import Element, State
 from construct_messages.streams.vocabulary import TREE
-from construct_messages.wire import Parameter
 
 SHOWN: Final = 20
 """How many elements a page shows."""
@@ -238,7 +238,7 @@ class HtmlView:
     async def ldes_page(
         self,
         request: web.Request,
-        page: Page,
+        page: LdesPage,
         state: State,
         head: Message,
         pages: AsyncGenerator[list[Element]],
@@ -265,7 +265,7 @@ class HtmlView:
                 (each.sequence, card(one, href)) for each, one in zip(elements, said, strict=True)
             ]
 
-        before = Page(page.first - size, page.first - 1)
+        before = LdesPage(page.first - size, page.first - 1)
         return await self._send(
             request,
             "ldes_page",
@@ -275,7 +275,7 @@ class HtmlView:
             members=await self._in_thread(cards),
             more=_following({}, elements, last),
             previous=before.name if page.first > state.first else None,
-            following=Page(page.last + 1, page.last + size).name
+            following=LdesPage(page.last + 1, page.last + size).name
             if state.last > page.last
             else None,
             formats=_PAGES,

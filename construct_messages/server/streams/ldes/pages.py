@@ -13,11 +13,11 @@ from typing import Final, NamedTuple
 
 from construct_messages.labels import Labels
 from construct_messages.message import Message, Quad
+from construct_messages.net.wire import Property
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.streams.element import Element, Retention, State, messages_of
 from construct_messages.streams.vocabulary import CM, DCTERMS, LDES, PROV, RDFS, TREE
 from construct_messages.terms import RDF, XSD, Term, iri, literal
-from construct_messages.wire import Property
 
 LDES_PREFIXES: Final = {
     "cm": CM,
@@ -47,27 +47,27 @@ _AT_LEAST, _AT_MOST = (
 _TRUE: Final = literal("true", datatype=f"{XSD}boolean")
 
 
-class Page(NamedTuple):
+class LdesPage(NamedTuple):
     """A page of a stream: the elements of some sequences, which begin behind a multiple of how many they are.
 
     Args:
         first, last: the sequences, both inclusive.
 
-    >>> Page.of(2001, 1000), Page.of(3000, 1000).name, Page.named("2001-3000"), Page.named("2002-3001")
-    (Page(first=2001, last=3000), '2001-3000', Page(first=2001, last=3000), None)
+    >>> LdesPage.of(2001, 1000), LdesPage.of(3000, 1000).name, LdesPage.named("2001-3000"), LdesPage.named("2002-3001")
+    (LdesPage(first=2001, last=3000), '2001-3000', LdesPage(first=2001, last=3000), None)
     """
 
     first: int
     last: int
 
     @classmethod
-    def of(cls, sequence: int, size: int) -> Page:
+    def of(cls, sequence: int, size: int) -> LdesPage:
         """The page that an element is on."""
         before = (sequence - 1) // size * size
         return cls(before + 1, before + size)
 
     @classmethod
-    def named(cls, name: str) -> Page | None:
+    def named(cls, name: str) -> LdesPage | None:
         """The page of a name; None: there is none. Pages of other sizes stay where they are."""
         first, _, last = name.partition("-")
         if not (_is_sequence(first) and _is_sequence(last)):
@@ -89,20 +89,20 @@ def _is_sequence(text: str) -> bool:
     return text.isascii() and text.isdigit() and text[0] != "0" and len(text) < 16
 
 
-def pages_of(state: State, size: int) -> list[Page]:
+def pages_of(state: State, size: int) -> list[LdesPage]:
     """The pages that have elements which are kept, the oldest first.
 
     >>> from construct_messages.streams.element import Description
     >>> pages_of(State("a", Description(), first=15, next=31, bytes=0), 10)
-    [Page(first=11, last=20), Page(first=21, last=30)]
+    [LdesPage(first=11, last=20), LdesPage(first=21, last=30)]
     """
     if state.first == state.next:
         return []
-    first, last = Page.of(state.first, size), Page.of(state.last, size)
-    return [Page(start, start + size - 1) for start in range(first.first, last.first + 1, size)]
+    first, last = LdesPage.of(state.first, size), LdesPage.of(state.last, size)
+    return [LdesPage(start, start + size - 1) for start in range(first.first, last.first + 1, size)]
 
 
-class Bounds(NamedTuple):
+class PageTimes(NamedTuple):
     """The times between which the elements of a page were stored, in microseconds since 1970.
 
     Args:
@@ -111,13 +111,17 @@ class Bounds(NamedTuple):
         latest: of its last one; None: it is still to come.
     """
 
-    page: Page
+    page: LdesPage
     earliest: int
     latest: int | None
 
 
 def root(
-    iris: StreamIris, bounds: Sequence[Bounds], state: State, *, version_of_path: str | None = None
+    iris: StreamIris,
+    bounds: Sequence[PageTimes],
+    state: State,
+    *,
+    version_of_path: str | None = None,
 ) -> Message:
     """The root: what the stream is, what is kept of it, and between which times the elements of each page were stored.
 
@@ -157,7 +161,7 @@ def root(
     return Message(said)
 
 
-def _retention(iris: StreamIris, bounds: Sequence[Bounds], state: State) -> Iterator[Quad]:
+def _retention(iris: StreamIris, bounds: Sequence[PageTimes], state: State) -> Iterator[Quad]:
     """What is kept: what is younger than a duration, where there is one, and nothing before a time.
 
     LDES has no terms for a number of elements or of bytes: the time says what came of them.
@@ -179,7 +183,7 @@ def _retention(iris: StreamIris, bounds: Sequence[Bounds], state: State) -> Iter
         yield Quad(policy, iri(f"{LDES}startingFrom"), _date_time(bounds[0].earliest))
 
 
-def page_head(iris: StreamIris, page: Page, *, full: bool) -> Message:
+def page_head(iris: StreamIris, page: LdesPage, *, full: bool) -> Message:
     """Returns the statements of a page before its members.
 
     Args:

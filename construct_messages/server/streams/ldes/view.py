@@ -20,6 +20,7 @@ from construct_messages.formats import N_QUADS, N_TRIPLES, NDJSON_LD, RDFM, TRIG
 from construct_messages.formats.negotiation import prefer
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.message import Message
+from construct_messages.net.wire import Parameter
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.coding import negotiate_coding
 from construct_messages.server.http.conditions import is_known
@@ -29,8 +30,8 @@ from construct_messages.server.streams.documents import JsonLdDocument, not_carr
 from construct_messages.server.streams.html.view import HtmlView
 from construct_messages.server.streams.ldes.pages import (
     LDES_PREFIXES,
-    Bounds,
-    Page,
+    LdesPage,
+    PageTimes,
     members,
     page_head,
     pages_of,
@@ -48,7 +49,6 @@ from construct_messages.streams.element import Element, State
 from construct_messages.streams.store import StreamStore
 from construct_messages.streams.vocabulary import PROFILE
 from construct_messages.terms import iri
-from construct_messages.wire import Parameter
 
 _LOGS: Final = {format.document_type: format for format in (N_QUADS, TRIG, TURTLE, N_TRIPLES)}
 OFFERED: Final = (
@@ -110,7 +110,7 @@ class LdesView:
     async def page(self, request: web.Request) -> web.StreamResponse:
         """Answers with those members of a page that are kept."""
         name, iris = self._begin(request)
-        page = Page.named(request.match_info["page"])
+        page = LdesPage.named(request.match_info["page"])
         while True:
             state = self._store.state(name)
             if page is None or page.first > state.last:
@@ -130,7 +130,7 @@ class LdesView:
                 continue  # retention took more of it meanwhile
 
     async def _kept(
-        self, request: web.Request, iris: StreamIris, page: Page, state: State
+        self, request: web.Request, iris: StreamIris, page: LdesPage, state: State
     ) -> web.StreamResponse:
         first, last = max(page.first, state.first), min(page.last, state.last)
         times = await self._in_thread(
@@ -153,7 +153,7 @@ class LdesView:
         )
 
     async def _html_page(
-        self, request: web.Request, iris: StreamIris, page: Page, state: State, head: Message
+        self, request: web.Request, iris: StreamIris, page: LdesPage, state: State, head: Message
     ) -> web.StreamResponse:
         """The page for a browser, with those of its members that stand behind `after`."""
         after = sequence_parameter(Parameter.AFTER, request.query.get(Parameter.AFTER, "0"))
@@ -271,7 +271,7 @@ class _Times:
         self._known: OrderedDict[str, dict[int, int]] = OrderedDict()
         self._lock = Lock()
 
-    def bounds(self, name: str, size: int) -> tuple[State, list[Bounds]]:
+    def bounds(self, name: str, size: int) -> tuple[State, list[PageTimes]]:
         """Returns the state of a stream, and the bounds of its pages.
 
         Args:
@@ -293,7 +293,7 @@ class _Times:
             except Gone:
                 continue  # retention took elements meanwhile
             return state, [
-                Bounds(page, times[first], None if last is None else times[last])
+                PageTimes(page, times[first], None if last is None else times[last])
                 for page, first, last in borders
             ]
 

@@ -19,17 +19,17 @@ from aiohttp import web
 from construct_messages.errors import ProtocolError
 from construct_messages.formats import N_QUADS
 from construct_messages.message import Message
+from construct_messages.net.wire import SUBPROTOCOLS
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.sending import ClientLeft
 from construct_messages.server.streams.addresses import StreamIris
-from construct_messages.server.streams.bounds import CLOSE_SECONDS, Bounds
+from construct_messages.server.streams.bounds import CLOSE_SECONDS, StreamLimits
 from construct_messages.server.streams.publishing.intake import take_frames
 from construct_messages.server.streams.publishing.messages import read_messages
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import InThread, idempotency_key, record_of
 from construct_messages.server.streams.resources import published_document
 from construct_messages.streams.store import StreamStore
-from construct_messages.wire import SUBPROTOCOLS
 
 _LARGE: Final = (
     1 << 16
@@ -53,7 +53,7 @@ class PublishingView:
         settings: StreamsSettings,
         store: StreamStore,
         *,
-        bounds: Bounds,
+        bounds: StreamLimits,
         in_thread: InThread,
         iris_of: Callable[[web.Request, str], StreamIris],
         admit: Callable[[web.Request, str], None],

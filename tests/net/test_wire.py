@@ -10,10 +10,8 @@ from pathlib import Path
 import pytest
 
 import construct_messages
-from construct_messages import wire
-from construct_messages.server.streams.addresses import StreamIris
-from construct_messages.streams.vocabulary import CONTEXT
-from construct_messages.wire import (
+from construct_messages.net import wire
+from construct_messages.net.wire import (
     CONTEXT_RELATION,
     ENDPOINTS,
     SUBPROTOCOLS,
@@ -24,6 +22,8 @@ from construct_messages.wire import (
     close_code,
     refused_status,
 )
+from construct_messages.server.streams.addresses import StreamIris
+from construct_messages.streams.vocabulary import CONTEXT
 
 PACKAGE = Path(construct_messages.__file__).parent
 WIRE = Path(wire.__file__)

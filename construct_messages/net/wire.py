@@ -1,8 +1,6 @@
 """The contract between a server of streams and its clients: every name and code that both must agree on, once.
 
 RDF Messages, section 3 (server-sent events, WebSocket); LDN for RDF streams (descriptions); Linked Data Notifications.
-Headers and parameters of other specifications are here where both ends use them. Names only: no HTTP here, and no RDF
-but the names of properties. docs/reference/streams/http.md describes what they are for.
 """
 
 from __future__ import annotations
