@@ -99,7 +99,7 @@ FLOORS = {
         " / ".join(TRANSPORT_ROOMS),
         "opening",
         "subscription / registration",
-        "publication",
+        "publication / recording",
         "forwarding",
     ),
     "feeds/collections": floors("values", "hypermedia / known"),
