@@ -177,7 +177,7 @@ class NotConstruct(QueryError):
         super().__init__(
             f"expected a CONSTRUCT query, got {form}",
             position=position,
-            hint="only CONSTRUCT queries give messages; send other forms to the endpoint itself",
+            hint="only CONSTRUCT queries return messages; send other forms to the endpoint itself",
         )
         self.form = form
 

@@ -303,7 +303,11 @@ def of_terms(terms: Sequence[Term | None]) -> Message:
     <Message of 1 quad: <urn:s> <urn:p> <urn:o> .>
     """
     size = len(terms) // 4
-    if len(set(terms[1::4])) < size and len(set(terms[2::4])) < size:  # see `Message`
+    if (
+        len(set(terms[1::4])) < size  # see `Message`
+        and len(set(terms[2::4])) < size
+        and len(set(by_quad(terms))) < size
+    ):
         return Message(make_quads(by_quad(terms)))
     message = _new(Message)
     message._terms, message._made = terms, ()

@@ -228,9 +228,9 @@ class _Response(http.client.HTTPResponse):
             )
         lengths = set(self.headers.get_all("Content-Length", ()))
         if len(lengths) + ("Transfer-Encoding" in self.headers) > 1:
-            raise http.client.HTTPException("the answer says in two ways how long it is")
+            raise http.client.HTTPException("the answer declares its length in two ways")
         if any(len(length.lstrip("0")) > _LENGTH_DIGITS for length in lengths):
-            raise http.client.HTTPException("the answer says that it is longer than any body")
+            raise http.client.HTTPException("the answer declares a length that no body has")
 
     def read_past_length(self) -> None:
         """Makes what follows the body part of it, up to the end of the connection: so the reader notices it.

@@ -62,6 +62,13 @@ def open_source(
     Raises:
         UsageError: no source is given, or the value cannot be a source.
         SourceError: the source cannot be opened.
+
+    >>> from construct_messages import construct_messages
+    >>> store = ox.Store()
+    >>> store.load(b"<urn:a> <urn:p> 1 .", format=ox.RdfFormat.TURTLE)
+    >>> source = open_source(store)
+    >>> sum(1 for message in construct_messages("CONSTRUCT { ?s a <urn:A> } WHERE { ?s <urn:p> ?o }", source))
+    1
     """
     if source is None:
         source = os.environ.get(VARIABLE)

@@ -47,17 +47,17 @@ UNBOUND: Final = Term("")
 # --- text of literals and IRIs ------------------------------------------------------------------------------------
 
 _SHORT_ESCAPES: Final = {
+    "\\": "\\\\",  # first: the others add backslashes
     "\t": "\\t",
     "\b": "\\b",
     "\n": "\\n",
     "\r": "\\r",
     "\f": "\\f",
     '"': '\\"',
-    "\\": "\\\\",
 }
 # canonical N-Triples escapes what is no character of XML 1.1, too
-_ESCAPES: Final = str.maketrans(
-    {chr(c): f"\\u{c:04X}" for c in (*range(0x20), 0x7F, 0xFFFE, 0xFFFF)} | _SHORT_ESCAPES
+_LONG_ESCAPES: Final = str.maketrans(
+    {chr(c): f"\\u{c:04X}" for c in (*range(0x20), 0x7F, 0xFFFE, 0xFFFF)}
 )
 _AT_ONCE: Final = 1 << 16  # characters
 NEEDS_ESCAPE: Final = re.compile(f"[{NEVER_PLAIN}]|[{NO_XML}]")
@@ -78,7 +78,14 @@ def escape(text: str) -> str:
         return text
     # a part at a time, so that other threads have their turn within a long text
     parts = (text[start : start + _AT_ONCE] for start in range(0, len(text), _AT_ONCE))
-    return "".join(part.translate(_ESCAPES) for part in parts)
+    return "".join(map(_escaped, parts))
+
+
+def _escaped(text: str) -> str:
+    # the escapes of most are few, and to look for each is quicker than to look at each character
+    for character, escape in _SHORT_ESCAPES.items():
+        text = text.replace(character, escape)
+    return text if text.isprintable() else text.translate(_LONG_ESCAPES)
 
 
 def unescape(text: str) -> str:

@@ -1,9 +1,9 @@
 """The decoder of Turtle and TriG logs: the meaning of a delimiter in its position, and the messages between two of
 them.
 
-RDF Messages, section 3. `turtle_scanner.py` finds the delimiters, `turtle_statements.py` has the statements between
-them parsed; here they become messages, one at a time, so that no error is raised before the messages that precede it
-are returned.
+RDF Messages, section 3. `plain.py` reads most messages, many at a time. For any other, `scanner.py` finds the
+delimiter, and `statements.py` has the statements before it parsed; here they become messages, one at a time, so that no
+error is raised before the messages that precede it are returned.
 """
 
 from __future__ import annotations
@@ -20,12 +20,28 @@ from construct_messages.logs import DecoderOptions
 from construct_messages.logs.capabilities import missing_feature
 from construct_messages.logs.from_pyoxigraph import Rename
 from construct_messages.logs.line_buffer import too_long
+from construct_messages.logs.turtle.declarations import MOST_BASE
+from construct_messages.logs.turtle.plain import PlainMessages
 from construct_messages.logs.turtle.scanner import Mark, MarkKind, TurtleScanner
 from construct_messages.logs.turtle.statements import TurtleStatements, check_utf8
-from construct_messages.message import Message, Quad
+from construct_messages.message import Message, Quad, of_terms
 from construct_messages.terms import Term, map_blanks
 
 _MANY: Final = 1 << 10
+_BLOCK: Final = 1 << 16
+_SMALLEST_BLOCK: Final = 1 << 10
+"""How many bytes are read as plain messages at once, at most and where the last of them were not plain."""
+_LONGEST: Final = 1 << 20
+"""How long a plain message may be."""
+_DECLARED: Final = 1 << 3
+"""How many bytes are read for each prefix before prefixes are looked up again."""
+
+_WORDS: Final = {MarkKind.MESSAGE: b"MESSAGE", MarkKind.COMMENT: b"@message"}
+_COMPLETE: Final = {
+    MarkKind.MESSAGE: re.compile(rb"MESSAGE[ \t\r\n]"),
+    MarkKind.COMMENT: re.compile(rb"@message[^\r\n]*+[\r\n]"),
+}
+_DECLARES: Final = re.compile(rb"prefix|base", re.IGNORECASE)
 # as pyoxigraph labels a node that has no label
 _RANDOM: Final = re.compile(r"_:[a-f][0-9a-f]{23,31}(?![\w.·-])")
 
@@ -61,6 +77,11 @@ class TurtleDecoder:
         self._labels = options.labels or Labels()
         self._shared_labels = options.shared_labels is not False
         self._scanner = TurtleScanner()
+        # plain messages, once it is known what delimits them; whether prefixes may be others than those it has
+        self._plain: PlainMessages | None = None
+        self._declared, self._prefixes, self._parsed = True, 0, 0
+        # how far the open message was searched for a delimiter, and whether it was read as plain; how much is read so
+        self._searched, self._tried, self._block = 0, False, _BLOCK
         self._statements = TurtleStatements(
             format, options.base, options.message_bytes, options.lenience
         )
@@ -92,7 +113,9 @@ class TurtleDecoder:
                 self._beginning = data
                 return
             data, self._beginning = data.removeprefix(BOM_UTF8), None
-        yield from self._read(self._scanner.feed(data))
+        self._scanner.text += data
+        yield from self._read_plain()
+        yield from self._read(self._scanner.feed(b""))
 
     def close(self) -> Iterator[Message]:
         """The message that only the end completes; see `Decoder.close`."""
@@ -110,6 +133,7 @@ class TurtleDecoder:
                 case MarkKind.MESSAGE | MarkKind.COMMENT if mark.kind is self._delimiter:
                     yield self._message(mark.start, _SHOWN[mark.kind])
                     self._pass(mark)
+                    yield from self._read_plain()
                 case MarkKind.COMMENT:  # the first: the text before it need not be a message
                     self._syntax, self._delimiter = self._syntax or RDFM, MarkKind.COMMENT
                     message = self._message(mark.start, _SHOWN[mark.kind])
@@ -118,11 +142,12 @@ class TurtleDecoder:
                     else:
                         self._number -= 1
                     self._pass(mark)
+                    yield from self._read_plain()
                 case MarkKind.VERSION:
                     if mark.label.endswith("-messages"):
                         self._announce(mark)
                 case MarkKind.MESSAGE if self._syntax is None:
-                    hint = 'begin the log with VERSION "1.2-messages", or say version=1.2-messages in its media type'
+                    hint = 'begin the log with VERSION "1.2-messages", or add version=1.2-messages to its media type'
                     raise self._error(mark, "MESSAGE in a log that announces no messages", hint)
                 case MarkKind.MESSAGE:
                     hint = "delimit messages by comments, as in # @message"
@@ -147,7 +172,7 @@ class TurtleDecoder:
                     "announce it at the beginning of the log",
                 )
                 raise LogError(
-                    f"{shown} behind statements", number=self._number, position=place, hint=hint
+                    f"{shown} after statements", number=self._number, position=place, hint=hint
                 )
             self._scanner.cut(mark.start)
             self._syntax = announced
@@ -170,6 +195,70 @@ class TurtleDecoder:
         if size > self._message_bytes:
             raise too_long(self._number, self._message_bytes)
 
+    # --- plain messages ---------------------------------------------------------------------------------------------
+
+    def _read_plain(self) -> Iterator[Message]:
+        """The messages from here on that are plain, as far as they are there."""
+        while messages := self._plain_messages():
+            yield from messages
+
+    def _plain_messages(self) -> list[Message]:
+        scanner = self._scanner
+        if self._delimiter is None or self._tried:
+            return []
+        word = _WORDS[self._delimiter]
+        if (first := scanner.text.find(word, self._searched)) < 0:
+            self._searched = max(0, len(scanner.text) - len(word))
+            return []
+        self._tried = True
+        last = max(first, scanner.text.rfind(word, 0, self._block))
+        complete = _COMPLETE[self._delimiter].match(scanner.text, last)
+        end = complete.end() if complete else last
+        if end > min(_LONGEST, self._message_bytes) or not self._declare():
+            return []
+        try:
+            text = scanner.text[:end].decode()
+        except UnicodeDecodeError:
+            return []  # the simple path says where
+        assert self._plain is not None
+        messages, size = self._plain.read(text)
+        # as much as was read this time is likely to be plain the next time
+        self._block = max(_SMALLEST_BLOCK, min(_BLOCK, 4 * size))
+        if messages:
+            scanner.skip(end - len(text[size:].encode()))
+            self._searched, self._tried = 0, False
+            if "_:" in text:
+                for number, terms in enumerate(messages, self._number):
+                    self._rename(terms, number)
+            self._number += len(messages)
+        return [*map(of_terms, messages)]
+
+    def _rename(self, terms: list[Term | None], number: int) -> None:
+        """Gives the blank nodes among the terms of a plain message their labels."""
+        shared = self._labels.in_log if self._shares_labels() else None
+        rename: Rename = shared or self._labels.in_message(number).__getitem__
+        for place, term in enumerate(terms):
+            if term is not None and term[0] == "_":
+                terms[place] = rename(term)
+
+    def _declare(self) -> bool:
+        """Takes the prefixes from the parser, where they may have changed; says whether plain messages can be read."""
+        if not self._declared:
+            return True
+        if self._parsed < _DECLARED * self._prefixes:
+            return False
+        prefixes, base = self._statements.prefixes, self._statements.base
+        self._declared, self._prefixes, self._parsed = False, len(prefixes), 0
+        if base is not None and len(base) > MOST_BASE:
+            self._declared = True
+            return False
+        if self._plain is None:
+            self._plain = PlainMessages(
+                by_comment=self._delimiter is MarkKind.COMMENT, graphs=self._graphs
+            )
+        self._plain.declare(prefixes)
+        return True
+
     # --- messages ---------------------------------------------------------------------------------------------------
 
     def _pass(self, mark: Mark) -> None:
@@ -178,18 +267,20 @@ class TurtleDecoder:
             comment = bytes(self._scanner.text[mark.start : mark.end])
             check_utf8(comment, self._scanner.place_of(mark.start), self._number)
         self._scanner.cut(mark.end)
+        self._searched, self._tried = 0, False
 
     def _quads(self, end: int, behind: str) -> list[str]:
         """The quads that end there, as N-Quads without the dot."""
-        return self._statements.read(
-            bytes(self._scanner.text[:end]), self._scanner.place, self._number, behind
-        )
+        text = bytes(self._scanner.text[:end])
+        self._parsed += end
+        self._declared = self._declared or _DECLARES.search(text) is not None
+        return self._statements.read(text, self._scanner.place, self._number, behind)
 
     def _message(self, end: int, behind: str) -> Message:
         """The message that ends there; the next one is open then."""
         syntax = self._syntax or RDFM
-        shared = syntax.delimiter_first and self._shared_labels
-        rename = self._in_log(end) if shared else self._labels.in_message(self._number).__getitem__
+        own = self._labels.in_message(self._number).__getitem__
+        rename = self._in_log(end) if self._shares_labels() else own
         restricted = not (syntax.triple_terms and syntax.directions)
         quads = []
         lines = self._quads(end, behind)
@@ -222,6 +313,10 @@ class TurtleDecoder:
             quads.append(quad)
         self._number += 1
         return Message(quads)
+
+    def _shares_labels(self) -> bool:
+        """Whether a label stands for one node in the whole log."""
+        return self._shared_labels and (self._syntax or RDFM).delimiter_first
 
     def _in_log(self, end: int) -> Rename:
         """Names the nodes whose label is valid in the whole log, and those of this message without one."""

@@ -168,6 +168,11 @@ class TurtleScanner:
         del self.text[:end]
         self._at -= end
 
+    def skip(self, end: int) -> None:
+        """Takes the first `end` bytes off the text and goes on behind them as between two messages."""
+        self.cut(end)
+        self._leave(_Last.OTHER, 0)
+
     def place_of(self, offset: int) -> Position:
         """Returns the position in the log of the byte at `offset` of the text; columns count characters."""
         return place_behind(self.place, self.text[:offset])

@@ -75,6 +75,11 @@ class TurtleStatements:
         """The prefixes declared so far."""
         return self._parser.prefixes
 
+    @property
+    def base(self) -> str | None:
+        """The IRI that relative IRIs resolve against now."""
+        return self._parser.base_iri
+
     def read(self, text: bytes, place: Position, number: int, behind: str) -> list[str]:
         """The quads of a message, as N-Quads without the dot. After an error, there is nothing more to read.
 
@@ -91,7 +96,7 @@ class TurtleStatements:
         check_utf8(text, place, number)
         if text.count(b"<<(") > DEEPEST:
             _check_depth(text.decode(), place, number)
-        check_declarations(text, self._parser.base_iri, number)
+        check_declarations(text, self.base, number)
         lines = self._lines
         given = text + self._end
         self._lines += _line_ends(given)

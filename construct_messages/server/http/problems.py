@@ -24,7 +24,7 @@ from construct_messages.formats.media_types import PROBLEM
 def problem(error: ConstructMessagesError, request_id: str | None = None) -> web.Response:
     """The problem document of an error.
 
-    Members beside those of RFC 9457: `hint`, how to mend it; `line` and `column` in the query, counted from 1;
+    Members in addition to those of RFC 9457: `hint`, the fix; `line` and `column` in the query, counted from 1;
     `offered`, the media types that there are; `request_id`, as the server's log has it.
 
     >>> from construct_messages.errors import Position, QueryError

@@ -210,7 +210,7 @@ def _check_endpoint(endpoint: EndpointSettings, environ: Mapping[str, str], wher
         endpoint.contact.isascii() and endpoint.contact.isprintable()
     ):
         raise UsageError(
-            f"{where('contact')}: {endpoint.contact!r} cannot stand in a header",
+            f"{where('contact')}: {endpoint.contact!r} is not allowed in a header",
             hint="write it in plain ASCII",
         )
     _check_credentials(endpoint, environ, where)
@@ -271,7 +271,7 @@ def _check_credentials(
         )
     if names != (None, None, None) and "authorization" in map(str.lower, endpoint.forward_headers):
         raise UsageError(
-            f"{where('forward_headers')} has Authorization, beside credentials of the server's own",
+            f"{where('forward_headers')} has Authorization, in addition to the server's own credentials",
             hint="forward the client's, or set the server's",
         )
 

@@ -165,7 +165,7 @@ class Upstream:
             UsageError: always.
         """
         raise UsageError(
-            "an upstream gives solutions to asyncio only",
+            "an upstream returns solutions to asyncio only",
             hint="use asolutions, or an EndpointSource",
         )
 

@@ -406,7 +406,7 @@ def test_paths_in_a_file_are_beside_it(here: Path, monkeypatch: pytest.MonkeyPat
             "forward_headers: 'a b' cannot be sent on",
             "leave it out",
         ),
-        (REMOTE + 'contact = "a\\r\\nb: c"', "contact: .* cannot stand in a header", "ASCII"),
+        (REMOTE + 'contact = "a\\r\\nb: c"', "contact: .* is not allowed in a header", "ASCII"),
         (
             REMOTE + "user_variable = 'NOT_SET'",
             "user_variable names NOT_SET, which is not set",
@@ -431,7 +431,7 @@ def test_paths_in_a_file_are_beside_it(here: Path, monkeypatch: pytest.MonkeyPat
         ),
         (
             REMOTE + "token_variable = 'SECRET'\nforward_headers = ['authorization']",
-            "forward_headers has Authorization, beside credentials of the server's own",
+            "forward_headers has Authorization, in addition to the server's own credentials",
             "forward the client's",
         ),
         (

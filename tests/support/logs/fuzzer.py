@@ -10,16 +10,17 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from construct_messages.errors import LogError, Position, UnsupportedByFormat
-from construct_messages.formats import JELLY, RDFM, Format
+from construct_messages.formats import JELLY, RDFM, TRIG, TURTLE, Format
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.terms import parse_term
 from tests.support.logs.kinds import KINDS, Kind, Reading, cut, isomorphic, read, write
 from tests.support.logs.seeds import seeds, tokens
+from tests.support.logs.simple import read_simply
 
 SECONDS: Final = 30.0
 """How much CPU reading one input may take; its few kilobytes take some milliseconds."""
@@ -146,15 +147,18 @@ def check(input: Input) -> Reading:
     """
     whole = _read(input, [input.data])
     _check_error(input, whole)
-    _check_same(input, whole, cut(input.data, input.places))
+    pieces = cut(input.data, input.places)
+    _check_same(input, whole, _read(input, pieces), f"in {len(pieces)} chunks")
+    if input.kind.format in (TURTLE, TRIG):
+        _check_same(input, whole, _read(input, [input.data], read_simply), "by the simple path")
     _check_messages(input, whole)
     return whole
 
 
-def _read(input: Input, chunks: Sequence[bytes]) -> Reading:
+def _read(input: Input, chunks: Sequence[bytes], reader: Callable[..., Reading] = read) -> Reading:
     started = time.thread_time()
     try:
-        found = read(
+        found = reader(
             chunks, input.kind, announced=input.announced, message_bytes=input.message_bytes
         )
     except Exception as error:
@@ -194,13 +198,12 @@ def _is_within(position: Position, lines: Sequence[bytes]) -> bool:
     )
 
 
-def _check_same(input: Input, whole: Reading, chunks: Sequence[bytes]) -> None:
-    pieces = _read(input, chunks)
+def _check_same(input: Input, whole: Reading, other: Reading, how: str) -> None:
     # under rdfm the labels that a parser makes up for anonymous nodes are random
-    same = whole.messages == pieces.messages or isomorphic(whole.messages, pieces.messages)
-    said, again = (_MADE_UP.sub("_:…", str(reading.error)) for reading in (whole, pieces))
+    same = whole.messages == other.messages or isomorphic(whole.messages, other.messages)
+    said, again = (_MADE_UP.sub("_:…", str(reading.error)) for reading in (whole, other))
     if not same or said != again:
-        raise Finding(input, f"in {len(chunks)} chunks {pieces}, but whole {whole}")
+        raise Finding(input, f"{how} {other}, but whole {whole}")
 
 
 def _check_messages(input: Input, whole: Reading) -> None:

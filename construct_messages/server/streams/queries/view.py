@@ -1,4 +1,4 @@
-"""Queries of clients that are registered, paused, resumed and removed over HTTP; what they give out are streams.
+"""Queries of clients that are registered, paused, resumed and removed over HTTP; their outputs are streams.
 
 LDN for RDF streams (registration of queries): a text as `application/sparql-query`, or the RDF of its prototype. What
 runs is in `continuous/registered/`.
@@ -129,7 +129,7 @@ class QueriesView:
         Args:
             request: its URL may have parameters; who sent it was admitted.
             text: of the query.
-            description: of the stream that it gives out.
+            description: of its output stream.
             bound: the stream at whose query endpoint it is registered.
 
         Raises:
@@ -208,7 +208,7 @@ class QueriesView:
         """Pauses or resumes a query: `{"status": "paused"}` or `{"status": "running"}`.
 
         Raises:
-            NotFound: no query gives out the stream.
+            NotFound: the stream is not the output of a query.
             ProtocolError: anything else is asked for.
         """
         content_type = request.headers.get("Content-Type", "")

@@ -1,0 +1,200 @@
+r"""Whole messages of plain Turtle or TriG, read by one regular expression: many statements at a time, without a parser.
+
+Nearly all statements of a log consist of IRIs, prefixed names, blank node labels, literals and `;` `,` `.`. One
+expression cuts a text into these tokens, and so tells delimiters from strings, IRIs and comments. Tokens of a kind are
+a column, and a token that comes again is looked up. The expression knows less than pyoxigraph does, and nothing that
+pyoxigraph refuses: a message with anything else (a collection, a triple term, a new prefix, an error) is left to
+`statements.py`, the simple path. A property test asserts that both read the same.
+
+RDF 1.2 Turtle, section 6.5, and TriG, section 4.5; docs/decisions/085-turtle-by-regular-expression.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from itertools import compress, count
+from typing import Any, Final, NamedTuple
+
+from construct_messages.logs.from_pyoxigraph import most_characters
+from construct_messages.logs.turtle.strings import ANY_STRING, QUICK_STRING, make_canonical
+from construct_messages.logs.turtle.tokens import Tokens
+from construct_messages.terms import Term
+from construct_messages.terms.grammar import (
+    CANONICAL_BLANK,
+)
+
+_MOST: Final = most_characters(0, 0)
+"""How many characters a message may have as N-Quads whatever its size, so that the rest of its limits need no look."""
+
+# --- the expression -------------------------------------------------------------------------------------------------
+
+_WHITE: Final = r"[ \t\r\n]"
+# what is cut out as a name or an IRI is one only once `tokens.py` has checked it
+_NAME: Final = (
+    r"(?:[A-Za-z]++:|(?:(?!_)[\w.\-]++)?+:)"  # \w has what is beyond ASCII
+    r"[A-Za-z0-9_:%\-]*+[\w:%\-]*+(?:\.++[\w:%\-]++)*+"
+)
+_IRI: Final = "<[^>]*+>"
+_STRING: Final = rf"{QUICK_STRING}(?:@[a-z]{{2,3}}+(?![A-Za-z0-9\-]))?+"
+_NUMBER: Final = r"[+\-]?+[0-9]++(?:\.[0-9]++)?+(?:[eE][+\-]?+[0-9]++)?+"
+_SUFFIX: Final = rf"\^\^(?:{_IRI}|{_NAME})|@[A-Za-z]++(?:-[A-Za-z0-9]++)*+"
+
+
+def _declaration(prefix: str, iri: str) -> str:
+    return rf"PREFIX{_WHITE}++{prefix}:{_WHITE}*+{iri}|@prefix{_WHITE}++{prefix}:{_WHITE}*+{iri}{_WHITE}*+\."
+
+
+_PREFIX: Final = r"[^\s:#<]*+"
+_DECLARATION: Final = re.compile(
+    rf"(?:PREFIX|@prefix){_WHITE}++({_PREFIX}):{_WHITE}*+<([^<>]*+)>(?:{_WHITE}*+\.)?+"
+)
+_GRAPH: Final = re.compile(rf"(?:GRAPH(?=[ \t\r\n<]){_WHITE}*+)?+([^\s{{]*+){_WHITE}*+\{{")
+
+
+@cache
+def _expression(by_comment: bool, graphs: bool) -> re.Pattern[str]:
+    """One triple with the punctuation behind it; or a mark: a delimiter, a brace, a declaration; or all that is left.
+
+    Groups: a subject, unless the triple before ends with `;` or `,`; a predicate, unless with `,`; an object that is a
+    string with or without its language, the prefix and the local name of one, or any other; a datatype or language
+    behind a string; a mark, or what is left, which reaches to the end. Matches follow each other without a gap.
+    """
+    if by_comment:
+        # no punctuation of a triple stands before the next match
+        delimiter = r"\#[^\S\r\n]*+@message[^\r\n]*+(?<![,;])(?=[\r\n])"
+        no_delimiter = r"(?![^\S\r\n]*+@message)"
+    else:
+        delimiter, no_delimiter = f"MESSAGE(?={_WHITE})", ""
+    space = rf"{_WHITE}*+(?:\#{no_delimiter}[^\r\n]*+[\r\n]{_WHITE}*+)*+"
+    node = f"{_IRI}|{CANONICAL_BLANK}|{_NAME}"
+    braces = rf"|\}}|(?:GRAPH(?:{_WHITE}++|(?=<)))?+(?:{node}){_WHITE}*+\{{|\{{" if graphs else ""
+    string = f"({_STRING})"
+    simple_name = r"([A-Za-z]*+:)([A-Za-z0-9_]++)(?=[ \t\r\n;,])"
+    other = f"({node}|{_NUMBER}|true|false|{ANY_STRING})"
+    marks = f"{delimiter}{braces}|{_declaration(_PREFIX, _IRI)}"
+    return re.compile(
+        rf"(?:(?<=[,;])|(?<![,;]){space}({node}))"
+        rf"(?:(?<=,)|(?<!,){space}({_NAME}|{_IRI}|a(?={_WHITE})))"
+        rf"{space}(?:{string}|{simple_name}|{other})(?:(?<=\")({_SUFFIX}))?+"
+        rf"{space}(?:,|;(?:{_WHITE}\.(?={_WHITE}))?+|\.(?={_WHITE})|(?=\}}))"
+        rf"|(?:(?<![,;]){space}(?={marks}))?+((?<![,;])(?:{marks})|(?s:.++))"
+    )
+
+
+# --- messages -------------------------------------------------------------------------------------------------------
+
+
+class Plain(NamedTuple):
+    """The messages that a text begins with.
+
+    Args:
+        messages: subject, predicate, object and graph of each quad in turn; labels of blank nodes are kept.
+        size: how many characters they take, each with its delimiter.
+    """
+
+    messages: list[list[Term | None]]
+    size: int
+
+
+class PlainMessages:
+    r"""Reads plain messages of one log.
+
+    Args:
+        by_comment: whether comments delimit messages, or MESSAGE does.
+        graphs: whether the format is TriG.
+
+    >>> plain = PlainMessages(by_comment=False, graphs=False)
+    >>> plain.declare({"": "urn:x:"})
+    >>> messages, size = plain.read(":a :b :c, :d . MESSAGE MESSAGE :e :f (:g) . MESSAGE ")
+    >>> messages[0][:4], len(messages[0]), messages[1], size
+    (['<urn:x:a>', '<urn:x:b>', '<urn:x:c>', None], 8, [], 30)
+    """
+
+    def __init__(self, *, by_comment: bool, graphs: bool) -> None:
+        self._split = _expression(by_comment, graphs).split
+        self.declare({})
+
+    def declare(self, prefixes: Mapping[str, str]) -> None:
+        """Takes these prefixes from now on."""
+        self._tokens = Tokens(prefixes)
+
+    def read(self, text: str) -> Plain:
+        """Reads the plain messages that a text begins with and whose delimiters are in it."""
+        known = self._tokens
+        known.begin()
+        found: list[Any] = self._split(text)
+        subjects, predicates, strings, prefixes, locals, others, suffixes, marks = (
+            found[group::9] for group in range(1, 9)
+        )
+        # what is left over reaches to the end of the text
+        left: str = marks[-1] if marks and marks[-1] is not None and not found[-1] else ""
+        stop = make_canonical(strings, len(marks) - bool(left))
+        # each match in turn, with subjects and predicates where they are left out; None for what it has not
+        terms: list[Any] = [None] * (4 * len(marks))
+        term: str | None = None
+        terms[0::4] = [term := term if token is None else known[token] for token in subjects]
+        terms[1::4] = [term := term if token is None else known[token] for token in predicates]
+        namespaces = known.namespaces
+        terms[2::4] = [
+            (string if suffix is None else f"{string}{known[suffix]}")
+            if string is not None
+            else f"{namespaces[prefix]}{local}>"
+            if local is not None
+            else known[other]
+            if suffix is None
+            else f"{known[other]}{known[suffix]}"
+            for string, prefix, local, other, suffix in zip(
+                strings, prefixes, locals, others, suffixes, strict=True
+            )
+        ]
+        if known.have_others:
+            tokens = zip(subjects, predicates, others, suffixes, strict=True)
+            stop = next(
+                index
+                for index, (each, prefix) in enumerate(zip(tokens, prefixes, strict=True))
+                if index == stop or not known.are_plain(each, [prefix])
+            )
+        is_short = len(text) + len(terms) * (known.longest + 1) <= _MOST
+        messages: list[list[Term | None]] = []
+        message: list[Term | None] = []  # the one that is open
+        graph: Any = None
+        is_open = False  # whether a graph is
+        start = end = 0  # the triples and marks that are read, and those of messages
+        for index in compress(count(), marks[:stop]):
+            mark, quads = marks[index], terms[4 * start : 4 * index]
+            start = index + 1
+            if graph is not None:
+                quads[3::4] = [graph] * (len(quads) // 4)
+            message = message + quads if message else quads
+            if mark == "MESSAGE" or mark[0] == "#":
+                if is_open or not (is_short or _characters(message) <= _MOST):
+                    break
+                messages.append(message)
+                message, end = [], start
+            elif is_open:
+                if mark != "}":
+                    break
+                is_open, graph = False, None
+            elif mark[-1] == "{":
+                name = _GRAPH.fullmatch(mark)
+                if name is None or (name[1] and known[name[1]] is None):
+                    break
+                is_open, graph = True, known[name[1] or None]
+            elif not self._is_declared(mark):
+                break
+        if end < len(marks) - bool(left) or not end:
+            # a second look tells where the last of them ends
+            left = self._split(text, end)[-1] if end else text
+        return Plain(messages, len(text) - len(left))
+
+    def _is_declared(self, mark: str) -> bool:
+        declaration = _DECLARATION.fullmatch(mark)
+        return (
+            declaration is not None and self._tokens.prefixes.get(declaration[1]) == declaration[2]
+        )
+
+
+def _characters(terms: list[Term | None]) -> int:
+    return sum([len(term) + 1 for term in terms if term is not None])

@@ -1,0 +1,293 @@
+"""Plain messages of Turtle and TriG: what the fast path takes, and that it reads what the simple path reads."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Final
+from unittest.mock import patch
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from construct_messages.errors import LogError
+from construct_messages.formats import RDFM, TRIG, TURTLE, Format, find_syntax
+from construct_messages.logs import DecoderOptions
+from construct_messages.logs.turtle import decoder
+from construct_messages.logs.turtle.plain import Plain, PlainMessages
+from tests.support.logs.fuzzer import check, inputs
+from tests.support.logs.kinds import Kind, Reading, cut, isomorphic, read, single_bytes
+from tests.support.logs.simple import read_simply
+
+NEW: Final = find_syntax("1.2-messages")
+HEAD: Final = "PREFIX : <http://example.org/> PREFIX p: <urn:p:> PREFIX host: <http://h> PREFIX q-1.a: <urn:q#>\n"
+delimiters = pytest.mark.parametrize("syntax", [NEW, RDFM], ids=lambda syntax: syntax.label)
+
+
+def log_of(messages: list[str], syntax: object) -> bytes:
+    """The log of some messages behind one that declares prefixes."""
+    if syntax is NEW:
+        delimited = "".join(f"{message} MESSAGE\n" for message in [HEAD, *messages])
+        return f"{NEW.announcement}{delimited}".encode()
+    delimited = "".join(f"# @message\n{message} " for message in [HEAD, *messages])
+    return f"{delimited}# @message\n".encode()
+
+
+class Counted(PlainMessages):
+    """Counts the messages that are taken for plain."""
+
+    taken = 0
+
+    def read(self, text: str) -> Plain:
+        plain = super().read(text)
+        Counted.taken += len(plain.messages)
+        return plain
+
+
+def both(log: bytes, kind: Kind, *chunks: list[bytes], announced: bool = False) -> int:
+    """Asserts that both paths read the same; says how many messages of the whole log were taken for plain."""
+    simple = read_simply([log], kind, announced=announced)
+    Counted.taken = 0
+    with patch.object(decoder, "PlainMessages", Counted):
+        whole = read([log], kind, announced=announced)
+    taken = Counted.taken
+    for reading in (whole, *(read(each, kind, announced=announced) for each in chunks)):
+        assert_same(reading, simple)
+    return taken
+
+
+def assert_same(reading: Reading, simple: Reading) -> None:
+    assert [list(message) for message in reading.messages] == [
+        list(message) for message in simple.messages
+    ] or isomorphic(reading.messages, simple.messages)
+    assert type(reading.error) is type(simple.error)
+    if isinstance(simple.error, LogError):
+        assert isinstance(reading.error, LogError)
+        assert reading.error.position == simple.error.position
+        assert str(reading.error) == str(simple.error)
+
+
+PLAIN: Final = {
+    "nothing": "",
+    "IRIs": "<urn:a> <urn:b> <http://example.org/c?d#e> .",
+    "names": ":a p:b q-1.a:c , :%41 , :é , :a.b , :a:b , : ; :1 p:- .".replace("p:-", "p:_"),
+    "a": ":a a :b ; a :c .",
+    "numbers": ":a :b 1, -1.50 , +2 , 1e5 , 1.0E-3, 007 .",
+    "booleans": ":a :b true, false .",
+    "strings": r''':a :b "", "x", "é № \"\\\n\t", "\u00e9\'", "	", "\\" , """a "b"
+    MESSAGE # @message
+    c""", "MESSAGE . # @message" .''',
+    "languages": ':a :b "x"@en , "x"@EN-us, "x"@zh-Hant , "x\\n"@fr .',
+    "datatypes": ':a :b "x"^^p:d , "x"^^<urn:d> , "1"^^<http://www.w3.org/2001/XMLSchema#string> .',
+    "blank nodes": "_:a :b _:b . _:b :c _:a.1 .",
+    "line ends": ":a\r\n:b\r:c\n.\r",
+    "no spaces": ":a<urn:b>:c,<urn:d>;<urn:e>'' .".replace("''", '""'),
+    "comments": ":a # MESSAGE ' <\n :b # \"\n :c . # the end\n",
+    "a semicolon before the dot": ":a :b :c ;\n. :d :e :f ; .",
+    "declared again": "PREFIX p: <urn:p:> @prefix : <http://example.org/> . p:a :b p:c .",
+    "twice the same": ":a :b :c , :c . :a :b :c .",
+}
+GRAPHS: Final = {
+    "graphs": ":g { :a :b :c . :d :e 1 } GRAPH <urn:g>{:a :b :c} :a :b :c . { :d :e :f . } _:g { _:g :a :b }",
+    "empty graphs": ":g {} {} GRAPH :h { }",
+}
+LEFT: Final = {
+    "a collection": ":a :b (:c) .",
+    "an anonymous node": "[] :b [ :c :d ] .",
+    "a triple term": ":a :b <<( :c :d :e )>> .",
+    "a new prefix": "PREFIX n: <urn:n:> n:a :b :c .",
+    "another namespace": "PREFIX p: <urn:other:> p:a :b :c .",
+    "a base": "BASE <http://example.org/> <a> <b> <c> .",
+    "single quotes": ":a :b 'c' .",
+    "an escaped name": r":a :b :c\,d .",
+    "an escaped IRI": r":a :b <urn:\u0041> .",
+    "a port in a name": "host::80 :b host:x .",
+    "a direction": ':a :b "x"@ar--rtl .',
+    "a version": 'VERSION "1.2" :a :b :c .',
+}
+WRONG: Final = {
+    "no dot": ":a :b :c",
+    "two dots": ":a :b :c . .",
+    "an unknown prefix": "x:a :b :c .",
+    "an IRI with a space": "<urn:a b> :b :c .",
+    "a literal as a subject": '"a" :b :c .',
+    "a blank predicate": ":a _:b :c .",
+    "a name with a language": ":a :b :c@en .",
+    "a number with a datatype": ":a :b 1^^p:d .",
+    "an escape of nothing": r':a :b "\q" .',
+    "an escape of a surrogate": r':a :b "\ud800" .',
+    "a string over two lines": ':a :b "x\ny" .',
+    "rdf:langString": ':a :b "x"^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#langString> .',
+    "a comma before the dot": ":a :b :c , .",
+    "a delimiter within": ":a :b MESSAGE :c .",
+    "a language of one letter": ':a :b "x"@a .',
+    "a predicate after a comma": ":a :b :c , a :d .",
+    "two subjects": ":a :b :c ; :d :e :f .",
+    "an open graph": ":g { :a :b :c .",
+    "a closed graph": ":a :b :c . }",
+}
+
+
+@delimiters
+@pytest.mark.parametrize("case", PLAIN | GRAPHS)
+def test_plain_messages(case: str, syntax: object) -> None:
+    for format in (TURTLE, TRIG) if case in PLAIN else (TRIG,):
+        log = log_of([":before :it 1 .", (PLAIN | GRAPHS)[case], ":behind :it 2 ."], syntax)
+        kind = Kind(format, syntax)  # type: ignore[arg-type]
+        assert both(log, kind, single_bytes(log)) == 3, "it is read by the fast path"
+
+
+@delimiters
+@pytest.mark.parametrize("case", LEFT | WRONG)
+def test_other_messages(case: str, syntax: object) -> None:
+    # so long that prefixes are looked up behind it
+    message = f"{(LEFT | WRONG)[case]} # {'x' * 99}\n"
+    log = log_of([":before :it 1 .", message, ":behind :it 2 ."], syntax)
+    taken = both(log, Kind(TRIG, syntax), single_bytes(log))  # type: ignore[arg-type]
+    assert taken == (1 if case in WRONG else 2) or case == "a version" or "delimiter" in case
+
+
+def test_absolute_iris_are_kept_where_there_is_a_base() -> None:
+    messages = [
+        "<http://e/a/../b> :b :c .",
+        "BASE <http://e/> ",
+        "<http://e/./a> :b 1 . #" + "x" * 99 + "\n",
+    ]
+    log = log_of(messages, NEW)
+    assert both(log, Kind(TURTLE, NEW), single_bytes(log)) >= 1
+
+
+def test_labels_are_those_of_the_simple_path() -> None:
+    message = ":a :b _:z , _:y . _:y :c _:z . _:0a1b :d _:e ."
+    log = log_of([message, message], NEW)
+    assert both(log, Kind(TURTLE, NEW)) == 2
+
+
+def test_a_comment_has_one_line() -> None:
+    data = (
+        f"# @message\n{HEAD}# @message\n:a :b :c . #\n @message . :a :b :d .\n# @message\n".encode()
+    )
+    both(data, Kind(TURTLE, RDFM), single_bytes(data))
+
+
+@pytest.mark.parametrize("end", [";", ",", ".", "}", "MESSAGE"])
+def test_what_delimiters_end_with_means_nothing(end: str) -> None:
+    log = f"# @message\n:a :b 1 .\n# @message {end}\n:b 2 .\n# @message\n"
+    data = f"# @message\n{HEAD}{log}".encode()
+    both(data, Kind(TURTLE, RDFM), single_bytes(data))
+
+
+def test_a_new_namespace_holds_for_what_follows() -> None:
+    log = log_of(
+        ["p:a p:b p:c .", "PREFIX p: <urn:new:>" + " " * 99, "p:a p:b p:c .", "p:a p:b p:d ."], NEW
+    )
+    assert both(log, Kind(TURTLE, NEW), single_bytes(log)) == 3
+
+
+def test_a_message_is_there_with_its_delimiter() -> None:
+    reading = decoder.TurtleDecoder(TURTLE, NEW, DecoderOptions())
+    for _ in range(3):
+        assert len(list(reading.feed(b"<urn:a> <urn:b> <urn:c> .\nMESSAGE\n"))) == 1
+
+
+def test_long_messages_and_namespaces_are_left() -> None:
+    """A few bytes must not make terms of many."""
+    log = (
+        f"{NEW.announcement}PREFIX : <urn:{'x' * 5000}:> MESSAGE\n{':a :b :c . ' * 3000} MESSAGE\n"
+    )
+    simple = read_simply([log.encode()], Kind(TURTLE, NEW), announced=False)
+    assert_same(read([log.encode()], Kind(TURTLE, NEW), announced=False), simple)
+
+
+# --- anything -------------------------------------------------------------------------------------------------------
+
+WORDS: Final = [
+    *(
+        ":a",
+        "p:b",
+        "q-1.a:c",
+        "x:y",
+        "<urn:a>",
+        "<urn:b c>",
+        "_:a",
+        "_:b.c",
+        "a",
+        "true",
+        "1",
+        "-1.5",
+        "1e5",
+    ),
+    *(
+        '"x"',
+        r'"\"\\"',
+        '"\\u00e9"',
+        '"""x"y\n"""',
+        "'x'",
+        '"',
+        "'",
+        '"""',
+        "@en",
+        "@EN",
+        "^^p:d",
+        "^^",
+        "\\",
+    ),
+    *(
+        "MESSAGE",
+        "message",
+        "@message .",
+        "# @message\n",
+        "# MESSAGE\n",
+        "#\n",
+        "#",
+        "VERSION",
+        '"1.2"',
+    ),
+    *(
+        "PREFIX p: <urn:p:>",
+        "PREFIX p: <urn:z:>",
+        "@prefix : <urn:y:> .",
+        "PREFIX",
+        "BASE <http://e/a/>",
+    ),
+    *("[", "]", "(", ")", "<<(", ")>>", "{", "}", "GRAPH", "é", "\r", "\t", "%41", "//"),
+    *(
+        ":a :b :c .",
+        ':a :b 1 ; p:c "x"@en , _:a .',
+        ":g { :a :b :c }",
+        "<urn:a> <urn:b> <urn:c> . MESSAGE\n",
+    ),
+]
+words = st.lists(
+    st.tuples(
+        st.one_of(st.sampled_from(WORDS), st.sampled_from([".", ";", ",", ":a", "p:b", "MESSAGE"])),
+        st.sampled_from(["", " ", " ", " ", "\n"]),
+    ),
+    max_size=25,
+).map(lambda pairs: "".join(word + space for word, space in pairs))
+
+
+@pytest.mark.slow
+@settings(max_examples=400)
+@given(
+    text=words,
+    format=st.sampled_from([TURTLE, TRIG]),
+    syntax=st.sampled_from([NEW, RDFM]),
+    data=st.data(),
+)
+def test_both_paths_read_the_same(
+    text: str, format: Format, syntax: object, data: st.DataObject
+) -> None:
+    log = log_of([":before :it 1 .", text, ":behind :it 2 ."], syntax)
+    places = data.draw(st.lists(st.integers(0, len(log)), max_size=4))
+    end = data.draw(st.one_of(st.just(len(log)), st.integers(0, len(log))))
+    taken = both(log[:end], Kind(format, syntax), cut(log[:end], places), single_bytes(log[:end]))  # type: ignore[arg-type]
+    event(f"messages taken: {min(taken, 4)}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format", [TURTLE, TRIG], ids=lambda format: format.extension)
+def test_mutated_logs_are_read_the_same(format: Format) -> None:
+    """The fuzzer compares both paths; its long run is `make fuzz-logs`."""
+    for input in islice(inputs(format.extension, seed=28), 300):
+        check(input)
