@@ -107,8 +107,8 @@ def add(commands: Commands) -> None:
     )
     option(
         subscribe,
-        "--via",
-        "the transport; default: the first that the stream offers",
+        "--via TRANSPORT",
+        f"one of {', '.join(kind.name for kind in TRANSPORTS)}; default: the first that the stream offers",
         choices=[kind.name for kind in TRANSPORTS],
     )
     option(

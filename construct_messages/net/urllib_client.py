@@ -106,6 +106,37 @@ def send(
     raise too_many_redirects(url)
 
 
+def fetch(
+    request: urllib.request.Request, name: str, *, seconds: float, most: int
+) -> tuple[int, bytes]:
+    """The status and the body of a response that is small.
+
+    Args:
+        request: what to send.
+        name: the URL, as errors name it.
+        seconds: the maximal time for the whole of it.
+        most: the maximal number of bytes.
+
+    Raises:
+        SourceError: no response in time, or a longer one.
+    """
+    timeouts, body = Timeouts(seconds), bytearray()
+    try:
+        response = send(request, name, timeouts)
+        try:
+            while chunk := receive(
+                response, timeouts, lambda cut: SourceError(f"{name} broke off: {cut}")
+            ):
+                body += chunk
+                if len(body) > most:
+                    raise SourceError(f"{name} sent more than {most} bytes")
+        finally:
+            response.close()
+    except SourceTimeout as error:
+        raise SourceTimeout(f"{name} did not answer within {seconds:g} seconds") from error
+    return response.status, bytes(body)
+
+
 def _open(
     opener: urllib.request.OpenerDirector,
     request: urllib.request.Request,

@@ -18,11 +18,8 @@ from itertools import compress, count
 from typing import Any, Final, NamedTuple
 
 from construct_messages.logs.from_pyoxigraph import most_characters
-from construct_messages.logs.turtle.tokens import (
-    ANY_STRING,
-    Tokens,
-    make_canonical,
-)
+from construct_messages.logs.turtle.strings import ANY_STRING, QUICK_STRING, make_canonical
+from construct_messages.logs.turtle.tokens import Tokens
 from construct_messages.terms import Term
 from construct_messages.terms.grammar import (
     CANONICAL_BLANK,
@@ -40,8 +37,7 @@ _NAME: Final = (
     r"[A-Za-z0-9_:%\-]*+[\w:%\-]*+(?:\.++[\w:%\-]++)*+"
 )
 _IRI: Final = "<[^>]*+>"
-# From quote to quote, which is quick: those with a backslash or a control character are checked then.
-_STRING: Final = r'"[^"]*+(?:(?<=\\)"[^"]*+)*+"(?:@[a-z]{2,3}+(?![A-Za-z0-9\-]))?+'
+_STRING: Final = rf"{QUICK_STRING}(?:@[a-z]{{2,3}}+(?![A-Za-z0-9\-]))?+"
 _NUMBER: Final = r"[+\-]?+[0-9]++(?:\.[0-9]++)?+(?:[eE][+\-]?+[0-9]++)?+"
 _SUFFIX: Final = rf"\^\^(?:{_IRI}|{_NAME})|@[A-Za-z]++(?:-[A-Za-z0-9]++)*+"
 

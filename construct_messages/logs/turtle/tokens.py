@@ -13,23 +13,18 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Final
 
-from construct_messages.errors import TermError
+from construct_messages.logs.turtle.strings import literal_of
 from construct_messages.terms import (
     PN_BASE,
     PN_CHARS,
     RDF,
     XSD,
     is_language,
-    literal,
-    unescape,
 )
 from construct_messages.terms.grammar import (
-    CANONICAL_ECHAR,
     CANONICAL_IRI,
-    ECHAR,
     HEX,
     NOT_A_DATATYPE,
-    UCHAR,
     compiled,
 )
 
@@ -41,15 +36,9 @@ _LONGEST_NAMESPACE: Final = 1 << 8
 
 # --- grammar --------------------------------------------------------------------------------------------------------
 
-_ESCAPE: Final = rf"\\[{ECHAR}]|{UCHAR}"
-_SHORT: Final = rf'"(?:[^"\\\r\n]++|{_ESCAPE})*+"'
-ANY_STRING: Final = rf'"""(?:[^"\\]++|{_ESCAPE}|"{{1,2}}+(?!"))*+"""|{_SHORT}'
-"""A string in three quotes or in one."""
-
 # `plain.py` takes no dot at the end of a name
 _LOCAL: Final = rf"(?:(?:[{PN_BASE}_:0-9]|%{HEX}{{2}})(?:[{PN_CHARS}.:]++|%{HEX}{{2}})*+)?"
 _is_simple_local: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:\-]*+").fullmatch
-_is_short_string: Final = re.compile(_SHORT).fullmatch
 
 
 @cache
@@ -149,7 +138,7 @@ class Tokens(dict[str | None, str | None]):
             case "<":
                 return token if _iri().fullmatch(token) else None
             case '"':
-                return _string(token)
+                return literal_of(token)
             case "^":
                 datatype = self[token[2:]]
                 if datatype == f"<{XSD}string>":
@@ -172,58 +161,3 @@ class Tokens(dict[str | None, str | None]):
         iri = f"<{namespace}{local}>"
         is_name = compiled(_LOCAL, local.isascii()).fullmatch(local)
         return iri if is_name and _iri().fullmatch(iri) else None
-
-
-# --- strings --------------------------------------------------------------------------------------------------------
-
-_CONTROLS: Final = bytes(range(0x20)) + b"\x7f"
-_NO_XML: Final = "\ufffe".encode(), "\uffff".encode()
-_OTHER_ESCAPE: Final = re.compile(rf"\\(?![{CANONICAL_ECHAR}])")
-
-
-def make_canonical(strings: list[str | None], stop: int) -> int:
-    r"""Makes strings canonical, in place; returns the index of the first that is not plain, or `stop` where all are.
-
-    Args:
-        strings: each from its first quote to its last, which only an escape is known to stand before, and with its
-            language where that is canonical already.
-        stop: how many are looked at.
-
-    >>> strings = ["\"a\"", None, r'"\u0061\""@en', r'"\q"']
-    >>> make_canonical(strings, 4), strings[2]
-    (3, '"a\\""@en')
-    """
-    together = "".join(filter(None, strings))
-    has_rare = _has_rare(together)
-    if has_rare or "\\" in together:
-        for index, string in enumerate(strings[:stop]):
-            if string is None:
-                continue
-            if (has_rare and _has_rare(string)) or ("\\" in string and not _is_canonical(string)):
-                end = string.rindex('"') + 1
-                made = _string(string[:end]) if _is_short_string(string, 0, end) else None
-                if made is None:
-                    return index
-                strings[index] = made + string[end:]
-    return stop
-
-
-def _has_rare(text: str) -> bool:
-    """Whether a text has a character that literals have escaped in canonical form, other than by a backslash."""
-    data = text.encode()
-    return len(data.translate(None, _CONTROLS)) < len(data) or any(map(data.__contains__, _NO_XML))
-
-
-def _is_canonical(string: str) -> bool:
-    """Whether a string without rare characters has the escapes of canonical form, and a quote in no other place."""
-    rest = string.replace(r"\\", "").replace(r"\"", "")
-    return rest.find('"', 1) == rest.rindex('"') and not _OTHER_ESCAPE.search(rest)
-
-
-def _string(token: str) -> str | None:
-    """The literal of a string between one quote or three; None: it has an escape of no character."""
-    quotes = 3 if token.startswith('"""') else 1
-    try:
-        return literal(unescape(token[quotes:-quotes]))
-    except TermError:
-        return None

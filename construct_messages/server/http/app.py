@@ -243,6 +243,9 @@ class _Server:
         if record is not None:
             headers["X-Request-ID"] = record.id
             record.status = response.status
+        if "Authorization" in request.headers and (cached := headers.get("Cache-Control")):
+            # no shared cache gives to others what one client may read (RFC 9111, section 3.5)
+            headers["Cache-Control"] = cached.replace("public", "private")
         vary = {name.strip() for name in headers.get("Vary", "").split(",") if name.strip()}
         vary |= {"Accept", "Accept-Encoding"}
         origin = request.headers.get("Origin")

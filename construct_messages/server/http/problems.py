@@ -12,7 +12,12 @@ from http import HTTPStatus
 
 from aiohttp import web
 
-from construct_messages.errors import ConstructMessagesError, NotAcceptable, SourceError
+from construct_messages.errors import (
+    ConstructMessagesError,
+    Forbidden,
+    NotAcceptable,
+    SourceError,
+)
 from construct_messages.formats.media_types import PROBLEM
 
 
@@ -45,6 +50,8 @@ def problem(error: ConstructMessagesError, request_id: str | None = None) -> web
     response = web.Response(status=error.status, body=body, content_type=PROBLEM, charset="utf-8")
     if isinstance(error, SourceError) and error.retry_after is not None:
         response.headers["Retry-After"] = str(math.ceil(error.retry_after))
+    if isinstance(error, Forbidden) and error.challenge is not None:
+        response.headers["WWW-Authenticate"] = error.challenge
     return response
 
 

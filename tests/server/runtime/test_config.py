@@ -16,6 +16,7 @@ from construct_messages.server.config import (
     OF_URLS,
     Config,
     EndpointSettings,
+    JwtSettings,
     Limits,
     StreamsSettings,
 )
@@ -143,16 +144,11 @@ def test_every_setting_has_a_variable() -> None:
         (EndpointSettings, "ENDPOINTS__D__", {}),
         (Limits, "ENDPOINTS__D__LIMITS__", {}),
         (StreamsSettings, "STREAMS__", {"STREAMS__FILE": "streams.db"}),
+        (JwtSettings, "JWT__", dict.fromkeys(("JWT__ISSUER", "JWT__AUDIENCE", "JWT__KEYS"), URL)),
     ):
         for field in msgspec.structs.fields(struct):
-            if field.name in (
-                "endpoints",
-                "limits",
-                "streams",
-                "source",
-                "file",
-                *OF_FILES,
-            ) and not (struct is StreamsSettings and field.name == "streams"):
+            tables = () if struct is StreamsSettings else ("endpoints", "limits", "streams", "jwt")
+            if field.required or field.name in (*tables, *OF_FILES):
                 continue
             default = (
                 field.default
