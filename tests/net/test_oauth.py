@@ -19,8 +19,8 @@ from construct_messages.sources.http.endpoint import EndpointSource
 from construct_messages.sources.http.protocol import Endpoint
 from construct_messages.sources.http.upstream import Upstream
 from construct_messages.sources.open import open_source
+from tests.support.engines.issuer import Issuer, issuing
 from tests.support.http.clients import SELECT
-from tests.support.issuer import Issuer, issuing
 
 RESULTS = b'{"head":{"vars":["s","p","o"]},"results":{"bindings":[]}}'
 

@@ -8,10 +8,10 @@ import pytest
 
 from construct_messages.errors import UsageError
 from construct_messages.server.runtime.settings import load_config
+from tests.support.engines.issuer import Issuer, issuing
 from tests.support.http.clients import JSON_BODY
 from tests.support.http.fault_server import FaultServer, response
 from tests.support.http.serving import serving
-from tests.support.issuer import Issuer, issuing
 
 STREAMS = '[streams]\nfile = "streams.db"\n'
 JWT = '[jwt]\nissuer = "i"\naudience = "a"\nkeys = "https://id.example.org/jwks.json"\n'

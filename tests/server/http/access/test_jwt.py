@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.asymmetric import padding
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.server.config import JwtSettings
 from construct_messages.server.http.access.keys import Keys
+from tests.support.engines.issuer import AUDIENCE, ISSUER, Issuer, ec_key, issuing, rsa_key
 from tests.support.http.streams import Answer, StreamsServer, serving_streams
-from tests.support.issuer import AUDIENCE, ISSUER, Issuer, ec_key, issuing, rsa_key
 
 TURTLE, ELEMENT = "text/turtle", b"<urn:a> <urn:b> 1 ."
 
