@@ -30,7 +30,7 @@ from construct_messages.query.continuous.values import (
 from construct_messages.streams.element import Element
 
 ElementIri: TypeAlias = Callable[[str, int], str]
-"""The IRI of an element, of that of its stream and its sequence; without brackets."""
+"""Builds an element's IRI from its stream's IRI and its sequence number; without brackets."""
 
 OnDrop: TypeAlias = Callable[[str, Element, str], None]
 """Called with each element that enters no window: the IRI of its stream, the element, and the reason.

@@ -38,9 +38,7 @@ QUADS: Final = "subject string, predicate string, object string, graph string"
 FAILURES: Final = "file string, text string, reason string"
 """The schema of malformed files and lines."""
 
-MEND: Final = (
-    "mend it, or load with on_error='quarantine', which tells what is wrong with each line"
-)
+MEND: Final = "mend it, or load with on_error='quarantine', which records the error of each line"
 """What to do about a malformed line."""
 
 _MOST_ROWS: Final = 10_000
