@@ -143,6 +143,13 @@ class QueryMessages(SingleUse):
 
     Attributes:
         query: the parsed query.
+
+    >>> import pyoxigraph
+    >>> messages = construct_messages("CONSTRUCT { ?s a <urn:A> } WHERE { ?s <urn:p> ?o }", pyoxigraph.Store())
+    >>> messages.select
+    'SELECT ?s WHERE { ?s <urn:p> ?o }'
+    >>> list(messages), messages.message_count
+    ([], 0)
     """
 
     _again = "construct_messages"

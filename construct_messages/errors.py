@@ -117,9 +117,25 @@ class ProtocolError(ConstructMessagesError):
 
 
 class Forbidden(ConstructMessagesError):
-    """The request is not allowed here."""
+    """The request is not allowed here.
+
+    Attributes:
+        challenge: the value of `WWW-Authenticate` (RFC 9110, section 11.6.1); None: credentials would not help.
+    """
 
     default_status = 403
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        position: Position | None = None,
+        status: int | None = None,
+        hint: str | None = None,
+        challenge: str | None = None,
+    ) -> None:
+        super().__init__(message, position=position, status=status, hint=hint)
+        self.challenge = challenge
 
 
 class NotAcceptable(ConstructMessagesError):
@@ -161,7 +177,7 @@ class NotConstruct(QueryError):
         super().__init__(
             f"expected a CONSTRUCT query, got {form}",
             position=position,
-            hint="only CONSTRUCT queries give messages; send other forms to the endpoint itself",
+            hint="only CONSTRUCT queries return messages; send other forms to the endpoint itself",
         )
         self.form = form
 

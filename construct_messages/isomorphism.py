@@ -277,7 +277,7 @@ class _Search:
         } & scope
 
     def _refine(self, scope: set[_Node], changed: set[_Node]) -> None:
-        """Gives different colours to nodes of one colour with different statements, until there are none.
+        """Assigns different colours to nodes of one colour with different statements, until there are none.
 
         Args:
             scope: the nodes that may get another colour; no other has any of theirs.

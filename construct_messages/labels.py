@@ -79,7 +79,7 @@ class Labels:
             prefix = _prefix(os.urandom(_NUMBER_BYTES))
         elif not _PREFIX.fullmatch(prefix):
             raise UsageError(
-                f"the prefix {prefix!r} of labels is no lower-case letter with lower-case letters and digits behind it",
+                f"the prefix {prefix!r} of labels is not a lower-case letter followed by lower-case letters and digits",
                 hint='give a short one, such as "x"',
             )
         self.prefix, self._keep = prefix, keep

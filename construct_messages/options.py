@@ -132,7 +132,7 @@ class Requests:
         _check_positive("timeout", self.timeout)
         if self.page_key is not None and self.page_size is None:
             raise UsageError(
-                f"page_key={self.page_key!r} is given without page_size",
+                f"page_key={self.page_key!r} needs page_size",
                 hint="give the solutions per request",
             )
 

@@ -130,7 +130,7 @@ def read_log(
     if jelly_conformance:
         if keep_labels or generalized or shared_labels is not None:
             raise UsageError(
-                "jelly_conformance stands for generalized, shared_labels and keep_labels",
+                "jelly_conformance includes generalized, shared_labels and keep_labels",
                 hint="leave these out",
             )
         keep_labels = generalized = shared_labels = True
@@ -169,6 +169,10 @@ class LogReader(SingleUse):
     """The messages of one log, to iterate once with `for` or `async for`.
 
     The file is closed when the log is exhausted, closed, left as a context manager, or garbage collected.
+
+    >>> with read_log(b"# @message\\n<urn:s> <urn:p> <urn:o> .\\n", "ttl") as log:
+    ...     print(next(iter(log)), log.message_count, log.syntax.label)
+    <Message of 1 quad: <urn:s> <urn:p> <urn:o> .> 1 rdfm
     """
 
     _again = "read_log"

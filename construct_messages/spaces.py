@@ -246,7 +246,7 @@ def _check_strictly(graph: Message, found: Mapping[Quad, Quad]) -> None:
                 or (predicate, object) == (_TYPE, _TRIPLE)
             ):
                 raise CannotFold(
-                    f"{object if predicate == _CONTAINS else subject} is no folded triple, but the graph says: {quad}",
+                    f"{object if predicate == _CONTAINS else subject} is no folded triple, but the graph has: {quad}",
                     hint="a folded triple is a blank node in five triples: one space contains it, and it has the type"
                     " rdf:Triple, one subject, one predicate and one object; unfold without strict to keep the rest",
                 )

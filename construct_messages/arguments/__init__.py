@@ -1,7 +1,7 @@
 """Checks the arguments of public functions against their annotations, so that an error names the argument.
 
-What an argument may be besides its type is for the function to say. Annotations that cannot be evaluated, because
-their names are imported for type checkers only, are not checked.
+Functions check all other requirements of arguments. Annotations that cannot be evaluated, because their names are
+imported for type checkers only, are not checked.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """Returns the function with a check of its arguments, which runs when it is called.
 
     Raises:
-        WrongType: an argument is of another type than its annotation says.
+        WrongType: an argument is of another type than its annotation.
 
     >>> @checked
     ... def repeat(text: str, times: int = 2) -> str:
@@ -168,7 +168,7 @@ def _name(annotation: Any) -> str:
 
 
 def _check(annotation: Any) -> _Check | None:
-    """What tells whether a value is of a type; None: any value may be."""
+    """The check whether a value is of a type; None: any value is."""
     if annotation in (Any, object):
         return None
     if isinstance(annotation, NewType):

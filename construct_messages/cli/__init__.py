@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = _parse(arguments)
         debug, trouble = options.debug, options.trouble
         if arguments is None:
-            # a stop must not leave a hidden half log behind: let it unwind like Ctrl-C
+            # a stop must not leave a hidden half log: let it unwind like Ctrl-C
             for number in END_SIGNALS:
                 if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP
                     signal.signal(number, lambda number, _: sys.exit(128 + number))

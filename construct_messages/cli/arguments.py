@@ -33,7 +33,7 @@ class _Formatter(argparse.HelpFormatter):
 
 
 def _columns() -> int:
-    """How wide the terminal is: as told by COLUMNS, or else by the terminal."""
+    """The width of the terminal: from COLUMNS, or else from the terminal."""
     told = os.environ.get("COLUMNS", "")
     if told.isdecimal() and int(told):
         return int(told)
@@ -47,7 +47,7 @@ class Parser(argparse.ArgumentParser):
     """Takes no abbreviations of options, and reports a usage error as every other error is reported.
 
     Args:
-        examples: command lines, which `--help` shows behind the options.
+        examples: command lines, which `--help` shows after the options.
         arguments: see `argparse.ArgumentParser`.
     """
 
@@ -69,7 +69,7 @@ class Parser(argparse.ArgumentParser):
 
 
 SHELLS: Final = ("bash", "zsh", "fish")
-# what stands for files and folders in the usage of commands
+# the names of files and folders in the usage of commands
 _FILES: Final = {
     "FILE",
     "QUERY-FILE",
@@ -102,7 +102,7 @@ class PrintCompletion(argparse.Action):
         Raises:
             UsageError: another shell.
         """
-        shell = given[1]  # behind the namespace
+        shell = given[1]  # after the namespace
         if shell not in SHELLS:
             raise UsageError(
                 f"there are no completions for {shell}", hint=f"choose {', '.join(SHELLS)}"
@@ -166,8 +166,8 @@ def option(
 
     Args:
         group: where it is shown.
-        usage: the names, and behind a space what the value is, as `--help` shows them: `-n, --count N`. An option
-            without a value, and without `choices`, is a switch.
+        usage: the names, and after a space the value, as `--help` shows them: `-n, --count N`. An option without a
+            value, and without `choices`, is a switch.
         help: what it means; that it is repeatable, or has a default, is added.
         repeatable: whether it may come several times; its values are a list.
         arguments: others of `argparse.ArgumentParser.add_argument`.
@@ -266,7 +266,7 @@ def add_format(group: argparse._ActionsContainer, default: str) -> None:
 
 
 def format_options(options: argparse.Namespace) -> FormatOptions | None:
-    """The options of a format that are given; None: there are none.
+    """The format's options on the command line; None: there are none.
 
     Raises:
         UsageError: an option that does not exist, that comes twice, or a value that is none of its.

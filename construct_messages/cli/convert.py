@@ -180,7 +180,7 @@ def _slice(options: argparse.Namespace) -> int:
         raise UsageError(
             f"--from {options.first} is less than 1", hint="messages are counted from 1"
         )
-    # a message that is not asked for still tells what the log is
+    # a message that is not requested still determines the kind of log
     return _part(
         options,
         lambda reader: islice(_begun(islice(reader, options.first - 1, None)), options.count),
@@ -308,7 +308,7 @@ class _Followed:
 
 
 def _as_read(reader: LogReader, options: argparse.Namespace) -> tuple[str, str | None]:
-    """The format and the syntax to write: those of a log whose first message was read, unless told otherwise."""
+    """The format and the syntax to write: by default those of a log whose first message was read."""
     format = format_of_target(target(options.output), options.format, reader.format or N_QUADS)
     label: str | None = options.syntax
     if label is None and reader.syntax is not None and find_format(format)[1] is None:

@@ -126,7 +126,7 @@ def _figures(reader: LogReader, inspection: Inspection, seconds: float) -> dict[
 
 
 def _show(log: str, figures: dict[str, Any], options: FormatOptions | None) -> None:
-    # imported only here: no other command shows so much
+    # imported only here: no other command needs it
     from rich.console import Console
     from rich.filesize import decimal
     from rich.text import Text

@@ -107,8 +107,8 @@ def add(commands: Commands) -> None:
     )
     option(
         subscribe,
-        "--via",
-        "the transport; default: the first that the stream offers",
+        "--via TRANSPORT",
+        f"one of {', '.join(kind.name for kind in TRANSPORTS)}; default: the first that the stream offers",
         choices=[kind.name for kind in TRANSPORTS],
     )
     option(
@@ -437,7 +437,8 @@ def _growing(name: str, size: int | None) -> Iterator[IO[bytes]]:
         if size is not None:
             if file.seek(0, os.SEEK_END) < size:
                 raise UsageError(
-                    f"{name} is shorter than the state says", hint="remove both, and begin again"
+                    f"{name} is shorter than the state requires",
+                    hint="remove both, and begin again",
                 )
             file.truncate(size)  # what was written and not told to the state comes again
             file.seek(size)

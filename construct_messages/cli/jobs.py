@@ -1,7 +1,7 @@
 """The Spark session of a command: opens it, reports what was done in it, and stops its work on a signal.
 
 The session is this program's own (local, or on the cluster of `--master`), that of `spark-submit`, or one of Spark
-Connect. What is done in it is said by the commands of `spark`.
+Connect. The commands of `spark` do the work in it.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
-"""The environment variable by which spark-submit tells a program which session is its own."""
+"""The environment variable by which spark-submit passes a program its session."""
 
 _SHIPPED: Final = (".zip", ".py", ".egg", ".jar")
-"""The extensions of what Spark's workers import from; of other files it says nothing and imports nothing."""
+"""The extensions of files that Spark's workers can import from; Spark silently ignores other files."""
 
 _PAUSE_SECONDS: Final = 0.2
 
 
 class Job:
-    """A session, and what is told of what was done in it.
+    """A session, and the report of its work.
 
     Args:
         spark: the session.
@@ -78,7 +78,7 @@ class Job:
 
 
 def add_session(command: argparse.ArgumentParser) -> None:
-    """Adds the options that say which session it is."""
+    """Adds the options that select the session."""
     group = command.add_argument_group("session")
     option(group, "--master URL", "the Spark master; default: local[*], or that of spark-submit")
     option(group, "--remote sc://HOST:PORT", "use a Spark Connect server")
@@ -132,10 +132,10 @@ def open_job(options: argparse.Namespace, inputs: Sequence[str]) -> Iterator[Job
 class _Stop:
     """Lets a signal end a program that waits for Spark: its jobs are cancelled, and what waits for them fails.
 
-    An exception raised while Java's answer is awaited would leave the answer where the next one is looked for: the
-    program could tell Spark nothing more, and Spark would go on. (pyspark's handler of SIGINT does that.) Raised while
-    Java starts, it would leave Java behind. So the jobs are cancelled from another thread, and the handler that was
-    there is called when the work has ended; while nothing is awaited, and at a second signal, at once.
+    An exception raised while Java's answer is awaited would leave the answer in the connection: the next call would
+    read it, and the program could no longer stop Spark. (pyspark's handler of SIGINT does that.) Raised while Java
+    starts, it would leave Java running. So the jobs are cancelled from another thread, and the handler that was there
+    is called when the work has ended; while nothing is awaited, and at a second signal, at once.
     """
 
     def __init__(self) -> None:
@@ -247,14 +247,14 @@ def _check_shipped(file: str) -> None:
 
 @contextmanager
 def _java_heard(*, start: bool, later: bool) -> Iterator[None]:
-    """A block that starts Java: what it says on standard error while it starts, and what it says later.
+    """A block that starts Java: its standard error during the start, and later.
 
-    A start says the same lines every time, some of them before Spark reads any setting. They are held back, and shown
+    A start prints the same lines every time, some of them before Spark reads any setting. They are held back, and shown
     only if the block fails.
 
     Args:
         start: whether standard error is left alone.
-        later: whether it shows what Java says once it has started.
+        later: whether Java's output after the start is shown.
     """
     if start:
         yield

@@ -45,7 +45,7 @@ def add_input(command: argparse.ArgumentParser) -> None:
     option(
         group,
         "--labels-per",
-        "what a blank node label is for: the log, or each message; default: what the format and the syntax say",
+        "the scope of a blank node label: the log, or each message; default: that of the format and the syntax",
         choices=["log", "message"],
     )
     option(
@@ -75,13 +75,13 @@ def open_log(
     keep_labels: bool = True,
     standard: Callable[[], Iterator[bytes] | AsyncIterator[bytes]] = standard_input,
 ) -> LogReader:
-    """The log of a name, or of standard input, as the options of `add_input` say.
+    """The log of a name, or of standard input, with the options of `add_input`.
 
     Args:
         name: of the log, or the file itself while it grows.
         options: of the command.
         label_prefix, keep_labels: see `read_log`; labels of one log by itself may stay as they are.
-        standard: gives the bytes of standard input.
+        standard: returns the bytes of standard input.
 
     Raises:
         UsageError: an option that makes no sense.
@@ -102,12 +102,12 @@ def open_log(
 
 
 def _shared_labels(options: argparse.Namespace) -> bool | None:
-    """The option `shared_labels` of `read_log`; whether labels stay as they are is for the command to say."""
+    """The option `shared_labels` of `read_log`; the command decides whether labels are kept."""
     if options.labels_per is None:
         return True if options.jelly_conformance else None
     if options.jelly_conformance:
         raise UsageError(
-            "--jelly-conformance says what labels are for", hint="leave --labels-per out"
+            "--jelly-conformance sets the scope of labels", hint="leave --labels-per out"
         )
     return bool(options.labels_per == "log")
 

@@ -18,7 +18,7 @@ def progress(
     """Yields a function to call after each step; shows the progress on standard error if that is a terminal.
 
     Args:
-        counts: gives messages and bytes so far.
+        counts: returns messages and bytes so far.
         quiet: whether nothing is to be shown.
         in_the_way: whether the same terminal shows the log, so that a line that moves would be in its way: then only
             the last line is shown.

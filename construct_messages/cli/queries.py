@@ -16,7 +16,7 @@ from construct_messages.sources.open import VARIABLE
 
 
 def add_query(group: argparse._ArgumentGroup) -> None:
-    """Adds the options that say which query it is."""
+    """Adds the options that select the query."""
     group.add_argument(
         "file",
         metavar="QUERY-FILE",
@@ -27,7 +27,7 @@ def add_query(group: argparse._ArgumentGroup) -> None:
 
 
 def add_dataset(group: argparse._ArgumentGroup, *, default_graph: str, help: str) -> None:
-    """Adds the options that say what a query is asked with.
+    """Adds the options for bindings, prefixes and datasets of a query.
 
     Args:
         default_graph: the values that `--default-graph` takes.
@@ -58,7 +58,7 @@ def add_source(group: argparse._ArgumentGroup) -> None:
 
 
 def add_asking(group: argparse._ArgumentGroup) -> None:
-    """Adds the options that say how the source is asked."""
+    """Adds the options for requests to the source."""
     option(group, "--page-size N", "request N solutions at a time", type=int)
     option(group, "--page-key ?v", "let pages follow each other by the IRIs of ?v, not by OFFSET")
     option(group, "--timeout SECONDS", "stop if the whole answer takes longer", type=float)
@@ -93,7 +93,7 @@ def requests(options: argparse.Namespace) -> Requests:
 
 
 def add_messages(group: argparse._ArgumentGroup) -> None:
-    """Adds the options that say what makes a message."""
+    """Adds the options for messages."""
     option(
         group, "--group-by ?v", "one message for all solutions with the same ?v", repeatable=True
     )
@@ -137,7 +137,7 @@ def query_text(options: argparse.Namespace, several: str) -> str:
 
     Args:
         options: those of `add_query`.
-        several: the option that takes several values, behind which a file would be taken for one of them.
+        several: the option that takes several values, after which a file would be taken for one of them.
 
     Raises:
         UsageError: no query, two, or one that cannot be read.

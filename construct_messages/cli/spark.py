@@ -2,7 +2,7 @@
 which reads what they wrote; and `spark serve`.
 
 The session is this program's own (local, or on the cluster of `--master`), that of `spark-submit`, or one of Spark
-Connect. What the commands do is said in `construct_messages/spark/`.
+Connect. `construct_messages/spark/` implements the commands.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def occupy_closed() -> None:
 
 
 def target(name: str) -> str | BinaryIO:
-    """Returns the target that a name on the command line stands for."""
+    """Returns the target for a name on the command line."""
     return sys.stdout.buffer if name == STANDARD else name
 
 
@@ -54,7 +54,7 @@ def standard_input() -> Iterator[bytes]:
 
 
 async def astandard_input() -> AsyncIterator[bytes]:
-    """`standard_input` for asyncio: no thread stays behind that still waits for input when the program is to end."""
+    """`standard_input` for asyncio: no thread waits for input when the program ends."""
     import asyncio
 
     loop, descriptor, read = asyncio.get_running_loop(), sys.stdin.fileno(), 0

@@ -1,4 +1,4 @@
-"""The time of an element: when it was committed, or what its message says.
+"""The time of an element: when it was committed, or a time in its message.
 
 A time is an xsd:dateTime with a zone; several that are one instant are one time. No windows here.
 """
@@ -56,7 +56,7 @@ def _generated(element: Element) -> int | None:
 
 
 class _Path:
-    """The one time that is at the end of a property path, from any node of a message, in whichever of its graphs."""
+    """The only time at the end of a property path, from any node of a message, in any of its graphs."""
 
     def __init__(self, path: str, query: str) -> None:
         self._query = StoreQuery(

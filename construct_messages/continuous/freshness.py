@@ -1,6 +1,6 @@
 """Whether a source may have changed since it was read: what files look like, HTTP's validators, a query's result.
 
-What cannot be told counts as changed. Nothing here evaluates the watched query.
+Unknown changes count as changes. Nothing here evaluates the watched query.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class ChangeQuery:
         self._select = read_results(query, base=base, prefixes=prefixes)
 
     async def digest(self) -> str:
-        """A digest of the query and of its result, in whatever order that comes.
+        """A digest of the query and of its result, which does not depend on the order of the result.
 
         Raises:
             SourceError: there is no whole result.

@@ -2,8 +2,8 @@
 
 RSP-QL compares the answers of one firing with those of the firing before. Here answers are solutions, as a multiset:
 ISTREAM gives those that are there more often than before, DSTREAM those that are there less often, RSTREAM all. Each is
-then instantiated to one message, by the template that every CONSTRUCT of this package has. A query also tells which
-quads it reads.
+then instantiated to one message, by the template that every CONSTRUCT of this package has. A query also lists the quads
+that it reads.
 """
 
 from __future__ import annotations
@@ -164,8 +164,8 @@ def predicates_of(select: str) -> frozenset[ox.NamedNode] | None:
     """The predicates of all triple patterns of a query; None where quads with other ones may make a difference.
 
     A quad takes part in a solution only where a triple pattern matches it. So where each pattern names its predicate,
-    quads with other predicates need not be stored. Whatever could see more than such patterns (paths, names of graphs,
-    EXISTS, `timestamp`), or is not known to this package's algebra, has all quads stored.
+    quads with other predicates need not be stored. For all that may read more than such patterns (paths, names of
+    graphs, EXISTS, `timestamp`), or is unknown to this package's algebra, all quads are stored.
 
     Args:
         select: a SELECT query, without prefixed names.

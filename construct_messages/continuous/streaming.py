@@ -62,9 +62,9 @@ def continuous(
 
     Args:
         query: RSP-QL, C-SPARQL or CQELS, see docs/reference/continuous/syntax.md; or the result of `parse_continuous`.
-        streams: by IRI, or by the variable that stands for one (`"?s"`), each in its order: elements, or pairs of a
-            time (with a time zone) and a message, or of a time and None, which means that this time has passed.
-            Messages are numbered from 1.
+        streams: by IRI, or by the variable for one (`"?s"`), each in its order: elements, or pairs of a time (with a
+            time zone) and a message, or of a time and None, which means that this time has passed. Messages are
+            numbered from 1.
         static: data besides the windows, see `open_source`; None: none.
         time: the time of an element: `"arrival"` (that of the pair), `"generated"` (that of its publisher) or a
             property path; see `WindowOptions`.

@@ -1,8 +1,8 @@
 """Stateless transformation: a CONSTRUCT over each message alone, and one message for each of its solutions.
 
 `Transformation.plain` is what is meant: a store for each message. `Transformation.batch` gives the same in less time:
-many messages become the named graphs of one store, and one query is asked of all of them, `GRAPH ?message { … }`. Where
-that could give anything else, it is not done; docs/decisions/050-registered-queries.md says where. No streams here.
+many messages become the named graphs of one store, and one query is asked of all of them, `GRAPH ?message { … }`. It is
+not done if the result could differ; docs/decisions/050-registered-queries.md lists these cases. No streams here.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Transformation:
         try:
             store = _load(marked)
         except SyntaxError:
-            # a graph stands in a quad already: a second one is no N-Quads
+            # a quad has a graph already: a second one is not N-Quads
             return self._apart(messages)
         solved = self._together.solve(store)
         if solved.solutions is None:

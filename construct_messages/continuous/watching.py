@@ -60,6 +60,9 @@ class Evaluation:
     Args:
         elements: the number of elements that were appended.
         error: the reason of a failure; None: it succeeded. A failed evaluation is repeated.
+
+    >>> Evaluation(elements=2).error is None
+    True
     """
 
     elements: int
@@ -84,6 +87,19 @@ class Watch:
 
     Raises:
         QueryError: the change query is none.
+
+    >>> import asyncio
+    >>> import pyoxigraph as ox
+    >>> from tempfile import TemporaryDirectory
+    >>> from construct_messages.streams import open_store
+    >>> data = ox.Store()
+    >>> data.load(b"<urn:a> <urn:size> 1 .", format=ox.RdfFormat.TURTLE)
+    >>> with TemporaryDirectory() as folder, open_store(f"{folder}/streams.db") as store:
+    ...     _ = store.create("sizes")
+    ...     query = "CONSTRUCT { ?s <urn:grew> ?n } WHERE { ?s <urn:size> ?n }"
+    ...     watch = Watch(query, data, store=store, stream="sizes", owner="sizes")
+    ...     [asyncio.run(watch.evaluate()) for _ in range(2)]
+    [1, 0]
     """
 
     def __init__(
@@ -157,7 +173,7 @@ class Watch:
             await asyncio.sleep(begun + pause - loop.time())
 
     async def evaluate(self) -> int:
-        """Evaluates once; an answer that was cut is asked for again, as often as `retries` says.
+        """Evaluates once; a truncated answer is requested again, up to `retries` times.
 
         Returns:
             How many elements were appended.

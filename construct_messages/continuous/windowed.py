@@ -1,6 +1,6 @@
 """`WindowedQuery`: elements of streams in, firings out. The engine of continuous queries with windows, without I/O.
 
-`timeline.py` says what enters and leaves windows and when the query is evaluated, `dataset/` keeps the dataset,
+`timeline.py` decides what enters and leaves windows and when the query is evaluated, `dataset/` keeps the dataset,
 `solutions.py` evaluates, compares and instantiates. No clock, no HTTP and no store of streams here.
 """
 
@@ -58,6 +58,10 @@ class Firing:
         variables: the names of their values.
         solutions: the solutions, as terms; the empty string is unbound.
         messages: one message for each solution.
+
+    >>> firing = Firing(10_000_000, Operator.RSTREAM, ("s",), [("<urn:a>",)], [Message()])
+    >>> dict(zip(firing.variables, firing.solutions[0]))
+    {'s': '<urn:a>'}
     """
 
     time: int
@@ -70,14 +74,13 @@ class Firing:
 class WindowedQuery:
     """A continuous query over windows, as a value that elements change.
 
-    Time comes with elements. What they cause is given when it is certain: a window that closes at a time, once no
-    earlier element may come. One element may cause very many evaluations, as after a long pause. `most` limits how many
-    of them a call makes; `proceed` makes the others.
+    Time is that of elements. Results are returned as soon as no earlier element can arrive. After a long pause, one
+    element may cause very many evaluations: `most` limits the evaluations of a call, and `proceed` makes the others.
 
     Args:
         query: with windows.
-        options: what the query does not say.
-        static: quads that are there beside the windows.
+        options: settings that the query does not contain.
+        static: quads of static data.
         element_iri: names elements, as the query sees them; None: `{stream}/{sequence}`.
         on_drop: called with each element that enters no window.
         label_prefix: what labels of blank nodes begin with, see `construct_messages`.
@@ -146,11 +149,11 @@ class WindowedQuery:
 
         Args:
             stream: the IRI of its stream, without brackets.
-            element: behind those that the stream had before.
+            element: after the previous ones of the stream.
             most: how many evaluations to make, at least 1; None: all that are due.
 
         Raises:
-            UsageError: a stream that the query does not name, or an element that is not behind those before.
+            UsageError: a stream that the query does not name, or an element that is not after the previous ones.
             SourceError: the evaluation failed.
         """
         number = self._moved_to(stream, element)
@@ -185,11 +188,11 @@ class WindowedQuery:
     def advance(
         self, time: int, stream: str | None = None, most: int | None = None
     ) -> list[Firing]:
-        """Says that no earlier element is to come, and returns what follows from it.
+        """Declares that no earlier element will arrive, and returns the resulting evaluations.
 
         Args:
             time: in microseconds since 1970 in UTC.
-            stream: the IRI of the only stream that this is said of; None: of all.
+            stream: the IRI of the only stream that this is about; None: all.
             most: see `take`.
 
         Raises:
@@ -199,7 +202,7 @@ class WindowedQuery:
         return self.proceed(most)
 
     def end(self, stream: str, most: int | None = None) -> list[Firing]:
-        """Says that a stream has ended; when all have, windows close that still hold elements.
+        """Declares that a stream has ended; when all have, the windows that still contain elements close.
 
         Args:
             stream: its IRI.
@@ -349,7 +352,7 @@ class WindowedQuery:
         element_iri: ElementIri | None = None,
         on_drop: OnDrop | None = None,
     ) -> Self:
-        """The query as it was when it was saved; the next element to take is behind `position` of its stream.
+        """Restores a saved query; the next element to take is after the `position` of its stream.
 
         Args:
             saved: what `save` gave.
@@ -367,7 +370,7 @@ class WindowedQuery:
         ):
             raise UsageError(
                 "the state is that of another query or of other options",
-                hint="begin anew without it",
+                hint="begin again without it",
             )
         engine = cls(
             query,

@@ -56,6 +56,9 @@ class WindowOptions:
 
     Raises:
         UsageError: a negative lateness or max_ahead, or a period below 1.
+
+    >>> WindowOptions(time="generated", lateness=5_000_000).bounds.value
+    '(o,c]'
     """
 
     time: str = "arrival"

@@ -1,7 +1,7 @@
 """Forwards what waits in a store: to a stream elsewhere, to a log file, or to an output; each element once.
 
-Before elements are sent, the store is told what is sent where. So it can be found out after a kill whether they
-arrived, and they are sent again if not. What has arrived is removed from the store.
+Before elements are sent, the store records which are sent to which target. So it can be found out after a kill whether
+they arrived, and they are sent again if not. What has arrived is removed from the store.
 docs/decisions/049-state-of-continuous-queries.md
 """
 
@@ -49,7 +49,7 @@ class Target(Protocol):
     """The target of elements.
 
     Attributes:
-        name: tells it from other targets.
+        name: distinguishes it from other targets.
         size: bytes of the log so far; None: it is no file.
     """
 
@@ -76,7 +76,7 @@ async def forward(store: StreamStore, stream: str, owner: str, target: Target) -
     Args:
         store: opened to write.
         stream: the name of the stream.
-        owner: whose state in the store tells what is on its way.
+        owner: of the state in the store that records the messages on their way.
         target: where to.
 
     Returns:
@@ -152,7 +152,7 @@ class OutputTarget:
     """A binary file that is written as it comes, such as standard output.
 
     Args:
-        file: flushed behind each message; it stays open.
+        file: flushed after each message; it stays open.
         type: of the log.
         options: those that only its format has.
     """
@@ -167,7 +167,7 @@ class OutputTarget:
         self._start = self._encoder.start()
 
     async def send(self, elements: Sequence[Element], key: str, at: int | None) -> None:  # noqa: ARG002 the protocol's
-        """See `Target.send`: what was sent cannot be told."""
+        """See `Target.send`: it is unknown which messages were sent."""
         for element in elements:
             self._file.write(self._start + self._encoder.encode(element.message))
             self._file.flush()

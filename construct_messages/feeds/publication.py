@@ -72,6 +72,9 @@ async def publish(
             message.
         TermError: a term that is not RDF, or is not allowed in its position; the messages before it were sent.
         SourceError: the server refuses the request (see `response_status`), or cannot be reached.
+
+    >>> asyncio.run(publish([Message(), Message()], f"{server}/streams/rooms", create=True))
+    2
     """
     if batch < 1:
         raise UsageError(f"batch={batch} is less than 1")
@@ -98,7 +101,7 @@ async def publish(
         aclosing(_batches(messages, sent, batch)) as batches,
     ):
         async for each in batches:
-            # one write before each batch: it also says that those before were acknowledged
+            # one write before each batch: it also records that those before were acknowledged
             sent = msgspec.structs.replace(sent, in_flight=len(each))
             if state is not None:
                 write_state(state, sent)
@@ -113,9 +116,9 @@ async def publish(
 
 
 async def _batches(messages: _Messages, sent: Sent, most: int) -> AsyncGenerator[list[Message]]:
-    """The messages behind those that were acknowledged: first those that were under way, then whatever waits.
+    """The messages after those that were acknowledged: first those that were under way, then all that are waiting.
 
-    Raises what the messages raise, behind those that came before.
+    Raises the errors of the iterable of messages, after the messages before them.
     """
     waiting: asyncio.Queue[Message | BaseException | None] = asyncio.Queue(most)
     reading = asyncio.ensure_future(_read(messages, sent.acknowledged, waiting))

@@ -43,6 +43,14 @@ async def register(
     Raises:
         UsageError: no URL that requests can be sent to.
         SourceError: the server refuses (see `response_status`), or cannot be reached.
+
+    >>> import asyncio
+    >>> from construct_messages.feeds import publish
+    >>> async def main(stream):
+    ...     await publish([], stream, create=True)
+    ...     return await register("CONSTRUCT { ?s a <urn:Hot> } WHERE { ?s <urn:celsius> ?c }", stream, name="hot")
+    >>> asyncio.run(main(f"{server}/streams/rooms")).removeprefix(server)
+    '/streams/hot'
     """
     check_stream_url(url)
     async with Client(origin_of(url), token, 0, idle_seconds) as client:
@@ -53,7 +61,9 @@ async def register(
         response = await client.open("POST", target, headers, query.encode())
         await client.body(response, target)
         if (location := response.headers.get("Location")) is None:
-            raise SourceError(f"{without_query(target)} does not say which stream the query fills")
+            raise SourceError(
+                f"{without_query(target)} does not name the stream that the query fills"
+            )
         return target_of(target, location)
 
 

@@ -1,4 +1,4 @@
-"""Sequences of elements as servers tell them: whether a text is one, and whether one follows on another. No I/O."""
+"""Sequences of elements from servers: whether a text is one, and whether one follows another. No I/O."""
 
 from __future__ import annotations
 

@@ -78,6 +78,14 @@ def subscribe(
         SourceError: the server refuses the request (`response_status` 404: there is no such stream or element), or
             cannot be reached; `status` 410: the next element was removed by retention, or elements are missing.
         LogError, LimitExceeded: the data are not a message, or too large.
+
+    >>> from construct_messages import Message
+    >>> from construct_messages.feeds import publish
+    >>> async def main(stream):
+    ...     await publish([Message(), Message()], stream, create=True)
+    ...     return [element.sequence async for element in subscribe(stream, follow=False)]
+    >>> asyncio.run(main(f"{server}/streams/rooms"))
+    [1, 2]
     """
     wishes = sum(wish is not None for wish in (after, last, since, checkpoint))
     if wishes > 1:
@@ -140,7 +148,7 @@ class Subscription(AsyncIterator[Element]):
             await anext(self._elements)
 
     async def acknowledge(self, checkpoint: Checkpoint) -> None:
-        """Tells the other side that the elements up to a checkpoint were processed durably.
+        """Acknowledges to the other side that the elements up to a checkpoint were processed durably.
 
         Does nothing if the other side does not keep how far its readers are: then keep the checkpoint.
 

@@ -1,7 +1,7 @@
 """The table of transports: names, schemes, what each can do, and where it is. No I/O, and no transport is imported.
 
-A new transport is a record here and a room of this folder. The command line, `via`, what opens a URL, and the table in
-docs/reference/streams/clients.md read it. docs/decisions/079-transports.md
+A new transport is a record here and a room of this folder. The command line, `via`, `opening.py`, the layers of
+tests/test_layers.py, and the table in docs/reference/streams/clients.md read it. docs/decisions/079-transports.md
 """
 
 from __future__ import annotations

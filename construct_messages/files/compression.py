@@ -1,6 +1,6 @@
-"""The compressions of files, by extension: the one list for what is read, what is written, and what a name says.
+"""The compressions of files, by extension: the one list for reading, writing and names.
 
-Nothing is opened here, and nothing is known of what the files hold. How they are read is said in `unpacking.py`.
+Nothing is opened here, and nothing is known of what the files hold. `unpacking.py` reads them.
 """
 
 from __future__ import annotations

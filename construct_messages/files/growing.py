@@ -1,8 +1,8 @@
 """A file that grows by whole parts: a part that a process did not finish is cut off before the next one.
 
-While a part is written, a journal beside the file has its beginning, its length and its checksum. So a kill or
-a power failure costs nothing but the part, and appending writes each byte once. A lock on the file keeps processes
-apart. Who reads the file meanwhile may see a part of a part. Nothing here knows what is written.
+While a part is written, a journal next to the file contains its beginning, its length and its checksum. So a kill or a
+power failure costs nothing but the part, and appending writes each byte once. A lock on the file keeps processes apart.
+Who reads the file meanwhile may see a part of a part. Nothing here knows what is written.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _settle(path: Path, file: IO[bytes]) -> None:
 
 def _not_as_left(path: Path, at: int) -> UsageError:
     return UsageError(
-        f"{path.absolute()} is not as it was left: behind byte {at} another program wrote",
+        f"{path.absolute()} was changed by another program after byte {at}",
         hint=f"cut it off there, and remove {_journal(path)} if it exists, or write to another file",
     )
 

@@ -19,8 +19,8 @@ from construct_messages.files.compression import COMPRESSIONS, opener
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A binary file that appears under its name only when the block ends without an exception.
 
-    It is written beside, under a hidden name, and renamed; `.gz`, `.bz2`, `.xz` and `.zst` are packed. A target that
-    is no regular file (`/dev/stdout`, a FIFO) is written directly.
+    It is written in the same folder, under a hidden name, and renamed; `.gz`, `.bz2`, `.xz` and `.zst` are packed. A
+    target that is no regular file (`/dev/stdout`, a FIFO) is written directly.
 
     Raises:
         CannotWrite: the place cannot be written.

@@ -18,7 +18,7 @@ class Reserve:
     """The reserve of one store.
 
     Args:
-        path: of the store; the reserve lies beside it.
+        path: of the store; the reserve is in the same folder.
         size: in bytes; 0: there is none.
 
     >>> from tempfile import TemporaryDirectory

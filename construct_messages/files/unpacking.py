@@ -84,7 +84,7 @@ class _GzipMember:
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
         piece = self._zlib.decompress(self._zlib.unconsumed_tail + data, max_length)
-        # a full piece may leave output behind although all input is taken
+        # a full piece may leave output in the buffer although all input is taken
         self.needs_input = len(piece) < max_length
         return piece
 
@@ -164,7 +164,7 @@ class Unpacker:
                 return
 
     def close(self) -> None:
-        """Says that no more data come.
+        """Ends the data.
 
         Raises:
             EOFError: the data end within a member, or there are none.
@@ -225,10 +225,12 @@ class _UnmarkedFile:
 
     def __init__(self, file: Any) -> None:
         self._file = file
-        self._head: bytes | None = None  # what was read to look for the mark, and is not given yet
+        self._head: bytes | None = (
+            None  # bytes that were read to look for the mark, and are not returned yet
+        )
 
     def read(self, size: int = -1) -> bytes:
-        """See `io.RawIOBase.read`; the first time it may give fewer bytes than there are."""
+        """See `io.RawIOBase.read`; the first time it may return fewer bytes than there are."""
         if self._head is None:
             self._head = self._begin()
         if self._head and size >= 0:

@@ -49,7 +49,7 @@ def default_format(name: str | None, otherwise: Format = N_QUADS) -> str:
         *packings, packing = COMPRESSIONS
         raise UsageError(
             f"{name}: .{extension} is the extension of no log",
-            hint=f"end the name in {', '.join(most)} or {last} (behind it {', '.join(packings)} or {packing}), "
+            hint=f"end the name in {', '.join(most)} or {last} (after it {', '.join(packings)} or {packing}), "
             "or give the format",
         )
     return found.extension

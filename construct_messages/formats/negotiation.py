@@ -433,7 +433,7 @@ def _format(text: str) -> Format | None:
 def _unmet(message: str, construct: bool) -> NotAcceptable:
     if not construct:
         return NotAcceptable(
-            f"{message}, and only CONSTRUCT queries give messages",
+            f"{message}, and only CONSTRUCT queries return messages",
             hint="ask for a media type without messages",
         )
     return NotAcceptable(message, hint=_HOW_TO_ASK, offered=OFFERED)

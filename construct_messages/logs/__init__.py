@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pkgutil import resolve_name
 from typing import Any, Final, Protocol, Self
 
@@ -364,6 +365,7 @@ def options_for_writing(
     )
 
 
+@cache
 def _resolve(name: str) -> Any:
     """Imports the object at `module:name` of this folder."""
     return resolve_name(f"{__name__}.{name}")

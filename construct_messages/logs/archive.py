@@ -125,7 +125,7 @@ class ArchiveDecoder:
         if self._ended:
             if any(self._buffer):
                 raise self._error(
-                    "something stands behind the end of the archive", "give one archive at a time"
+                    "there is something after the end of the archive", "give one archive at a time"
                 )
             self._buffer.clear()
 
@@ -136,7 +136,7 @@ class ArchiveDecoder:
             LogError: the archive has no end.
         """
         if not self._ended:
-            raise self._error("the archive ends early", "get it anew")
+            raise self._error("the archive ends early", "get it again")
         return iter(())
 
     def _error(self, message: str, hint: str | None = None) -> LogError:

@@ -132,7 +132,7 @@ class DetectingDecoder:
         return LogError(
             f"byte {self.bytes_read}: the {self.packing} data {what}",
             number=self.message_count + 1,
-            hint="get the file anew, or name it as what it is",
+            hint="get the file again, or use a name with its own extension",
         )
 
     def _decode(self, data: bytes, *, whole: bool = False) -> Iterator[Message]:

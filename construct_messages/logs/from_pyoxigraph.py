@@ -45,11 +45,11 @@ def too_much(number: int, characters: int) -> LimitExceeded:
 
     >>> print(too_much(3, 100))
     message 3 has more than 100 characters as N-Quads
-      hint: allow larger messages, or say less in one
+      hint: allow larger messages, or split the message
     """
     return LimitExceeded(
         f"message {number} has more than {characters} characters as N-Quads",
-        hint="allow larger messages, or say less in one",
+        hint="allow larger messages, or split the message",
     )
 
 

@@ -44,7 +44,7 @@ def is_public(address: Address) -> bool:
 class Addresses:
     """The addresses that may be connected to for one URL.
 
-    A URL whose host is an address, or `localhost`, allows just that: whoever wrote it meant it. Any other name must
+    A URL whose host is an address, or `localhost`, allows just that, because its author chose it. Any other name must
     lead to public addresses only.
 
     Args:
@@ -55,7 +55,7 @@ class Addresses:
     >>> Addresses("https://example.org/sparql").check(ipaddress.ip_address("10.0.0.1"))
     Traceback (most recent call last):
     construct_messages.errors.SourceError: example.org is at 10.0.0.1, which is no public address
-      hint: set allow_private, if you trust whoever runs example.org
+      hint: set allow_private, if you trust the operator of example.org
     """
 
     def __init__(self, url: str, *, allow_private: bool = False) -> None:
@@ -76,7 +76,7 @@ class Addresses:
         if not (self._all or address == self._named or is_public(address)):
             raise SourceError(
                 f"{self._host} is at {address}, which is no public address",
-                hint=f"set allow_private, if you trust whoever runs {self._host}",
+                hint=f"set allow_private, if you trust the operator of {self._host}",
             )
 
     def open_socket(self, info: aiohttp.AddrInfoType) -> socket.socket:

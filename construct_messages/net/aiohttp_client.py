@@ -28,7 +28,7 @@ from construct_messages.net.responses import ends_by_length, redirected
 from construct_messages.net.timeouts import CONNECT_SECONDS, Timeouts
 
 _CHUNK: Final = 1 << 16
-_CLOSE_SECONDS: Final = 5.0  # until a connection closes that the endpoint said it would close
+_CLOSE_SECONDS: Final = 5.0  # until a connection closes that the endpoint has announced to close
 _HEAD_LINE: Final = 1 << 16  # bytes, as in http.client
 
 
@@ -208,8 +208,7 @@ async def _aopen(
 def _watch(response: aiohttp.ClientResponse) -> None:
     """Makes the loss of the connection an error of the body where aiohttp does not.
 
-    It would wait for ever behind a chunk whose framing is damaged, and take a reset for the end of a body that ends
-    with the connection.
+    It would wait forever after a chunk with damaged framing, and take a reset for the end of a body that ends with the connection.
     """
     content = response.content
     protocol = None if response.connection is None else response.connection.protocol

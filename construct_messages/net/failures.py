@@ -12,7 +12,7 @@ from construct_messages.errors import SourceError, shown
 REDIRECTS: Final = 5
 """How many are followed."""
 
-# those of a server that is restarting, overloaded, or behind a network that is
+# those of a server that is restarting or overloaded, or whose network is
 _PASSING: Final = frozenset(
     (
         errno.ECONNREFUSED,

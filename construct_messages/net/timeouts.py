@@ -54,7 +54,7 @@ class Timeouts:
         return self._connect if remaining is None else min(remaining, self._connect)
 
     def allows(self, seconds: float) -> bool:
-        """Whether a pause of so many seconds leaves any.
+        """Whether a pause of this many seconds leaves any.
 
         >>> Timeouts(10).allows(3), Timeouts(10).allows(11), Timeouts(None, stall=1).allows(3600)
         (True, False, True)

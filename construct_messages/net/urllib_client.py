@@ -106,6 +106,37 @@ def send(
     raise too_many_redirects(url)
 
 
+def fetch(
+    request: urllib.request.Request, name: str, *, seconds: float, most: int
+) -> tuple[int, bytes]:
+    """The status and the body of a response that is small.
+
+    Args:
+        request: what to send.
+        name: the URL, as errors name it.
+        seconds: the maximal time for the whole of it.
+        most: the maximal number of bytes.
+
+    Raises:
+        SourceError: no response in time, or a longer one.
+    """
+    timeouts, body = Timeouts(seconds), bytearray()
+    try:
+        response = send(request, name, timeouts)
+        try:
+            while chunk := receive(
+                response, timeouts, lambda cut: SourceError(f"{name} broke off: {cut}")
+            ):
+                body += chunk
+                if len(body) > most:
+                    raise SourceError(f"{name} sent more than {most} bytes")
+        finally:
+            response.close()
+    except SourceTimeout as error:
+        raise SourceTimeout(f"{name} did not answer within {seconds:g} seconds") from error
+    return response.status, bytes(body)
+
+
 def _open(
     opener: urllib.request.OpenerDirector,
     request: urllib.request.Request,
@@ -197,9 +228,9 @@ class _Response(http.client.HTTPResponse):
             )
         lengths = set(self.headers.get_all("Content-Length", ()))
         if len(lengths) + ("Transfer-Encoding" in self.headers) > 1:
-            raise http.client.HTTPException("the answer says in two ways how long it is")
+            raise http.client.HTTPException("the answer declares its length in two ways")
         if any(len(length.lstrip("0")) > _LENGTH_DIGITS for length in lengths):
-            raise http.client.HTTPException("the answer says that it is longer than any body")
+            raise http.client.HTTPException("the answer declares a length that no body has")
 
     def read_past_length(self) -> None:
         """Makes what follows the body part of it, up to the end of the connection: so the reader notices it.

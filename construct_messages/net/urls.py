@@ -5,6 +5,7 @@ RFC 3986, and RFC 9110, section 4.2. Imports no HTTP client.
 
 from __future__ import annotations
 
+import ipaddress
 from typing import TypeGuard
 from urllib.parse import urlsplit
 
@@ -51,6 +52,38 @@ def check_url(url: str) -> None:
             "the URL has a fragment, which is not part of a request",
             hint="leave out # and what follows",
         )
+
+
+def check_secure(url: str) -> None:
+    """Checks a URL that secrets are sent to, or that is trusted: https, or this machine.
+
+    Raises:
+        UsageError: as `check_url`, or plain http to another machine.
+
+    >>> check_secure("http://127.0.0.1:8080/token")
+    >>> check_secure("http://id.example.org/token")
+    Traceback (most recent call last):
+    construct_messages.errors.UsageError: http://id.example.org/token can be read and changed on its way
+      hint: use https
+    """
+    check_url(url)
+    parts = urlsplit(url)
+    if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
+        raise UsageError(
+            f"{without_query(url)} can be read and changed on its way", hint="use https"
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only programs on this machine can reach a host.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("localhost"), is_loopback("0.0.0.0")
+    (True, True, True, False)
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def without_query(url: str) -> str:

@@ -103,7 +103,7 @@ def close_code(status: int) -> int:
 
 
 def refused_status(code: int | None) -> int | None:
-    """Returns the status of HTTP that a close code stands for; None: it stands for none.
+    """Returns the status of HTTP for a close code; None: there is none.
 
     >>> refused_status(4422), refused_status(1001), refused_status(4000)
     (422, None, None)

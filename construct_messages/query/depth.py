@@ -12,7 +12,7 @@ from typing import Final
 from construct_messages.query.tokens import error, tokenize
 
 MOST_NESTED: Final = 500
-"""How many brackets may stand in each other, and how many `!` before each other."""
+"""How many brackets may be nested, and how many `!` may follow each other."""
 
 MOST_JOINED: Final = 4000
 """How many operators may join the parts of one group or expression; each of those that take more stack counts twice."""

@@ -102,7 +102,7 @@ def check_services(text: str | QueryText, policy: str | Collection[str]) -> None
                 if clause.iri is None
                 else f"<{clause.iri}>"
             )
-            unknown = ", whose IRI cannot be told from the text," if clause.iri is None else ""
+            unknown = ", whose IRI is not in the text," if clause.iri is None else ""
             raise Forbidden(
                 f"SERVICE {what}{unknown} is not allowed here",
                 position=Position.at(query.text, clause.start),
@@ -174,7 +174,7 @@ def check_loads(text: str | QueryText, policy: str | Collection[str]) -> None:
                 )
         if _is_ambiguous(tokens):
             raise Forbidden(
-                "what LOAD reaches cannot be told from the text",
+                "the target of LOAD is not in the text",
                 hint="close every string, or leave LOAD out",
             )
 

@@ -187,7 +187,7 @@ class RdfXmlParser:
         if self._characters > self._most:
             raise LimitExceeded(
                 f"{self._limits.name} has more than {self._most} characters as N-Quads",
-                hint="allow larger messages, or say less in one"
+                hint="allow larger messages, or split the message"
                 if self._limits.characters is not None
                 else "use shorter namespaces and bases",
             )
@@ -302,7 +302,7 @@ class RdfXmlParser:
         self, _context: str, _base: str | None, system: str | None, _public: str | None
     ) -> int:
         self._fail(
-            f"an entity stands for {system or 'what is elsewhere'}, and nothing is ever fetched: write its text"
+            f"an entity refers to {system or 'what is elsewhere'}, and nothing is ever fetched: write its text"
         )
 
     def _skipped_entity(self, name: str, is_parameter_entity: bool) -> None:
@@ -320,7 +320,7 @@ class RdfXmlParser:
         before, data = self._piece
         head = data[: data.rfind(b"<!DOCTYPE", 0, self._expat.CurrentByteIndex - before) + 1]
         line, column = self._after(head) if head else self._place()
-        reason = "a DOCTYPE has no place in a message; write what its entities stand for"
+        reason = "a DOCTYPE is not allowed in a message; write the text of its entities"
         raise RdfXmlError(reason, line, column - bool(head))
 
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:

@@ -156,7 +156,7 @@ class Productions:
             # the location of a schema has no meaning in RDF
             unread += [f"<{name}>" for name, _ in found.properties if not name.startswith(XSI)]
             if unread:
-                self._fail(f"rdf:RDF has the attribute {unread[0]}: what it says is about no node")
+                self._fail(f"rdf:RDF has the attribute {unread[0]}, which belongs to no node")
             self._elements.append(_Element(_Kind.NODES, context))
         else:
             self._elements.append(self._node(parent, iri, context, found))
@@ -227,7 +227,7 @@ class Productions:
                 self._fail("an element in a property with an rdf:datatype, whose value is text")
             if "".join(parent.text).strip(" \t\r\n"):
                 self._fail(
-                    f"an element beside the text {shortened(''.join(parent.text).strip())!r}"
+                    f"an element next to the text {shortened(''.join(parent.text).strip())!r}"
                 )
             parent.text.clear()
         syntax = found.syntax
@@ -402,7 +402,7 @@ class Productions:
         # RFC 3986, section 5.2.2, of a fragment alone
         iri = self._absolute(f"{context.base.partition('#')[0]}#{self._ncname('ID', id)}")
         if iri in self._ids:
-            self._fail(f"rdf:ID={id!r} stands twice in the document, for one base")
+            self._fail(f"rdf:ID={id!r} occurs twice in the document, for one base")
         self._ids.add(iri)
         return iri
 

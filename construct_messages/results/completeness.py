@@ -50,15 +50,15 @@ def check_members(kind: str, members: Mapping[str, Any]) -> None:
     >>> check_members("JSON", {"head": {}, "meta": {"partial": False, "complete": True}})
     >>> check_members("JSON", {"results": {"hasMore": True}})
     Traceback (most recent call last):
-    construct_messages.errors.IncompleteResult: the JSON result says that it is incomplete: hasMore: true
+    construct_messages.errors.IncompleteResult: the JSON result is declared incomplete: hasMore: true
       hint: ask for less, or give the endpoint more time
     """
     for depth, name, value in _members(members):
         if depth < _DEPTH_OF_FAILURES and name.lower() in _FAILURES and value:
-            raise IncompleteResult(f"the {kind} result tells of a failure: {_quoted(name, value)}")
+            raise IncompleteResult(f"the {kind} result reports a failure: {_quoted(name, value)}")
         if _says_incomplete(re.sub(r"[^a-z]", "", name.lower()), value):
             raise IncompleteResult(
-                f"the {kind} result says that it is incomplete: {_quoted(name, value)}",
+                f"the {kind} result is declared incomplete: {_quoted(name, value)}",
                 hint="ask for less, or give the endpoint more time",
             )
 

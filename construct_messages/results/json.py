@@ -222,7 +222,7 @@ class JsonDecoder:
 
     def _malformed(self, reason: str) -> IncompleteResult:
         return IncompleteResult(
-            f"the JSON result is damaged behind solution {self._count}: {shown(reason)}"
+            f"the JSON result is damaged after solution {self._count}: {shown(reason)}"
         )
 
     # --- terms ---
@@ -289,7 +289,7 @@ class JsonDecoder:
         opened: list[str] = []
         while isinstance(value, _Triple):
             if len(opened) == DEEPEST:
-                raise TermError(f"more than {DEEPEST} triple terms stand in each other")
+                raise TermError(f"more than {DEEPEST} triple terms are nested")
             subject, predicate = (
                 Term("<<(") if isinstance(part, _Triple) else self._term(part)
                 for part in (value.value.subject, value.value.predicate)

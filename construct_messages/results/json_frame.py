@@ -138,7 +138,7 @@ class Frame:
         """
         self._read(
             bytes(self._text),
-            f"behind its {count} solutions: {excerpt(bytes(self._text[self._before :]))}",
+            f"after its {count} solutions: {excerpt(bytes(self._text[self._before :]))}",
         )
 
     def no_solutions(self) -> IncompleteResult:

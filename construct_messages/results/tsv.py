@@ -233,7 +233,7 @@ class _Terms(dict[bytes, bytes]):
 
     def __missing__(self, field: bytes) -> bytes:
         if field.count(b"<<(") > DEEPEST and nesting(field.decode(errors="replace")) > DEEPEST:
-            raise TermError(f"more than {DEEPEST} triple terms stand in each other")
+            raise TermError(f"more than {DEEPEST} triple terms are nested")
         passed = self._lenience and self._lenience.passed
         try:
             term = parse_term(field.decode(), self._scope, self._lenience).encode()

@@ -49,7 +49,7 @@ class XmlDecoder:
     [[('_:db',)]]
     >>> decoder.close()  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    construct_messages.errors.IncompleteResult: the XML result is damaged behind solution 1: no element found: line 1...
+    construct_messages.errors.IncompleteResult: the XML result is damaged after solution 1: no element found: line 1...
     """
 
     def __init__(
@@ -125,13 +125,11 @@ class XmlDecoder:
         ) as error:  # of an encoding that Python has not, or not a byte to a character
             if len(self._open) > 1:
                 raise
-            raise self._damaged(
-                f"it cannot be read in the encoding that it says: {error}"
-            ) from error
+            raise self._damaged(f"it cannot be read in its declared encoding: {error}") from error
 
     def _damaged(self, reason: str) -> IncompleteResult:
         return IncompleteResult(
-            f"the XML result is damaged behind solution {self._count}: {shown(reason)}"
+            f"the XML result is damaged after solution {self._count}: {shown(reason)}"
         )
 
     # --- what expat calls ---
@@ -169,7 +167,7 @@ class XmlDecoder:
         elif local == "triple":
             self._depth += 1
             if self._depth > DEEPEST:
-                raise self._damaged(f"more than {DEEPEST} triple terms stand in each other")
+                raise self._damaged(f"more than {DEEPEST} triple terms are nested")
         if parent == "triple":
             self._open[-1].children.append(local)
         self._open.append(_Element(local, attributes))

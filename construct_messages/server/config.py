@@ -37,6 +37,7 @@ Key = tuple[str, ...]
 OF_URLS: Final = (
     *("profile", "results", "method", "page_size", "strict", "contact"),
     *("user_variable", "password_variable", "token_variable"),
+    *("token_url", "client_id", "client_secret_variable", "client_secret_file", "scope"),
     *("forward_headers", "allow_private", "update", "update_source", "sponge"),
     *("row_cap", "refuse_capped"),
     *("retries", "connect_seconds", "read_seconds", "rate"),
@@ -79,6 +80,10 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         strict: whether blank nodes that pages tear apart are an error, instead of a warning in the log.
         contact: an address for the User-Agent, so that the operator of a URL can reach you.
         user_variable, password_variable, token_variable: the names of environment variables with the credentials.
+        token_url: where access tokens are to be had with the credentials of a client (RFC 6749, section 4.4).
+        client_id: of this client.
+        client_secret_variable, client_secret_file: an environment variable, or a file, that holds its secret.
+        scope: what the tokens are asked for; None: what the server gives.
         forward_headers: client headers that are sent on beside the usual ones, such as `Authorization`.
         allow_private: whether the URL's host name may lead to a private address.
         service: what SERVICE may reach: `"deny"`, `"allow"`, or a list of IRIs. None: denied for files, the
@@ -115,6 +120,11 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     user_variable: str | None = None
     password_variable: str | None = None
     token_variable: str | None = None
+    token_url: str | None = None
+    client_id: str | None = None
+    client_secret_variable: str | None = None
+    client_secret_file: str | None = None
+    scope: str | None = None
     forward_headers: tuple[str, ...] = ()
     allow_private: bool = False
     service: Literal["deny", "allow"] | tuple[str, ...] | None = None
@@ -155,9 +165,13 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
 
     Args:
         file: the store; made where there is none.
-        publish: who may publish, and make and delete streams: `"deny"`, `"allow"`, or the name of an environment
-            variable that holds a token. None: allowed where the server listens on loopback only, else denied.
+        read: who may read; None: everybody.
+        publish: who may publish, and make and delete streams: `"deny"`, `"allow"`, `"jwt"`, or the name of an
+            environment variable that holds a token. None: allowed where the server listens on loopback only, else
+            denied.
         register: who may register queries, pause and remove them; as `publish`.
+        tokens: further environment variables with tokens, which the description of a stream may name for its
+            publishers.
         reserve_bytes: of the disk, beside the store: let go when the disk is full, so that a smaller retention, or
             deleting a stream, can make room.
         streams: how many there may be.
@@ -181,8 +195,10 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     """
 
     file: str
+    read: str | None = None
     publish: str | None = None
     register: str | None = None
+    tokens: tuple[str, ...] = ()
     reserve_bytes: Size = 32 << 20
     streams: Count = 10_000
     message_bytes: Count = 8 << 20
@@ -204,6 +220,28 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     query_output_bytes: Count = 64 << 20
 
 
+class JwtSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The JSON Web Tokens that the policy `"jwt"` asks for (RFC 7519, RFC 9068).
+
+    Args:
+        issuer: the value of `iss`.
+        audience: the value of `aud`, or one of its values.
+        keys: the issuer's public keys (RFC 7517): an https URL, or a file, which is read once.
+        algorithms: those that are allowed; only ones whose keys are public.
+        leeway_seconds: how far the clocks of the issuer and this machine may differ.
+        read_scope, publish_scope, register_scope: what `scope` must have for each right.
+    """
+
+    issuer: str
+    audience: str
+    keys: str
+    algorithms: tuple[str, ...] = ("RS256", "ES256")
+    leeway_seconds: Size = 30
+    read_scope: str = "read"
+    publish_scope: str = "publish"
+    register_scope: str = "register"
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The settings of one server.
 
@@ -211,6 +249,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         endpoints: by name: `dbpedia` is served at `/dbpedia/sparql`; the name "" at `/sparql`.
         bind: host and port; port 0 takes a free one.
         streams: live streams, if any are served.
+        jwt: the JSON Web Tokens that streams ask for, if any do.
         workers: server processes.
         public_url: how clients reach the server, where a proxy stands before it.
         cors: other origins whose scripts may read answers; `*` for all.
@@ -225,6 +264,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     endpoints: dict[str, EndpointSettings]
     bind: str = "127.0.0.1:8080"
     streams: StreamsSettings | None = None
+    jwt: JwtSettings | None = None
     workers: Count = 1
     public_url: str | None = None
     cors: tuple[str, ...] = ()

@@ -95,6 +95,21 @@ class Source(Protocol):
     Attributes:
         predefined: prefixes that queries may use without declaring them.
         stable_blank_nodes: whether a blank node label means the same node in every response.
+
+    A source that has one solution for every query:
+
+    >>> class Constant:
+    ...     predefined, stable_blank_nodes = {}, True
+    ...     def solutions(self, request):
+    ...         yield Solutions([["<urn:a>"] for variable in request.select.variables])
+    ...     async def asolutions(self, request):
+    ...         for solutions in self.solutions(request):
+    ...             yield solutions
+    ...     def close(self):
+    ...         pass
+    >>> from construct_messages import construct_messages
+    >>> list(construct_messages("CONSTRUCT { ?s a <urn:A> } WHERE { ?s ?p ?o }", Constant()))
+    [<Message of 1 quad: <urn:a> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:A> .>]
     """
 
     @property

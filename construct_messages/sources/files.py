@@ -29,7 +29,7 @@ def load_files(paths: Sequence[Path], *, lenient: bool = False) -> ox.Store:
         lenient: whether malformed IRIs and language tags are loaded, too.
 
     Raises:
-        UsageError: no such file, or a name whose extension says no RDF format.
+        UsageError: no such file, or a name without the extension of an RDF format.
         SourceError: a file that does not parse, naming it and the line.
     """
     store = ox.Store()
@@ -53,7 +53,7 @@ def load_into(
         lenient: see `load_files`.
 
     Raises:
-        UsageError: no such file, or a name whose extension says no RDF format.
+        UsageError: no such file, or a name without the extension of an RDF format.
         SourceError: a file that does not parse, naming it and the line.
     """
     for path, packing, format in [(path, *_kind(path)) for path in paths]:
@@ -171,7 +171,7 @@ def _has_writer(path: Path) -> bool:
     )
     if done.returncode not in (0, 3):
         raise SourceError(
-            f"{path}: cannot tell whether a writer holds it: {done.stderr.decode().strip()}"
+            f"{path}: cannot find out whether a writer has it open: {done.stderr.decode().strip()}"
         )
     return done.returncode == 3
 

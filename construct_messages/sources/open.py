@@ -62,6 +62,13 @@ def open_source(
     Raises:
         UsageError: no source is given, or the value cannot be a source.
         SourceError: the source cannot be opened.
+
+    >>> from construct_messages import construct_messages
+    >>> store = ox.Store()
+    >>> store.load(b"<urn:a> <urn:p> 1 .", format=ox.RdfFormat.TURTLE)
+    >>> source = open_source(store)
+    >>> sum(1 for message in construct_messages("CONSTRUCT { ?s a <urn:A> } WHERE { ?s <urn:p> ?o }", source))
+    1
     """
     if source is None:
         source = os.environ.get(VARIABLE)
@@ -89,12 +96,16 @@ def open_source(
     paths = [source] if isinstance(source, (str, os.PathLike)) else list(_paths(source))
     if len(paths) == 1 and is_url(paths[0]):
         from construct_messages.net.headers import authorization_of_environment
+        from construct_messages.net.oauth import ClientCredentials, tokens_for
         from construct_messages.sources.http.endpoint import EndpointSource
         from construct_messages.sources.http.protocol import Endpoint
 
         given = authorization_of_environment() | dict(headers or {})
+        tokens = None
+        if (credentials := ClientCredentials.of_environment()) is not None:
+            tokens = tokens_for(credentials)
         return EndpointSource(
-            Endpoint.at(paths[0], method=method, headers=given),
+            Endpoint.at(paths[0], method=method, headers=given, tokens=tokens),
             results=results,
             profile=profile,
             retries=retries,

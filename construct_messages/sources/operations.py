@@ -1,6 +1,6 @@
 """Operations of the SPARQL Protocol that a source answers by itself: from the text to the bytes of the answer.
 
-A server needs this of a source beside solutions (SPARQL 1.1 Protocol, section 2). Reads no query.
+The additional operations of a source that a server needs (SPARQL 1.1 Protocol, section 2). Reads no query.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Answer:
     Args:
         status: the HTTP status.
         headers: in order; only those that are meant for a client.
-        body: the bytes; raises `SourceError` where they cannot be read to their end. To be closed by whoever reads it,
-            which cancels the operation.
+        body: the bytes; raises `SourceError` where they cannot be read to their end. Its reader must close it, which
+            cancels the operation.
     """
 
     status: int

@@ -51,7 +51,7 @@ async def ain_thread(blocking: Generator[T], deadline: float | None) -> AsyncGen
     loop, there = asyncio.get_running_loop(), asyncio.Semaphore(0)
 
     def notify() -> None:
-        with suppress(RuntimeError):  # the loop is closed, so nobody reads any more
+        with suppress(RuntimeError):  # the loop is closed, so there is no reader any more
             loop.call_soon_threadsafe(there.release)
 
     async def get() -> T | _End:

@@ -90,6 +90,11 @@ def construct_messages(
         UnsupportedQuery: a part of it is not supported on Spark.
         UsageError: an invalid option.
         QuadsError: the table does not have the columns.
+
+    >>> quads = spark.createDataFrame([("<urn:a>", "<urn:p>", "<urn:b>")], ["subject", "predicate", "object"])
+    >>> messages = construct_messages("CONSTRUCT { ?o <urn:q> ?s } WHERE { ?s <urn:p> ?o }", quads)
+    >>> messages.frame.collect()
+    [Row(message='<urn:b> <urn:q> <urn:a> .')]
     """
     if max_messages is not None and max_messages < 0:
         raise UsageError(f"max_messages={max_messages} is negative")
@@ -132,6 +137,11 @@ class Messages:
         query: the parsed query.
         plan: its plan.
         table: the table.
+
+    >>> quads = spark.createDataFrame([("<urn:a>", "<urn:p>", "<urn:b>")], ["subject", "predicate", "object"])
+    >>> messages = construct_messages("CONSTRUCT { ?o <urn:q> ?s } WHERE { ?s <urn:p> ?o }", quads)
+    >>> [row["o"] for row in messages.solutions().collect()]
+    ['<urn:b>']
     """
 
     query: ConstructQuery

@@ -161,6 +161,9 @@ def local_session(
 
     Raises:
         SparkUnavailable: see `require`.
+
+    >>> local_session().sparkContext is spark.sparkContext  # that of the existing session
+    True
     """
     require()
     from pyspark.sql import SparkSession
@@ -317,6 +320,12 @@ def translated() -> Iterator[None]:
     Raises:
         ConstructMessagesError: the error that `raise_error` names; UsageError for a path; QuadsError for a file that
             cannot be read.
+
+    >>> with translated():
+    ...     _ = spark.sql("SELECT raise_error('ValueOutOfRange: 1e99 is too large')").collect()
+    Traceback (most recent call last):
+    ...
+    construct_messages.errors.ValueOutOfRange: 1e99 is too large
     """
     try:
         yield
@@ -414,7 +423,8 @@ _MENDABLE: Final[tuple[tuple[re.Pattern[str], Callable[[str], ConstructMessagesE
     (
         re.compile(r"\[FAILED_READ_FILE[.\w]*\] Encountered error while reading file (.*?)\. "),
         lambda file: QuadsError(
-            f"{file} cannot be read", hint="check that it is whole, and packed as its name says"
+            f"{file} cannot be read",
+            hint="check that it is complete, and compressed according to its name",
         ),
     ),
     (

@@ -23,6 +23,9 @@ class Publication(NamedTuple):
 
     Args:
         nquads, generated: see `Element`.
+
+    >>> Publication.of(Message())
+    Publication(nquads=b'', generated=None)
     """
 
     nquads: bytes

@@ -311,7 +311,7 @@ class StoreReader:
         if self._broadcast.closed:
             raise StoreError(
                 f"the store {self._path} was closed",
-                hint="open it, and read on behind the last element",
+                hint="open it, and continue after the last element",
             )
         return self._broadcast.after(stream, position, reading.PAGE_ELEMENTS)
 

@@ -19,7 +19,10 @@ class Seen:
     Args:
         digest: distinguishes it from others of the owner.
         count: how often it is there; 0 removes it.
-        content: what is to be known of it when it is gone; None: nothing.
+        content: kept for the time when it is gone; None: nothing.
+
+    >>> Seen(b"digest", 2)
+    Seen(digest=b'digest', count=2, content=None)
     """
 
     digest: bytes

@@ -69,6 +69,12 @@ class StreamStore(StoreReader):
         path: the path of the file.
         read_only, reserve_bytes: see `open_store`.
         clock: returns the time of elements.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder, open_store(f"{folder}/streams.db") as store:
+    ...     _ = store.create("measured")
+    ...     store.append_all("measured", [Message(), Message()], key="1"), store.append("measured", Message())
+    (range(1, 3), 3)
     """
 
     def __init__(

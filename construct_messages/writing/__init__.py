@@ -104,6 +104,13 @@ async def awrite_log(
     """Writes messages as a log and returns their number, for asyncio. See `write_log`.
 
     The messages may be an async iterable. The file is written in a thread.
+
+    >>> import asyncio, io
+    >>> log = io.BytesIO()
+    >>> asyncio.run(awrite_log([Message(), Message()], log, "nq"))
+    2
+    >>> log.getvalue()
+    b'# @message\\n# @message\\n'
     """
     log = _Log(messages, target, format, syntax, prefixes, graphs, options, lenient)
     with log_file(target) as write:

@@ -11,8 +11,8 @@ from construct_messages import (
     QueryMessages,
     construct_messages,
 )
-from tests.support.options import arguments
 from tests.support.queries.message_cases import CASES, PREFIX
+from tests.support.queries.options import arguments
 
 # the source, its options, and the cases it cannot answer, with the reason
 PATHS: list[tuple[str, dict[str, object]]] = [

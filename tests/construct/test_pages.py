@@ -18,8 +18,8 @@ from construct_messages import (
     read_log,
 )
 from construct_messages.options import Requests
-from tests.support.options import arguments
 from tests.support.queries.message_cases import PREFIX
+from tests.support.queries.options import arguments
 
 # --- blank nodes over pages ------------------------------------------------------------------------------------------
 

@@ -33,8 +33,8 @@ from construct_messages.options import Grouping
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
 from construct_messages.terms import Term
-from tests.support.options import arguments
 from tests.support.queries.message_cases import DATA, PREFIX, XSD
+from tests.support.queries.options import arguments
 
 # --- what a stream promises ------------------------------------------------------------------------------------------
 

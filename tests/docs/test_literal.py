@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-import builtins
 import re
-import symtable
 from collections.abc import Iterator
 
 import pytest
 
 from tests.support.docs import BLOCKS, TUTORIAL, Block, continues
+from tests.support.doctests import undefined
 from tests.support.places import ROOT
 
 SHELL = [block for block in BLOCKS if block.language in ("sh", "console")]
@@ -21,26 +20,6 @@ PYTHON = [block for block in BLOCKS if block.language in ("python", "py")]
 
 def name(block: Block) -> str:
     return f"{block.page}:{block.line}"
-
-
-def undefined(program: str) -> set[str]:
-    """The names that a program uses and neither defines nor imports."""
-    top = symtable.symtable(program, "block", "exec")
-    tables, names = [top], set[str]()
-    while tables:
-        table = tables.pop()
-        tables += table.get_children()
-        names |= {
-            symbol.get_name()
-            for symbol in table.get_symbols()
-            if symbol.is_referenced() and (table is top or symbol.is_global())
-        }
-    known = {
-        symbol.get_name()
-        for symbol in top.get_symbols()
-        if symbol.is_assigned() or symbol.is_imported()
-    }
-    return names - known - {*vars(builtins), "__name__", "__file__"}
 
 
 @pytest.mark.parametrize("block", PYTHON, ids=name)

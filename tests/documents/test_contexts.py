@@ -286,12 +286,12 @@ def test_a_graph_of_activities_is_the_default_graph() -> None:
     "twice", [b'{"id": "urn:a", "id": "urn:b"}', b'{"@context": [], "@context": {}}']
 )
 def test_a_key_twice_is_an_error_under_an_implied_context(twice: bytes) -> None:
-    with pytest.raises(ProtocolError, match="stands twice in one object"):
+    with pytest.raises(ProtocolError, match="occurs twice in one object"):
         read_messages(
             "application/activity+json", twice, base="http://e/", message_bytes=1000, most=1
         )
     answer = response("application/json", context="urn:c")
-    with pytest.raises(LogError, match="stands twice in one object"):
+    with pytest.raises(LogError, match="occurs twice in one object"):
         document_in(answer, settings(KnownContexts({"urn:c": {}}))).read(twice, 1)
 
 

@@ -209,7 +209,7 @@ async def test_a_log_that_is_not_as_it_was_left(store: StreamStore, tmp_path: Pa
     with pytest.raises(UsageError, match="is shorter than it was"):
         await forwarded(store, FileTarget(path, NQ))
     path.write_bytes(whole + b"# of another program\n")
-    with pytest.raises(UsageError, match=f"behind byte {len(whole)} another program wrote"):
+    with pytest.raises(UsageError, match=f"by another program after byte {len(whole)}"):
         await forwarded(store, FileTarget(path, NQ))
     path.write_bytes(whole)
     await forwarded(store, FileTarget(path, NQ))

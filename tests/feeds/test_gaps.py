@@ -44,7 +44,7 @@ async def test_events_of_servers_that_number_otherwise() -> None:
 
 @pytest.mark.parametrize(
     ("after", "said"),
-    [("7", "elements 6 to 7 are missing between 5 and 8"), ("4", "begins behind element 4")],
+    [("7", "elements 6 to 7 are missing between 5 and 8"), ("4", "begins after element 4")],
 )
 async def test_events_that_begin_elsewhere(after: str, said: str) -> None:
     async with answering({**EVENTS, "RDF-Stream-After": after}, event(int(after) + 1)) as (url, _):

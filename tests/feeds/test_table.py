@@ -63,11 +63,8 @@ def test_the_command_line_offers_them() -> None:
         if isinstance(action, argparse._SubParsersAction)
     )
     (via,) = (each for each in commands.choices["subscribe"]._actions if each.dest == "via")
-    names = [kind.name for kind in TRANSPORTS]
-    assert via.choices == names
-    page = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
-    choices = r"\|".join(names)
-    assert f"`--via {choices}`" in page
+    assert via.choices == [kind.name for kind in TRANSPORTS]
+    assert ", ".join(via.choices) in via.help
 
 
 @pytest.mark.parametrize("kind", TRANSPORTS, ids=lambda kind: kind.name)

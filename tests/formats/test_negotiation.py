@@ -265,7 +265,7 @@ def test_no_construct(accept: str | None, expected: tuple[str | None] | None) ->
     if expected is not None:
         assert chosen(accept, construct=False) == expected
         return
-    with pytest.raises(NotAcceptable, match="only CONSTRUCT queries give messages") as refused:
+    with pytest.raises(NotAcceptable, match="only CONSTRUCT queries return messages") as refused:
         negotiate(accept, construct=False)
     assert refused.value.offered == ()
 

@@ -167,10 +167,10 @@ ERRORS: dict[str, tuple[bytes, int, str]] = {
         "byte 1024: no header of a tar archive",
     ),
     "no end": (archive(("0.nt", TRIPLE))[:1024], 1, "byte 1024: the archive ends early"),
-    "something behind the end": (
+    "something after the end": (
         archive(("0.nt", TRIPLE)) + archive(("1.nt", TRIPLE)),
         1,
-        "behind the end",
+        "after the end",
     ),
     "a link": (
         archive(("0.nt", TRIPLE), of_type(tarfile.SYMTYPE)),

@@ -94,6 +94,9 @@ def test_the_page_keeps_to_the_contract() -> None:
 def test_each_endpoint_is_described() -> None:
     iris = StreamIris("https://example.org/streams/a")
     assert iris.endpoints.keys() == ENDPOINTS.keys()
+    template = (PACKAGE / "server/pages/templates/stream.html").read_text("utf-8")
+    (shown,) = re.findall(r"\{% for key, words in \((.*)\) %\}", template)
+    assert set(re.findall(r'\("(\w+)", "', shown)) == ENDPOINTS.keys()
     assert {*Property} <= CONTEXT.keys()
 
 

@@ -101,6 +101,17 @@ KINDS: Final[dict[str, Callable[[int], str]]] = {
         "WHERE { ?s ?p ?o } GROUP BY ?s HAVING " + times(n, "(COUNT(?o) > %)")
     ),
     "ordering": lambda n: behind("WHERE { ?s ?p ?o } ORDER BY " + times(n, "DESC(?o + %)")),
+    # text that is no SPARQL is read again, but not the groups in it
+    "nested errors": lambda n: behind(
+        "WHERE { ?s ?p ?o " + times(n, "FILTER(EXISTS {") + times(n, "} no %)") + " }"
+    ),
+    "errors in a row": lambda n: behind(
+        "WHERE { ?s ?p ?o " + times(n, "OPTION (t_in(?v%)) .") + " }"
+    ),
+    "brackets that stay open": lambda n: behind(
+        "WHERE { ?s ?p ?o " + times(n, "BIND( FILTER( ?v%") + " }"
+    ),
+    "clauses in disorder": lambda n: behind("WHERE { ?s ?p ?o } " + times(n, "LIMIT % ORDER BY")),
 }
 
 

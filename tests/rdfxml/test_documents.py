@@ -151,7 +151,7 @@ REFUSED = {
     "rdf:bagID of a node": (f"<e:C {NAMESPACES} rdf:bagID='b'/>", "bagID was withdrawn"),
     "rdf:aboutEach": (f"<e:C {NAMESPACES} rdf:aboutEach='b'/>", "aboutEach was withdrawn"),
     "rdf:li as an attribute": (f"<e:C {NAMESPACES} rdf:li='b'/>", "rdf:li is an element"),
-    "an attribute of rdf:RDF": (of("", " e:x='y'"), "<urn:e:x>: what it says is about no node"),
+    "an attribute of rdf:RDF": (of("", " e:x='y'"), "<urn:e:x>, which belongs to no node"),
     "an attribute in no namespace": (f"<e:C {NAMESPACES} x='y'/>", "x is in no namespace"),
     "an element in no namespace": (f"<e:C {NAMESPACES}><x/></e:C>", "x is in no namespace"),
     "two values": (
@@ -168,7 +168,7 @@ REFUSED = {
     ),
     "a second node": (of("<e:p><e:C/><e:C/></e:p>"), "a second node"),
     "text behind a node": (of("<e:p><e:C/>x</e:p>"), "the text 'x' beside a node"),
-    "a node behind text": (of("<e:p>x<e:C/></e:p>"), "an element beside the text 'x'"),
+    "a node behind text": (of("<e:p>x<e:C/></e:p>"), "an element next to the text 'x'"),
     "a node of a datatype": (of("<e:p rdf:datatype='urn:d'><e:C/></e:p>"), "whose value is text"),
     "text in a collection": (
         of("<e:p rdf:parseType='Collection'>x</e:p>"),
@@ -182,7 +182,7 @@ REFUSED = {
     "a name that is none": (f"<e:C {NAMESPACES} rdf:ID='1'/>", "rdf:ID='1' is no name"),
     "a name twice": (
         f"<rdf:RDF {NAMESPACES}><e:C rdf:ID='a'/><e:C rdf:ID='a'/></rdf:RDF>",
-        "stands twice",
+        "occurs twice",
     ),
     "a language that is none": (of("<e:p xml:lang='en_US'>x</e:p>"), "'en_US' is no language tag"),
     "a direction that is none": (of("<e:p its:dir='up'/>", " rdf:version='1.2'"), "its:dir='up'"),

@@ -86,14 +86,14 @@ def test_shapes(document: str, values: list[str], size: int | None) -> None:
         (b'{"head":{"vars":["x"]}}', "has no results.bindings"),
         (b'{"results":{"bindings":{}}}', "has no results.bindings"),
         (b'{"x":{"results":{"bindings":[{}]}}}', "has no results.bindings"),
-        (b'{"results":{"bindings":[{},]}}', "behind solution 1: unexpected '\\]"),
-        (b'{"results":{"bindings":[,{}]}}', "behind solution 0: unexpected ',"),
-        (b'{"results":{"bindings":[{} {}]}}', "behind solution [01]: "),
-        (b'{"results":{"bindings":[{},,{}]}}', "behind solution [01]: "),
-        (b'{"results":{"bindings":[1]}}', "behind solution 0: unexpected '1"),
-        (b'{"results":{"bindings":[{},"x"]}}', "behind solution 1"),
-        (b'{"results":{"bindings":[{}]}', "damaged behind its 1 solutions"),
-        (b'{"results":{"bindings":[{}]}}}', "damaged behind its 1 solutions"),
+        (b'{"results":{"bindings":[{},]}}', "after solution 1: unexpected '\\]"),
+        (b'{"results":{"bindings":[,{}]}}', "after solution 0: unexpected ',"),
+        (b'{"results":{"bindings":[{} {}]}}', "after solution [01]: "),
+        (b'{"results":{"bindings":[{},,{}]}}', "after solution [01]: "),
+        (b'{"results":{"bindings":[1]}}', "after solution 0: unexpected '1"),
+        (b'{"results":{"bindings":[{},"x"]}}', "after solution 1"),
+        (b'{"results":{"bindings":[{}]}', "damaged after its 1 solutions"),
+        (b'{"results":{"bindings":[{}]}}}', "damaged after its 1 solutions"),
         (b'{"results":{"bindings":[{}],"bindings":[{}]}}', "member 'bindings' comes twice"),
         (
             b'{"results":{"bindings":[{}]},"results":{"bindings":[{}]}}',
@@ -101,22 +101,22 @@ def test_shapes(document: str, values: list[str], size: int | None) -> None:
         ),
         (
             b'{"results":{"bindings":[{"x":{"type":"literal","value":"a\nb"}}]}}',
-            "behind solution 0",
+            "after solution 0",
         ),
         (
             b'{"results":{"bindings":[{"x":{"type":"literal","value":"\xff"}}]}}',
-            "behind solution 0",
+            "after solution 0",
         ),
         (
             b'{"results":{"bindings":[{"x":{"type":"literal","value":"\\ud800"}}]}}',
-            "behind solution 0",
+            "after solution 0",
         ),
-        (b'{"results":{"bindings":[{"x":{"type":"literal"}}]}}', "behind solution 0: .*value"),
+        (b'{"results":{"bindings":[{"x":{"type":"literal"}}]}}', "after solution 0: .*value"),
         (
             b'{"results":{"bindings":[{"x":{"type":"thing","value":"a"}}]}}',
-            "behind solution 0: .*thing",
+            "after solution 0: .*thing",
         ),
-        (b'{"results":{"bindings":[{"x":{"type":"uri","value":7}}]}}', "behind solution 0"),
+        (b'{"results":{"bindings":[{"x":{"type":"uri","value":7}}]}}', "after solution 0"),
         (
             b'{"results":{"bindings":[{"x":{"type":"literal","value":"a","xml:lang":"e n"}}]}}',
             "solution 1 .*language",
@@ -138,7 +138,7 @@ def test_refused(document: bytes, words: str, size: int | None) -> None:
 
 def test_nesting_without_end() -> None:
     deep = b'{"results":{"bindings":[' + b'{"y":' * 5000 + b"}" * 5000 + b"]}}"
-    with pytest.raises(IncompleteResult, match="behind solution 0"):
+    with pytest.raises(IncompleteResult, match="after solution 0"):
         decode(deep, 4096)
 
 

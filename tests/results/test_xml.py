@@ -60,7 +60,7 @@ def test_read(document: str | bytes, values: list[str]) -> None:
         (f"{ROOT}<head/>{END}", "has no results element"),
         (
             one("<literal>&#8;</literal>"),
-            "behind solution 0: reference to invalid character number",
+            "after solution 0: reference to invalid character number",
         ),
         (one("<literal>\x08</literal>"), "not well-formed"),
         (one(""), "a binding of 0 terms"),

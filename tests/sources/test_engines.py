@@ -29,8 +29,8 @@ from tests.support.engines.construct_cases import (
     Gives,
 )
 from tests.support.engines.servers import ENGINES, Missing, NotStarted
-from tests.support.options import arguments
 from tests.support.places import absent
+from tests.support.queries.options import arguments
 from tests.support.waiting import SECONDS
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]

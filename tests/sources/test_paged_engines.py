@@ -17,7 +17,7 @@ import pytest
 from construct_messages import IncompleteResult, SourceError, construct_messages
 from construct_messages.terms import Term, map_blanks
 from tests.support.engines.servers import ALL
-from tests.support.options import arguments
+from tests.support.queries.options import arguments
 from tests.support.waiting import SECONDS
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]

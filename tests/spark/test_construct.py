@@ -24,7 +24,7 @@ from construct_messages.errors import (
 from construct_messages.spark import translated
 from construct_messages.terms import XSD, from_pyoxigraph
 from tests.support.logs.kinds import blanks
-from tests.support.options import arguments
+from tests.support.queries.options import arguments
 
 room = pytest.importorskip("construct_messages.spark.construct")
 QuadTable = pytest.importorskip("construct_messages.spark.quads.table").QuadTable

@@ -61,7 +61,7 @@ from construct_messages.spark.construct import construct_messages
 from construct_messages.spark.frames import small_closures
 from construct_messages.spark.frames.evaluation import EvaluationOptions, evaluate
 from construct_messages.spark.quads.table import QuadTable
-from tests.support.options import arguments
+from tests.support.queries.options import arguments
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

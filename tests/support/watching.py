@@ -10,7 +10,7 @@ from construct_messages.continuous import Watch
 from construct_messages.query.continuous.values import Operator
 from construct_messages.streams import StreamStore
 from tests.support.http.fault_server import response
-from tests.support.options import arguments
+from tests.support.queries.options import arguments
 from tests.support.results.documents import json_document
 
 QUERY = "CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s <urn:p> ?o }"

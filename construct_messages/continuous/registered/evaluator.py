@@ -312,7 +312,7 @@ def _count(elements: Iterable[tuple[str, Element]], name: str) -> int:
 
 
 def _resident() -> int:
-    """The bytes that this process has in memory; 0 where the system does not tell."""
+    """The bytes that this process has in memory; 0 if the system does not report them."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     except OSError:
@@ -320,7 +320,7 @@ def _resident() -> int:
 
 
 def _elements(store: StreamStore, name: str, after: int, last: int) -> Iterator[Element]:
-    """The elements behind one, up to another."""
+    """The elements after one, up to another."""
     if after >= last:
         return iter(())
     return takewhile(lambda element: element.sequence <= last, store.read(name, after))

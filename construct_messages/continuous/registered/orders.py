@@ -1,4 +1,5 @@
-"""What a process that evaluates a query is told and answers, as data; `process.py` and `evaluator.py` are the two ends.
+"""The orders to a process that evaluates a query, and its answers, as data; `process.py` and `evaluator.py` are the two
+ends.
 
 How they are sent is in `processes/`. No I/O here.
 """
@@ -75,7 +76,7 @@ class Stepped(msgspec.Struct, tag=True, frozen=True):
         dropped: how many of all elements so far entered no window, or were left out, by reason; see `OnDrop`.
         more: whether there is more to do: elements to read, or evaluations that are due.
         due: whether evaluations are due, before further elements are taken.
-        timed: whether the query is to be told the time, as windows of arrival time are.
+        timed: whether the query needs the current time, as windows of arrival time do.
         evaluations: how many were made.
         seconds: what they took, with reading elements.
         slowest: what the slowest of them took, in seconds.

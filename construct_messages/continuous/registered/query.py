@@ -1,6 +1,6 @@
 """One registered query: how it runs, follows its streams, fails and is started again.
 
-What it gives out is committed with its progress, so that wherever it ends, each of its elements is there once.
+Its output is committed together with its progress, so each of its elements is there once, even if it is killed.
 `evaluator.py` runs in a process of its own; `recovery.py` decides what follows a failure. asyncio only; no HTTP.
 """
 
@@ -138,7 +138,7 @@ class RegisteredQuery:
         """Checks that the inputs are those that it was registered over; the first time, keeps which they are.
 
         Raises:
-            Conflict: one of them is another stream of the same name, to which positions say nothing.
+            Conflict: one of them is another stream of the same name, for which positions are meaningless.
             NotFound: one of them is gone.
         """
         if known is None:
@@ -222,7 +222,7 @@ class RegisteredQuery:
 
     async def _fail(self, error: str, kind: str) -> None:
         await self._drop_process()
-        # the error may quote the query, which only its description may tell
+        # the error may quote the query, which only its description may contain
         _LOGGER.warning("the query of %s is paused: %s", self.name, kind)
         failed = replace(self.registration, status="failed", error=error)
         try:
@@ -245,7 +245,7 @@ class RegisteredQuery:
         if watched is None or watched.directory is None:
             raise UsageError(
                 f"there are no files at {endpoint}",
-                hint="serve them again, or register the query anew",
+                hint="serve them again, or register the query again",
             )
         return watched.directory
 
@@ -255,7 +255,7 @@ class RegisteredQuery:
         query = await asyncio.to_thread(registration.query)
         if watched is None:
             raise UsageError(
-                f"there is no endpoint {source}", hint="serve it again, or register the query anew"
+                f"there is no endpoint {source}", hint="serve it again, or register the query again"
             )
         assert registration.every is not None
         watch = Watch(
@@ -320,7 +320,7 @@ class RegisteredQuery:
 def _another(stream: str) -> Conflict:
     return Conflict(
         f"{stream} was deleted, and there is another stream of that name",
-        hint="remove the query, and register it anew",
+        hint="remove the query, and register it again",
     )
 
 

@@ -1,8 +1,8 @@
 """The registered queries of a store: each runs on its own, and what it gives out is a stream of the store.
 
 A query is kept in the state of the owner `query:NAME`, where NAME is its output stream; its progress is committed with
-what it gives out, so that wherever it ends, each of its elements is there once. A query that fails is paused, and says
-why. docs/decisions/050-registered-queries.md. asyncio only; no HTTP.
+its output, so each of its elements is there once, even if it is killed. A query that fails is paused, with its error.
+docs/decisions/050-registered-queries.md. asyncio only; no HTTP.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Registry:
             name = owner.removeprefix(OWNER)
             state = await self._store.asaved_state(owner)
             if name not in known or REGISTRATION not in state:
-                # the process ended between the one and the other, and nobody was told that it is registered
+                # the process ended between the two, and the registration was not acknowledged
                 await self._store.aforget(owner)
                 continue
             try:
@@ -143,7 +143,7 @@ class Registry:
         """Stops a query until it is resumed, also over restarts.
 
         Raises:
-            NotFound: no query gives out such a stream.
+            NotFound: no query has the output such a stream.
         """
         async with self._changing:
             query = self._known(name)
@@ -155,7 +155,7 @@ class Registry:
         """Has a query that is paused, or failed, go on where it was.
 
         Raises:
-            NotFound: no query gives out such a stream.
+            NotFound: no query has the output such a stream.
         """
         async with self._changing:
             query = self._known(name)
@@ -168,7 +168,7 @@ class Registry:
         """Stops a query for good, and deletes its stream.
 
         Raises:
-            NotFound: no query gives out such a stream.
+            NotFound: no query has the output such a stream.
         """
         async with self._changing:
             query = self._known(name)
@@ -181,7 +181,7 @@ class Registry:
         query = self._queries.get(name)
         if query is None:
             raise NotFound(
-                f"no query gives out {name}",
+                f"no query has the output {name}",
                 hint="pause and resume streams that registered queries fill",
             )
         return query

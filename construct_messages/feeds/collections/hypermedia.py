@@ -1,4 +1,4 @@
-"""Reads what a page of a Linked Data Event Stream says: which stream it is of, where other pages are, its members.
+"""Reads a page of a Linked Data Event Stream: its stream, its relations to other pages, its members.
 
 TREE (https://w3id.org/tree/specification) with its profile specification; LDES 1.0.0-alpha. No I/O, and nothing about
 which page is read next.
@@ -43,7 +43,7 @@ class EventStream(NamedTuple):
         iri: of the stream.
         timestamp_path: leads to the time that members are in the order of; None: they are in no order.
         sequence_path: leads to what orders members of one time, or all of them where they have no time.
-        polling_seconds: how long a client is to wait before it asks again; None: that is not said.
+        polling_seconds: how long a client is to wait before it asks again; None: the page does not contain it.
     """
 
     iri: Term
@@ -76,7 +76,7 @@ class Relation(NamedTuple):
 
 
 class Member(NamedTuple):
-    """A member with all that is said of it."""
+    """A member with all of its statements."""
 
     iri: Term
     quads: Sequence[Quad]
@@ -107,7 +107,7 @@ class Hypermedia:
     """A page, or another document that leads to one.
 
     Args:
-        quads: what it says, in order.
+        quads: its quads, in order.
         in_profile: whether it keeps to the TREE profile: first hypermedia, then each member from its `tree:member` on.
     """
 
@@ -147,7 +147,7 @@ class Hypermedia:
 
         Args:
             asked: the IRI that was asked for, which may be the stream's.
-            places: the URLs of this page: before and behind redirects.
+            places: the URLs of this page: before and after redirects.
 
         Raises:
             SourceError: there are several.
@@ -210,7 +210,7 @@ class Hypermedia:
         return tuple(steps) or None
 
     def immutable(self, places: Iterable[str]) -> bool:
-        """Whether the page says that it stays as it is."""
+        """Whether the page is immutable."""
         said = (
             object for place in places for object in self.objects(Term(f"<{place}>"), _IMMUTABLE)
         )
@@ -292,10 +292,10 @@ def _tightest(
 
 
 def check_member(term: Term) -> None:
-    """Checks that a member can be told from others on other pages.
+    """Checks that a member can be distinguished from those of other pages.
 
     Raises:
         SourceError: it is no IRI.
     """
     if is_blank(term) or not term.startswith("<"):
-        raise SourceError(f"the member {term} is no IRI, and cannot be told from others")
+        raise SourceError(f"the member {term} is no IRI, so it cannot be distinguished from others")

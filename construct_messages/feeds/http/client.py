@@ -1,6 +1,6 @@
 """Requests of subscribers and publishers: sent again where a failure may pass; refusals as errors.
 
-RFC 9110 (status codes, Retry-After), RFC 9457 (what a refusal says), RFC 6455 (WebSocket). Nothing about streams.
+RFC 9110 (status codes, Retry-After), RFC 9457 (the content of a refusal), RFC 6455 (WebSocket). Nothing about streams.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class Client:
     async def fetch(
         self, url: str, headers: Mapping[str, str], most: int, accepted: Container[int] = ()
     ) -> tuple[aiohttp.ClientResponse, bytes]:
-        """The response to a GET, which is sent again as `attempts` says, and its body; see `open` and `body`."""
+        """The response to a GET, which is repeated according to `attempts`, and its body; see `open` and `body`."""
         async for attempt in self.attempts():
             with attempt:
                 response = await self.open("GET", url, headers, accepted=accepted)

@@ -91,7 +91,7 @@ class ConnectionState:
             raise SourceError(
                 f"{without_query(url)} is another stream than the one that was read before",
                 status=_GONE,
-                hint="it was deleted and created again: begin anew, without the state",
+                hint="it was deleted and created again: begin again, without the state",
             )
         self.identity = identity or self.identity
 
@@ -110,7 +110,7 @@ class ConnectionState:
         check_next(without_query(url), self.sequence, after + 1)
         if after < self.sequence:
             raise SourceError(
-                f"{without_query(url)} begins behind element {after}, and not behind {self.sequence}"
+                f"{without_query(url)} begins after element {after}, and not after {self.sequence}"
             )
         return True
 
@@ -171,7 +171,7 @@ class ConnectedTransport(Transport):
                             raise
             if not state.resumable:
                 raise SourceError(
-                    f"{without_query(url)} has ended, and its events have no ids to resume behind",
+                    f"{without_query(url)} has ended, and its events have no ids to resume after",
                     hint="subscribe again, or ask the publisher for ids",
                 )
             await asyncio.sleep(state.retry_seconds)
@@ -213,6 +213,6 @@ class ConnectedTransport(Transport):
             state.sequence = await self.ask_position(state)
         if state.sequence is None and self.counts:
             raise UsageError(
-                f"{self._stream.endpoints.stream} does not tell the number of its elements",
-                hint="give the sequence to begin behind: after",
+                f"{self._stream.endpoints.stream} does not send the number of its elements",
+                hint="pass the sequence to begin after: after=",
             )

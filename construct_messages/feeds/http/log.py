@@ -59,7 +59,7 @@ class LogTransport(ConnectedTransport):
                 yield self.counted(state, message)
             if is_sequence(last) and (state.sequence or 0) < int(last):
                 raise SourceError(
-                    f"{without_query(url)} broke off behind element {state.sequence}, before its last, {last}",
+                    f"{without_query(url)} broke off after element {state.sequence}, before its last, {last}",
                     transient=True,
                 )
 

@@ -91,7 +91,7 @@ def quads_in(reader: DocumentReader, document: bytes, *, in_order: bool) -> list
     Args:
         reader: of the document.
         document: the bytes.
-        in_order: whether a statement that stands in it twice is to come twice, where it has no messages.
+        in_order: whether a statement that occurs twice is returned twice, if the document has no messages.
 
     Raises:
         LogError: it is malformed.

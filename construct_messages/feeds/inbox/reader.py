@@ -1,8 +1,7 @@
 """Reads an LDN inbox: its notifications as elements, each once.
 
 Linked Data Notifications, sections 3.3.2 and 3.4 (consumers): the inbox lists notifications by `ldp:contains`, in no
-order, and each is a document of its own. Linked Data Platform Paging, section 6.2: a list may have pages, which are all
-read, whichever of them an inbox begins with.
+order, and each is a document of its own. Linked Data Platform Paging, section 6.2: a list may have pages, which are all read, whatever page the inbox answers with.
 """
 
 from __future__ import annotations
@@ -122,7 +121,7 @@ class InboxTransport(Transport):
         if start.since is not None or start.after:
             raise UsageError(
                 "notifications of an inbox have no times or sequences to begin with",
-                hint="begin with the last so many, or go on from a state; after=0 is the beginning",
+                hint="begin with last=, or continue from a state; after=0 is the beginning",
             )
         self._known = Known.at(start)
         if start.last is not None:
@@ -237,7 +236,7 @@ class InboxTransport(Transport):
         if len(sequences) != len(names):
             raise SourceError(
                 f"{without_query(url)} lists {len(names)} of its elements {first[0]} to {last[0]}",
-                hint="read the stream itself, and tell who runs the server",
+                hint="read the stream itself, and report it to the operator of the server",
             )
         return sequences
 

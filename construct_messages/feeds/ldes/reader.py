@@ -2,7 +2,7 @@
 
 LDES 1.0.0-alpha, and TREE. A traversal begins at the root and follows relations, those with the least lower bound
 first. A member is given as soon as no page that is still to be read can have an earlier one. Pages that may change are
-asked for again, others are not. What pages say is in `hypermedia.py`.
+asked for again, others are not. `hypermedia.py` reads the content of pages.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ class _Answer(NamedTuple):
     """A page that was fetched.
 
     Args:
-        page: what it says; None: it is as it was.
-        places: its URLs, before and behind redirects.
-        etag: its version; None: that is not said.
+        page: its content; None: it has not changed.
+        places: its URLs, before and after redirects.
+        etag: its version; None: it has none.
         immutable: whether it stays as it is.
     """
 
@@ -101,8 +101,9 @@ class EventStreamTransport(Transport):
         self._held: list[_PendingMember] = []  # a heap
         self._waiting: set[str] = set()  # the IRIs of those that were not given yet
         self._held_bytes = self._met = 0
-        self._latest: tuple[Value, ...] = ()  # the latest value that a page has told of
-        # up to where no page that was read can have got a member since; None: wherever they stand
+        self._latest: tuple[
+            Value, ...
+        ] = ()  # the latest value up to which no page that was read can have got a member since; None: any value
         self._horizon: tuple[Value, ...] | None = None
 
     @property
@@ -148,7 +149,7 @@ class EventStreamTransport(Transport):
         stream = self._stream
         if start.after and not stream.has_elements:
             raise UsageError(
-                f"the members of {stream.iri} have no sequences to begin behind",
+                f"the members of {stream.iri} have no sequences to begin after",
                 hint="begin with a time, or go on from a state; 0 is the beginning",
             )
         if start.since is not None and stream.timestamp_path is None:
@@ -160,7 +161,7 @@ class EventStreamTransport(Transport):
     # --- where to begin -----------------------------------------------------------------------------------------------
 
     async def _discover(self) -> tuple[str, EventStream]:
-        """The URL of the root, and what it says of the stream."""
+        """The URL of the root, and its description of the stream."""
         url = self._root
         self._fetched[url] = answer = await self._get(url)
         page, places, _, _ = answer
@@ -258,7 +259,7 @@ class EventStreamTransport(Transport):
         values = tuple(map(value_of, terms))
         _, lower, upper = relation
         if values and (_precedes(values[0], lower) or _precedes(upper, values[0])):
-            # other members were given, or pages left out, because of what the relation says
+            # other members were returned, or pages left out, because of the relation
             raise SourceError(
                 f"{member.iri} has {terms[0]}, which is not within the bounds of the relation to {relation.page}"
             )
@@ -323,7 +324,7 @@ class EventStreamTransport(Transport):
         return visited
 
     async def _get(self, url: str, etag: str | None = None) -> _Answer:
-        """Fetches a page. One that is gone is empty, but for the root."""
+        """Fetches a page. One that is gone is empty, except for the root."""
         headers = {"Accept": ACCEPT_PAGES} | ({} if etag is None else {"If-None-Match": etag})
         most = self._settings.message_bytes
         gone = () if url == self._root else (_GONE,)
@@ -344,7 +345,7 @@ class EventStreamTransport(Transport):
             raise
         if self._stream.has_elements and page.has_members and not reader.format.graphs:
             raise SourceError(
-                f"{without_query(url)} is in {reader.format.name}, which cannot tell what its members say",
+                f"{without_query(url)} is in {reader.format.name}, a format without named graphs for its members",
                 hint="ask for N-Quads or TriG",
             )
         directives = {

@@ -20,8 +20,8 @@ class Event(NamedTuple):
 
     Args:
         type: its name; `message` where it has none.
-        id: the last one that was given, by this event or one before; empty: none yet.
-        data: its lines, joined by LF, as they came: whether they are UTF-8 is for their reader to say.
+        id: the last one, of this event or an earlier one; empty: none yet.
+        data: its lines, joined by LF, as bytes: the reader checks whether they are UTF-8.
     """
 
     type: str
@@ -32,13 +32,13 @@ class Event(NamedTuple):
 class EventParser:
     r"""Reads one event stream: `feed(data)` for each chunk, which may be split anywhere.
 
-    What stands behind the last blank line is no event, so the end needs no call.
+    The text after the last blank line is not an event, so the end needs no call.
 
     Args:
         most: how many bytes an event may have.
 
     Attributes:
-        retry: how many milliseconds the server wants a client to wait before it connects again; None: it has not said.
+        retry: how many milliseconds a client is to wait before it connects again; None: the server has not sent any.
 
     >>> parser = EventParser(1000)
     >>> list(parser.feed(b"event: rdf-message\nid: 7\ndata: a\nda")), list(parser.feed(b"ta: b\n\n"))

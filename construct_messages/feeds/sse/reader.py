@@ -77,7 +77,7 @@ class EventsTransport(ConnectedTransport):
         said = response.headers.get(Header.CONTENT_TYPE)
         if said is None:
             raise SourceError(
-                f"{without_query(url)} does not say what its events hold: {Header.CONTENT_TYPE} is missing",
+                f"{without_query(url)} does not declare the format of its events:  {Header.CONTENT_TYPE} is missing",
                 hint="check that it is a stream of RDF Messages",
             )
         context = link(response, CONTEXT_RELATION)

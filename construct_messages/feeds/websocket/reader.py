@@ -33,7 +33,7 @@ class WebSocketTransport(ConnectedTransport):
         Raises:
             SourceError: also if the server closes the socket with an error.
         """
-        await self.ask_position(state)  # frames say nothing of the stream that they are of
+        await self.ask_position(state)  # frames do not name their stream
         most = 2 * self._settings.message_bytes
         socket = await self._client.connect(state.url(url), tuple(SUBPROTOCOLS), most)
         async with socket:
@@ -55,7 +55,7 @@ class WebSocketTransport(ConnectedTransport):
 
 
 def _check_close(url: str, code: int | None, reason: str) -> None:
-    """Raises the error that a close code stands for, unless it is an end after which a client may come back."""
+    """Raises the error of a close code, unless it is an end after which a client may connect again."""
     if code in _ENDS:
         return
     if (status := refused_status(code)) is not None:

@@ -17,7 +17,11 @@ from construct_messages.logs.jelly.wire import fields as fields_of
 
 
 class PhysicalType(IntEnum):
-    """The kind of statements of a stream: triples, quads, or triples between the boundaries of graphs."""
+    """The kind of statements of a stream: triples, quads, or triples between the boundaries of graphs.
+
+    >>> PhysicalType(2).name
+    'QUADS'
+    """
 
     TRIPLES = 1
     QUADS = 2
@@ -25,7 +29,11 @@ class PhysicalType(IntEnum):
 
 
 class LogicalType(IntEnum):
-    """The elements of a stream (RDF-STaX). In all but the flat types, each frame has a meaning."""
+    """The elements of a stream (RDF-STaX). In all but the flat types, each frame has a meaning.
+
+    >>> LogicalType.SUBJECT_GRAPHS.value
+    13
+    """
 
     UNSPECIFIED = 0
     FLAT_TRIPLES = 1

@@ -151,7 +151,7 @@ class Entries:
         number = number or self._last + 1
         if not number:
             raise Malformed(
-                f"the first entry of {self._name} behind options that come again has no id: it is the next one in a "
+                f"the first entry of {self._name} after repeated options has no id: it is the next one in a "
                 "stream that goes on, and 1 in a stream that was joined to another",
                 hint=JOINED,
             )

@@ -157,5 +157,5 @@ class Weight:
         if max(longer, self.values * _VALUE) > most:
             raise LimitExceeded(
                 f"message {number} has more than {most:.0f} characters once its contexts are applied",
-                hint="allow larger messages, or say less in one",
+                hint="allow larger messages, or split the message",
             )

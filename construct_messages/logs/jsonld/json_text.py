@@ -63,7 +63,7 @@ class JsonReader:
     >>> JsonReader().read('{"a": 1, "a": 2}', number=3, line=7)
     Traceback (most recent call last):
     ...
-    construct_messages.errors.LogError: line 7, column 1: message 3: the key "a" stands twice in one object
+    construct_messages.errors.LogError: line 7, column 1: message 3: the key "a" occurs twice in one object
       hint: write the values of one key as an array
     """
 
@@ -133,7 +133,7 @@ class JsonReader:
             times = Counter(key for key, _ in pairs)
             twice = next(key for key, count in times.items() if count > 1)
             raise self._error(
-                f'the key "{twice}" stands twice in one object',
+                f'the key "{twice}" occurs twice in one object',
                 hint="write the values of one key as an array",
             )
         return read

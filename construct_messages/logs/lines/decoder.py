@@ -55,7 +55,7 @@ _ALONE: Final = (
 )
 _ONE_LINE: Final = "write a statement on one line, with a dot at its end"
 _ANNOUNCE: Final = (
-    'begin the log with VERSION "1.2-messages", or say version=1.2-messages in its media type'
+    'begin the log with VERSION "1.2-messages", or add version=1.2-messages to its media type'
 )
 
 
@@ -312,7 +312,7 @@ class LinesDecoder:
         if self._syntax is None:
             if self._terms:
                 raise self._error(
-                    f'VERSION "{label}" behind a statement', line, column, "begin the log with it"
+                    f'VERSION "{label}" after a statement', line, column, "begin the log with it"
                 )
             self._use(syntax)
         elif self._syntax.label != label:

@@ -165,7 +165,7 @@ class _Names:
             start += 1
         if start == end:
             raise UnsupportedByFormat(
-                f"no name of an XML element can stand for the predicate {predicate}", hint=_HINT
+                f"no name of an XML element can represent the predicate {predicate}", hint=_HINT
             )
         return value[:start], value[start:]
 

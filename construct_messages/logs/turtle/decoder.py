@@ -2,8 +2,8 @@
 them.
 
 RDF Messages, section 3. `plain.py` reads most messages, many at a time. For any other, `scanner.py` finds the
-delimiter, and `statements.py` has the statements before it parsed; here they become messages, one at a time, so that
-no error is raised before the messages that precede it are returned.
+delimiter, and `statements.py` has the statements before it parsed; here they become messages, one at a time, so that no
+error is raised before the messages that precede it are returned.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class TurtleDecoder:
                     if mark.label.endswith("-messages"):
                         self._announce(mark)
                 case Kind.MESSAGE if self._syntax is None:
-                    hint = 'begin the log with VERSION "1.2-messages", or say version=1.2-messages in its media type'
+                    hint = 'begin the log with VERSION "1.2-messages", or add version=1.2-messages to its media type'
                     raise self._error(mark, "MESSAGE in a log that announces no messages", hint)
                 case Kind.MESSAGE:
                     hint = "delimit messages by comments, as in # @message"
@@ -172,7 +172,7 @@ class TurtleDecoder:
                     "announce it at the beginning of the log",
                 )
                 raise LogError(
-                    f"{shown} behind statements", number=self._number, position=place, hint=hint
+                    f"{shown} after statements", number=self._number, position=place, hint=hint
                 )
             self._scanner.cut(mark.start)
             self._syntax = announced

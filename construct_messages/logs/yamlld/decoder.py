@@ -125,7 +125,7 @@ class YamlLdDecoder:
                 "the document does not end with ..., as one before it does",
                 number=number,
                 position=position,
-                hint="it was cut, so get the log anew; or end each of its documents with ...",
+                hint="it was cut, so get the log again; or end each of its documents with ...",
             )
         document = self._yaml.read(decode_utf8(self._document, number, line), number, line)
         self._ends = ends

@@ -74,7 +74,7 @@ class YamlReader:
         if old := _OLD_BREAK.search(text):
             position = Position.at(text, old.start())
             raise LogError(
-                f"U+{ord(old.group()):04X} stands in the document, which is a line break in YAML 1.1 and none in 1.2",
+                f"U+{ord(old.group()):04X} is in the document: it is a line break in YAML 1.1, but not in 1.2",
                 number=number,
                 position=Position(line + position.line - 1, position.column),
                 hint=f'write it as "\\u{ord(old.group()):04X}", in double quotes',
@@ -124,7 +124,7 @@ class YamlReader:
                 if not isinstance(aliased, _Node):
                     circle = aliased is None
                     problem = (
-                        "stands within what it is an alias of"
+                        "is within the node that it is an alias of"
                         if circle
                         else "is an alias of nothing before it"
                     )
@@ -134,7 +134,7 @@ class YamlReader:
                 if added > most:
                     raise LimitExceeded(
                         f"aliases add more than {most} characters to message {self._number}",
-                        hint="write out what they stand for",
+                        hint="write out the nodes that they refer to",
                     )
                 if len(open_nodes) + node.height > DEPTH + 1:
                     raise self._too_deep(event)
@@ -162,7 +162,7 @@ class YamlReader:
             )
         elif node.value in parent.value:
             raise self._error(
-                f'the key "{node.value}" stands twice in one mapping',
+                f'the key "{node.value}" occurs twice in one mapping',
                 event.start_mark,
                 "write the values of one key as a sequence",
             )

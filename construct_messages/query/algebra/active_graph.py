@@ -16,18 +16,18 @@ from construct_messages.query.algebra.nodes import (
     Minus,
     Node,
     Path,
-    Position,
     Star,
     Unary,
     Union,
     Unit,
     Values,
     Var,
+    VarOrTerm,
 )
 from construct_messages.query.algebra.property_paths import Closure
 
 
-def join_active_graph(node: Node, graph: Position | None) -> Node:
+def join_active_graph(node: Node, graph: VarOrTerm | None) -> Node:
     """The node, joined with the name of the active graph unless all of its solutions are of that graph.
 
     >>> join_active_graph(Unit(), Var(".g0"))
@@ -38,7 +38,7 @@ def join_active_graph(node: Node, graph: Position | None) -> Node:
     return Graphs(graph) if isinstance(node, Unit) else Join(node, Graphs(graph))
 
 
-def _is_in_graph(node: Node, graph: Position) -> bool:
+def _is_in_graph(node: Node, graph: VarOrTerm) -> bool:
     """Whether there is no solution without the graph, and each solution binds it if it is a variable."""
     if isinstance(graph, Var):
         return graph in node.certain

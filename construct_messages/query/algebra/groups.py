@@ -28,10 +28,10 @@ from construct_messages.query.algebra.nodes import (
     Minus,
     Node,
     Number,
-    Position,
     Unit,
     Values,
     Var,
+    VarOrTerm,
 )
 from construct_messages.query.algebra.patterns import join, triples, union
 from construct_messages.query.syntax.nodes import (
@@ -81,7 +81,7 @@ class Groups:
         self,
         leaves: Leaves,
         now: Term,
-        subquery: Callable[[SelectForm, Position | None], tuple[Node, list[Var]]],
+        subquery: Callable[[SelectForm, VarOrTerm | None], tuple[Node, list[Var]]],
     ) -> None:
         self._leaves, self._now, self._subquery = leaves, now, subquery
         self._sites = count()
@@ -93,7 +93,7 @@ class Groups:
 
     # --- groups -----------------------------------------------------------------------------------------------------
 
-    def closed(self, node: GroupPattern, graph: Position | None) -> Collected:
+    def closed(self, node: GroupPattern, graph: VarOrTerm | None) -> Collected:
         """A group with its filters applied."""
         group = self._group(node, graph)
         for condition in group.filters:
@@ -101,7 +101,7 @@ class Groups:
             group.pattern = Filter(pattern, expression)
         return replace(group, filters=())
 
-    def _group(self, node: GroupPattern, graph: Position | None) -> Collected:
+    def _group(self, node: GroupPattern, graph: VarOrTerm | None) -> Collected:
         """A group whose solutions bind the active graph, and its filters."""
         if len(node.elements) == 1 and isinstance(node.elements[0], SelectForm):
             pattern, scope = self._subquery(node.elements[0], graph)
@@ -121,7 +121,7 @@ class Groups:
         group.pattern = join_active_graph(group.pattern, graph)
         return group
 
-    def _element(self, node: PatternNode, group: Collected, graph: Position | None) -> None:
+    def _element(self, node: PatternNode, group: Collected, graph: VarOrTerm | None) -> None:
         """Adds an element other than triples and filters."""
         match node:
             case GroupPattern():
@@ -154,7 +154,7 @@ class Groups:
                 raise self._leaves.unknown(other)
 
     def _triples(
-        self, blocks: list[TriplesBlock], group: Collected, graph: Position | None
+        self, blocks: list[TriplesBlock], group: Collected, graph: VarOrTerm | None
     ) -> None:
         """Adds the triples of blocks, and empties the list of these."""
         found = [triple for block in blocks for triple in block.triples]
@@ -168,13 +168,13 @@ class Groups:
             }
 
     def _union(
-        self, nodes: Iterable[GroupPattern], group: Collected, graph: Position | None
+        self, nodes: Iterable[GroupPattern], group: Collected, graph: VarOrTerm | None
     ) -> None:
         ways = [self.closed(node, graph) for node in nodes]
         group.pattern = join(group.pattern, union([way.pattern for way in ways]))
         group.scope |= {variable: None for way in ways for variable in way.scope}
 
-    def _optional(self, node: GroupPattern, group: Collected, graph: Position | None) -> None:
+    def _optional(self, node: GroupPattern, group: Collected, graph: VarOrTerm | None) -> None:
         """OPTIONAL; its own filters see the variables of both sides (section 18.2.2.6)."""
         optional = self._group(node, graph)
         right = optional.pattern
@@ -214,7 +214,7 @@ class Groups:
     def translator(
         self,
         number: Var,
-        graph: Position | None,
+        graph: VarOrTerm | None,
         aggregate: Callable[[AggregateNode], Var] | None = None,
     ) -> ExpressionTranslator:
         def exists(node: GroupPattern) -> Node:
@@ -225,7 +225,7 @@ class Groups:
         )
 
     def expression(
-        self, pattern: Node, node: ExpressionNode, graph: Position | None
+        self, pattern: Node, node: ExpressionNode, graph: VarOrTerm | None
     ) -> tuple[Node, Expression]:
         """An expression over the solutions of a pattern, and the pattern with the number that it may need."""
         number = numbered_by(pattern)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from construct_messages.errors import UnsupportedQuery
-from construct_messages.query.algebra.nodes import Position, Var
+from construct_messages.query.algebra.nodes import Var, VarOrTerm
 from construct_messages.query.syntax.nodes import (
     BlankNode,
     LiteralNode,
@@ -34,7 +34,7 @@ class Leaves:
         self.query = query
         self._blanks: dict[str, Var] = {}
 
-    def position(self, node: TermNode) -> Position:
+    def position(self, node: TermNode) -> VarOrTerm:
         """Returns the variable or term of a triple pattern; a blank node is a hidden variable, one for each label."""
         match node:
             case VariableNode():

@@ -35,11 +35,11 @@ class Var:
         return self.name.startswith(".")
 
 
-Position: TypeAlias = Var | Term
-"""A place in a pattern: a variable, or a term (a `str`)."""
+VarOrTerm: TypeAlias = Var | Term
+"""What stands in a pattern: a variable, or a term (a `str`). The name is that of SPARQL's grammar."""
 
 
-def variables(positions: Iterable[Position | None]) -> Vars:
+def variables(positions: Iterable[VarOrTerm | None]) -> Vars:
     """The variables among some positions.
 
     >>> sorted(variables([Var("s"), Term("<urn:p>"), Var("o"), None]))
@@ -111,13 +111,13 @@ class Aggregation:
 class Triple:
     """A triple pattern; `graph` is None for the default graph, a term or a variable for named graphs."""
 
-    subject: Position
-    predicate: Position
-    object: Position
-    graph: Position | None = None
+    subject: VarOrTerm
+    predicate: VarOrTerm
+    object: VarOrTerm
+    graph: VarOrTerm | None = None
 
     @property
-    def positions(self) -> tuple[Position | None, ...]:
+    def positions(self) -> tuple[VarOrTerm | None, ...]:
         return (self.subject, self.predicate, self.object, self.graph)
 
 
@@ -244,10 +244,10 @@ class Star(Leaf):
 class Path(Leaf):
     """A property path between two positions that is no plain predicate."""
 
-    subject: Position
+    subject: VarOrTerm
     path: PathExpression
-    object: Position
-    graph: Position | None = None
+    object: VarOrTerm
+    graph: VarOrTerm | None = None
 
     @cached_property
     def possible(self) -> Vars:
@@ -258,7 +258,7 @@ class Path(Leaf):
 class Graphs(Leaf):
     """The names of the dataset's named graphs, each once; for a term: one empty solution if it is such a name."""
 
-    graph: Position
+    graph: VarOrTerm
 
     @cached_property
     def possible(self) -> Vars:

@@ -16,11 +16,11 @@ from construct_messages.query.algebra.nodes import (
     Join,
     Node,
     Path,
-    Position,
     Triple,
     Union,
     Unit,
     Var,
+    VarOrTerm,
 )
 from construct_messages.query.algebra.property_paths import (
     Alternative,
@@ -48,7 +48,7 @@ Fresh: TypeAlias = Callable[[str], Var]
 
 
 def triples(
-    leaves: Leaves, block: Iterable[TripleNode], graph: Position | None, fresh: Fresh
+    leaves: Leaves, block: Iterable[TripleNode], graph: VarOrTerm | None, fresh: Fresh
 ) -> Node:
     """The triples of one basic graph pattern, paths among them.
 
@@ -89,12 +89,12 @@ def union(nodes: Sequence[Node]) -> Node:
 class _Conjunction:
     """Collects the leaves between which paths run: plain triples, and what is to be joined with them."""
 
-    def __init__(self, graph: Position | None, fresh: Fresh) -> None:
+    def __init__(self, graph: VarOrTerm | None, fresh: Fresh) -> None:
         self.patterns: list[Triple] = []
         self._others: list[Node] = []
         self._graph, self._fresh = graph, fresh
 
-    def connect(self, start: Position, path: PathExpression, end: Position) -> None:
+    def connect(self, start: VarOrTerm, path: PathExpression, end: VarOrTerm) -> None:
         match path:
             case Link(predicate):
                 self.patterns.append(Triple(start, predicate, end, self._graph))

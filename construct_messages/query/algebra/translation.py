@@ -34,11 +34,11 @@ from construct_messages.query.algebra.nodes import (
     Node,
     Number,
     OrderBy,
-    Position,
     Project,
     Slice,
     Values,
     Var,
+    VarOrTerm,
 )
 from construct_messages.query.algebra.patterns import join, union
 from construct_messages.query.algebra.plan import Dataset, Plan
@@ -155,7 +155,7 @@ class _Query:
     """
 
     def __init__(
-        self, groups: Groups, leaves: Leaves, form: SelectForm | AskForm, graph: Position | None
+        self, groups: Groups, leaves: Leaves, form: SelectForm | AskForm, graph: VarOrTerm | None
     ) -> None:
         self._groups, self._leaves, self._graph = groups, leaves, graph
         self._form = form

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 CM: Final = "https://w3id.org/construct-messages#"
 
 WINDOWS_GRAPH: Final = "urn:construct-messages:windows"
-"""The named graph, without brackets, that says which graphs belong to which window."""
+"""The named graph, without brackets, that lists the graphs of each window."""
 
 MEMBER: Final = f"{CM}member"
 """The predicate, without brackets, between a window and the graphs that `GRAPH` sees in it."""
@@ -25,10 +25,10 @@ TIMESTAMP: Final = "http://larkc.eu/csparql/sparql/jena/ext#timestamp"
 """C-SPARQL's function for the time of a triple, without brackets."""
 
 WINDOW_NAMES: Final = "urn:construct-messages:window:"
-"""What the IRI of a window begins with that the text gives no absolute IRI."""
+"""The beginning of the IRI of a window without an absolute IRI in the text."""
 
 STREAM_NAMES: Final = "urn:construct-messages:stream:"
-"""What the IRI of a stream begins with where the text gives no absolute IRI, and one is needed."""
+"""The beginning of the IRI of a stream that needs an absolute IRI, and has none in the text."""
 
 
 def is_relative(name: str) -> bool:
@@ -49,7 +49,7 @@ def absolute(name: str, below: str) -> str:
     """A name as an IRI, without brackets.
 
     Args:
-        name: an absolute IRI, or what stands in the text where there is none.
+        name: an absolute IRI, or the name in the text if there is none.
         below: what the IRI begins with then.
 
     >>> absolute("urn:a", STREAM_NAMES), absolute("a", STREAM_NAMES)
@@ -98,7 +98,7 @@ class Needs(Flag):
     UNION = 1
     """The graph that is named like the window: all its triples."""
     MEMBERS = 2
-    """The graphs of single messages, and what `WINDOWS_GRAPH` says about them."""
+    """The graphs of single messages, and the triples of `WINDOWS_GRAPH` about them."""
     CONTEXT = 4
     """The message context triples: time, sequence, stream and named graphs of each message."""
     GRAPHS = 8
@@ -111,11 +111,11 @@ class TimeWindow:
 
     Args:
         name: its IRI, without brackets.
-        stream: the IRI of the stream, without brackets; as it is written where it has none; or the variable, with its
-            `?`, that stands for a stream which is given beside the query.
+        stream: the IRI of the stream, without brackets; the name in the text if there is no IRI; or the variable, with
+            its `?`, for a stream that is passed with the query.
         range: its width in microseconds; 0 is `[NOW]`, the messages of one instant; None is `[ALL]`, everything since
             the query began.
-        step: microseconds from one window to the next; 0 where the text gives none: the window ends at each message.
+        step: microseconds from one window to the next; 0 if the text has none: the window ends at each message.
     """
 
     name: str
@@ -149,17 +149,18 @@ class ContinuousQuery:
     """A continuous query, taken apart.
 
     Args:
-        output: the IRI that REGISTER gives the output, without brackets; None where it gives none.
-        operator: what is given out. Where the text names none: ISTREAM without windows and in CQELS, else RSTREAM.
+        output: the IRI of the output in REGISTER, without brackets; None: it has none.
+        operator: selects the solutions to return. Where the text names none: ISTREAM without windows and in CQELS, else
+            RSTREAM.
         windows: in the order of their declaration; empty for a query over sources, or over one message at a time.
         query: SPARQL, without the clauses of streams. `WINDOW <w> { … }` is `GRAPH <w> { … }`; GRAPH within it sees
             the members of the window, by `WINDOWS_GRAPH`; everything else is the user's text.
         needs: what of each window the query can read, by the window's name.
         default: names of windows whose triples are in the default graph, too, as C-SPARQL wants it.
-        default_graphs: the IRIs behind FROM, which name static data; empty where there are none: all static data.
-        named_graphs: the IRIs behind FROM NAMED.
-        every: COMPUTED EVERY, in microseconds; None where it is not said.
-        report: the report policy; None where the text says none.
+        default_graphs: the IRIs after FROM, which name static data; empty: all static data.
+        named_graphs: the IRIs after FROM NAMED.
+        every: COMPUTED EVERY, in microseconds; None: there is no such clause.
+        report: the report policy; None: the text has none.
     """
 
     output: str | None

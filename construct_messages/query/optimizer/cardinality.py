@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from construct_messages.query.algebra.nodes import Position, Triple, Var, Vars, variables
+from construct_messages.query.algebra.nodes import Triple, Var, VarOrTerm, Vars, variables
 from construct_messages.query.optimizer.statistics import PredicateStatistics, Statistics
 from construct_messages.terms import RDF, iri
 
@@ -20,7 +20,7 @@ _ROWS: Final = 1_000_000
 
 
 @dataclass(frozen=True)
-class Step:
+class JoinStep:
     """A pattern in the order of joins.
 
     Args:
@@ -45,7 +45,7 @@ class Estimates:
         """Whether there are figures of each predicate."""
         return bool(self.statistics.predicates)
 
-    def figures(self, predicate: Position) -> PredicateStatistics:
+    def figures(self, predicate: VarOrTerm) -> PredicateStatistics:
         """The quads of a predicate, or of all if it is a variable: exact, or guessed.
 
         >>> Estimates(Statistics()).figures(iri("urn:p"))
@@ -81,7 +81,7 @@ class Estimates:
             matches /= max(figures.subjects, figures.objects, 1)
         return matches
 
-    def ordered(self, patterns: Iterable[Triple]) -> list[Step]:
+    def ordered(self, patterns: Iterable[Triple]) -> list[JoinStep]:
         """The patterns in the order to join them: the fewest solutions first, and no cross product that can wait."""
         left, order, bound = list(patterns), list[Triple](), frozenset[Var]()
         while left:
@@ -94,12 +94,12 @@ class Estimates:
             bound |= variables(order[-1].positions)
         return self.as_written(order)
 
-    def as_written(self, patterns: Iterable[Triple]) -> list[Step]:
+    def as_written(self, patterns: Iterable[Triple]) -> list[JoinStep]:
         """The patterns in the order that they have, with the same figures."""
-        steps, bound, solutions = list[Step](), frozenset[Var](), 1.0
+        steps, bound, solutions = list[JoinStep](), frozenset[Var](), 1.0
         for pattern in patterns:
             solutions *= self.matches(pattern, bound)
-            steps.append(Step(pattern, solutions, not steps or _connected(pattern, bound)))
+            steps.append(JoinStep(pattern, solutions, not steps or _connected(pattern, bound)))
             bound |= variables(pattern.positions)
         return steps
 
@@ -109,7 +109,7 @@ def _guessed(rows: int, subjects: int, objects: int) -> PredicateStatistics:
     return PredicateStatistics(rows, max(rows // subjects, 1), max(rows // objects, 1))
 
 
-def _given(position: Position, bound: Vars) -> bool:
+def _given(position: VarOrTerm, bound: Vars) -> bool:
     return not isinstance(position, Var) or position in bound
 
 

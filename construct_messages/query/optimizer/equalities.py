@@ -34,7 +34,6 @@ from construct_messages.query.algebra.nodes import (
     Minus,
     Node,
     Path,
-    Position,
     Project,
     Star,
     Unary,
@@ -42,6 +41,7 @@ from construct_messages.query.algebra.nodes import (
     Unit,
     Values,
     Var,
+    VarOrTerm,
     Vars,
     variables,
 )
@@ -152,7 +152,7 @@ def _links_operands(expressions: tuple[Expression, ...], nodes: tuple[Node, ...]
 def _bound_together(node: Node) -> Iterator[Vars]:
     """Sets of variables that are bound without a join, or joined by their subject."""
     if isinstance(node, Bgp):
-        subjects = defaultdict[Position, Vars](frozenset)
+        subjects = defaultdict[VarOrTerm, Vars](frozenset)
         for pattern in node.patterns:
             subjects[pattern.subject] |= variables(pattern.positions)
         yield from subjects.values()

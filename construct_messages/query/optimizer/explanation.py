@@ -25,7 +25,6 @@ from construct_messages.query.algebra.nodes import (
     Number,
     OrderBy,
     Path,
-    Position,
     Project,
     Slice,
     Star,
@@ -34,6 +33,7 @@ from construct_messages.query.algebra.nodes import (
     Unit,
     Values,
     Var,
+    VarOrTerm,
 )
 from construct_messages.query.algebra.plan import Dataset, Plan
 from construct_messages.query.optimizer.cardinality import Estimates
@@ -183,13 +183,13 @@ def _written(pattern: Triple) -> str:
     return f"{_positions((pattern.subject, pattern.predicate, pattern.object))}{_within(pattern.graph)}"
 
 
-def _within(graph: Position | None) -> str:
+def _within(graph: VarOrTerm | None) -> str:
     return "" if graph is None else f" in graph {_position(graph)}"
 
 
-def _positions(positions: Iterable[Position]) -> str:
+def _positions(positions: Iterable[VarOrTerm]) -> str:
     return " ".join(map(_position, positions)) or "nothing"
 
 
-def _position(position: Position) -> str:
+def _position(position: VarOrTerm) -> str:
     return f"?{position.name}" if isinstance(position, Var) else position

@@ -24,11 +24,11 @@ from construct_messages.query.algebra.nodes import (
     LeftJoin,
     Minus,
     Node,
-    Position,
     Star,
     Triple,
     Values,
     Var,
+    VarOrTerm,
     Vars,
 )
 from construct_messages.query.algebra.plan import Plan
@@ -196,7 +196,7 @@ def _variables(pattern: Triple) -> Vars:
     return Bgp((pattern,)).possible
 
 
-_Center = tuple[Position, Position | None]
+_Center = tuple[VarOrTerm, VarOrTerm | None]
 
 
 def _center(pattern: Triple) -> _Center:

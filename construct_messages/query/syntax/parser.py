@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
+from construct_messages.errors import TermError
 from construct_messages.query.prologue import Prologue
 from construct_messages.query.syntax.nodes import (
     AliasNode,
@@ -38,10 +39,12 @@ from construct_messages.query.syntax.patterns import PatternReader
 from construct_messages.query.syntax.query import Query
 from construct_messages.query.syntax.reader import Refused, read
 from construct_messages.query.tokens import QueryText, Token, check_braces, error, outer
+from construct_messages.terms import unescape
 
 T = TypeVar("T")
 
 FORMS: Final = ("CONSTRUCT", "SELECT", "ASK", "DESCRIBE")
+DECLARATIONS: Final = ("BASE", "PREFIX", "VERSION")
 CLAUSES: Final = {"GROUP": 0, "HAVING": 1, "ORDER": 2, "LIMIT": 3, "OFFSET": 3, "VALUES": 4}
 """The keywords of the clauses after WHERE, and their order."""
 
@@ -269,16 +272,15 @@ class QueryParser(PatternReader):
 
     def _next_clause(self, first: int) -> int:
         """The index of the next clause, or of the end."""
-        index, braces, brackets = first, 0, 0
+        index, brackets = first, 0
         while True:
             token = self.tokens[index]
-            if token.kind == "end" or (token.is_mark("}") and braces == 0):
+            if token.kind == "end" or token.is_mark("}"):
                 return index
-            braces += token.is_mark("{") - token.is_mark("}")
             brackets = max(0, brackets + token.is_mark("(") - token.is_mark(")"))
-            if index > first and braces == brackets == 0 and token.keyword in CLAUSES:
+            if index > first and brackets == 0 and token.keyword in CLAUSES:
                 return index
-            index += 1
+            index = self.after(index)
 
     def _clause(self, keyword: str) -> ClauseNode:
         if keyword == "VALUES":
@@ -398,24 +400,26 @@ def _before(parser: QueryParser, head: int) -> tuple[Unknown, ...]:
         match parser.token.keyword, kinds:
             case "BASE", ["iri", *_]:
                 parser.index += 2
-            case "VERSION", ["string", *_] if parser.tokens[first + 1].text[1:3] not in (
-                '""',
-                "''",
-            ):
+            case "VERSION", ["string", *_] if _is_version(parser.tokens[first + 1]):
                 parser.index += 2
             case "PREFIX", ["pname", "iri"] if _is_prefix(parser.tokens[first + 1]):
                 parser.index += 3
             case _:
                 problem = parser.expected("a declaration or the form of the query")
                 end = first + 1
-                while end < head and parser.tokens[end].keyword not in (
-                    "BASE",
-                    "PREFIX",
-                    "VERSION",
-                ):
+                while end < head and parser.tokens[end].keyword not in DECLARATIONS:
                     end += 1
                 found.append(parser.unknown(first, end, problem))
     return tuple(found)
+
+
+def _is_version(token: Token) -> bool:
+    """Whether the string has single quotation marks and legal escapes."""
+    try:
+        unescape(token.text)
+    except TermError:
+        return False
+    return token.text[1:3] not in ('""', "''")
 
 
 def _is_prefix(token: Token) -> bool:

@@ -7,6 +7,7 @@ read nevertheless. No sub-select and no clause after a group is read here, and n
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TypeVar
 
 from construct_messages.query.syntax.expressions import ExpressionReader
@@ -245,27 +246,21 @@ class PatternReader(ExpressionReader):
 
     def _next_element(self, index: int) -> int:
         """The index of the next element of a group, or of its `}`; it is after `index`, except for the brace."""
-        start, braces, brackets = index, 0, 0
+        start, brackets = index, 0
         while True:
             token = self.tokens[index]
-            if token.kind == "end" or (token.is_mark("}") and braces == 0):
+            if token.kind == "end" or token.is_mark("}"):
                 return index
-            if token.is_mark("}"):
-                braces -= 1
-            elif token.is_mark("{"):
-                braces += 1
-            elif braces == 0:
-                if token.is_mark("(", "["):
-                    brackets += 1
-                elif token.is_mark(")", "]"):
-                    brackets = max(0, brackets - 1)
-                elif (
-                    brackets == 0
-                    and index > start
-                    and (token.keyword in self.begin or token.is_mark("."))
-                ):
-                    return index
-            index += 1
+            if token.is_mark("(", "["):
+                brackets += 1
+            elif token.is_mark(")", "]"):
+                brackets = max(0, brackets - 1)
+            elif brackets == 0 and index > start and self._begins_element(token):
+                return index
+            index = self.after(index)
+
+    def _begins_element(self, token: Token) -> bool:
+        return token.keyword in self.begin or token.is_mark(".")
 
     def _closing(self, opening: int, problem: Refused) -> int:
         """The index of the `)` of a bracket.
@@ -273,22 +268,31 @@ class PatternReader(ExpressionReader):
         Raises:
             Refused: `problem`, if there is none in the group.
         """
-        index, braces, brackets = opening, 0, 0
+        index, brackets = opening, 0
         while True:
             token = self.tokens[index]
-            if token.is_mark("{"):
-                braces += 1
-            elif token.is_mark("}"):
-                braces -= 1
-                if braces < 0:
-                    raise problem
-            elif token.kind == "end":
+            if token.kind == "end" or token.is_mark("}"):
                 raise problem
-            elif braces == 0:
-                brackets += token.is_mark("(") - token.is_mark(")")
-                if brackets == 0 and index > opening:
-                    return index
-            index += 1
+            brackets += token.is_mark("(") - token.is_mark(")")
+            if brackets == 0:
+                return index
+            index = self.after(index)
+
+    def after(self, index: int) -> int:
+        """The index of the next token, after the whole of a group in braces."""
+        return self._ends.get(index, index) + 1
+
+    @cached_property
+    def _ends(self) -> dict[int, int]:
+        """The index of the `}` of each `{`."""
+        ends: dict[int, int] = {}
+        open_braces: list[int] = []
+        for index, token in enumerate(self.tokens):
+            if token.is_mark("{"):
+                open_braces.append(index)
+            elif token.is_mark("}"):
+                ends[open_braces.pop()] = index
+        return ends
 
     def _triples(self, elements: list[PatternNode]) -> None:
         """TriplesBlock, and what is unknown behind it."""

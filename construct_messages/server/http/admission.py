@@ -17,7 +17,7 @@ class Admission:
 
     Args:
         concurrency: requests that are let in at once, at least 1.
-        queue_seconds: how long a request waits for its turn; 0 refuses whoever finds no place.
+        queue_seconds: how long a request waits for its turn; 0: it is refused if there is no place.
         queue_length: requests that may wait; one more is refused at once.
 
     >>> async def two_at_a_time():
@@ -48,12 +48,12 @@ class Admission:
         """Waits for a place, in the order of arrival, and releases it at the end.
 
         Raises:
-            SourceError: 503 with `retry_after`; nobody left in time, or too many wait already.
+            SourceError: 503 with `retry_after`; no place became free in time, or too many requests are waiting.
         """
         if self._places.locked():
             await self._wait()
         else:
-            await self._places.acquire()  # there is a place, so this gives nobody else a turn
+            await self._places.acquire()  # there is a place, so no other task runs here
         try:
             yield
         finally:

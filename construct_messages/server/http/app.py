@@ -1,6 +1,6 @@
 """The web application: endpoints under their paths, what every response carries, and errors as responses.
 
-Knows no endpoint by name: `endpoint.py` says what one is, settings come from `config.py`, sockets and processes are in
+Knows no endpoint by name: `endpoint.py` defines them, settings come from `config.py`, sockets and processes are in
 `server/runtime`. Each request is one task, which is cancelled when the client leaves: the server must run with
 `handler_cancellation`, see `runner_of`.
 """
@@ -33,13 +33,13 @@ from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.http.sending import Aborted, ClientLeft
 
 ProblemPage: TypeAlias = Callable[[web.Request, web.Response], web.Response]
-"""Gives what answers a request instead of a problem document: a page of what it says, or the document itself."""
+"""Returns the answer to a request for a problem document: a page with its content, or the document itself."""
 
 _LINE_BYTES: Final = 1 << 17  # of a request line: a query by GET, percent-encoded
 _FIELD_BYTES: Final = 1 << 16
 _KEEP_ALIVE_SECONDS: Final = 75.0
 _PREFLIGHT_SECONDS: Final = 86_400
-# what scripts of other origins may read, beside the few headers that they always may (Fetch, section 2.2.2)
+# headers that scripts of other origins may read, in addition to those that they always may (Fetch, section 2.2.2)
 _EXPOSED: Final = ("Retry-After", "X-Request-ID")
 _SECURITY: Final = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
@@ -190,7 +190,7 @@ class _Server:
                 record.aborted("idle")
             else:
                 record.client_left()
-            return web.Response()  # to nobody
+            return web.Response()  # not sent
         except Aborted as error:
             record.aborted(reason_of(error.__cause__))
             # an engine's own words may hold the query
@@ -222,7 +222,9 @@ class _Server:
         return response
 
     def _check_origin(self, request: web.Request) -> None:
-        """Refuses a WebSocket to pages of other origins: browsers ask nobody before they connect (RFC 6455, 10.2)."""
+        """Refuses a WebSocket to pages of other origins: browsers ask for no permission before they connect (RFC 6455,
+        10.2).
+        """
         if (
             _is_websocket(request)
             and (origin := foreign_origin(request, self._config.trusted_origins)) is not None
@@ -241,6 +243,9 @@ class _Server:
         if record is not None:
             headers["X-Request-ID"] = record.id
             record.status = response.status
+        if "Authorization" in request.headers and (cached := headers.get("Cache-Control")):
+            # no shared cache gives to others what one client may read (RFC 9111, section 3.5)
+            headers["Cache-Control"] = cached.replace("public", "private")
         vary = {name.strip() for name in headers.get("Vary", "").split(",") if name.strip()}
         vary |= {"Accept", "Accept-Encoding"}
         origin = request.headers.get("Origin")

@@ -19,10 +19,10 @@ async def read_body(
         request: of which nothing was read.
         most: how many bytes it may have.
         seconds: how long all of it may take.
-        hold: told the size of each piece before it is kept; may refuse it with an error.
+        hold: called with the size of each piece before it is kept; may refuse it with an error.
 
     Raises:
-        ProtocolError: it is compressed (415), comes in a transfer coding besides chunked (501), or its framing is
+        ProtocolError: it is compressed (415), has a transfer coding other than chunked (501), or its framing is
             damaged.
         LimitExceeded: it is too large.
         UsageError: it did not arrive in time (408).

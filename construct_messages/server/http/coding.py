@@ -28,7 +28,7 @@ class Coder:
 
     Args:
         compressor: of zlib or zstandard; None: the body stays as it is.
-        part: how it is flushed behind a part.
+        part: how it is flushed after a part.
         end: how it is flushed at the end.
     """
 
@@ -59,7 +59,7 @@ def negotiate_coding(accept_encoding: str | None) -> str | None:
             weights[name] = float(parameter.removeprefix("q=")) if parameter else 1.0
     best = max(_CODINGS, key=lambda coding: weights.get(coding, weights.get("*", 0.0)))
     weight = weights.get(best, weights.get("*", 0.0))
-    # where the client says nothing of it, the body as it is comes after every coding it names
+    # if the client does not mention it, the identity coding is preferred less than every coding that it names
     return best if weight > weights.get("identity", 0.0) else None
 
 
@@ -75,7 +75,7 @@ def coder_for(coding: str | None) -> Coder:
             gzip = zlib.compressobj(_GZIP_LEVEL, wbits=zlib.MAX_WBITS | 16)
             return Coder(gzip, zlib.Z_SYNC_FLUSH, zlib.Z_FINISH)
         case "zstd":
-            # who keeps the body as it came can tell then whether it was damaged, as with gzip
+            # a client that stores the body unchanged can then detect damage, as with gzip
             zstd = zstandard.ZstdCompressor(level=_ZSTD_LEVEL, write_checksum=True).compressobj()
             return Coder(
                 zstd, zstandard.COMPRESSOBJ_FLUSH_BLOCK, zstandard.COMPRESSOBJ_FLUSH_FINISH

@@ -11,7 +11,7 @@ from construct_messages.errors import ProtocolError
 
 
 def entity_tag(*parts: object) -> str:
-    """The entity tag of a representation, of what tells it from all others of its URL.
+    """The entity tag of a representation, made of the values that distinguish it from all others of its URL.
 
     >>> entity_tag("a", 1) == entity_tag("a", 1), entity_tag("a", 1) == entity_tag("a", 2)
     (True, False)

@@ -1,6 +1,6 @@
 """The interface of what a server serves: an endpoint brings its routes, its record of a request, and its life.
 
-`app.py` puts endpoints into one application, whatever they answer: SPARQL, live streams, pages.
+`app.py` puts endpoints of all kinds into one application: SPARQL, live streams, pages.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ class Route(NamedTuple):
 
     Args:
         path: of aiohttp's form, as `/streams/{name}`.
-        methods: those that it takes, beside OPTIONS, which the application answers.
+        methods: those that it takes, except OPTIONS, which the application answers.
         handler: answers a request; raises `ConstructMessagesError` where nothing was sent yet.
         options: further headers of the answer to OPTIONS.
-        socket: answers a GET that asks for a WebSocket, whatever the methods are.
+        socket: answers a GET that asks for a WebSocket, for any methods.
     """
 
     path: str
@@ -72,7 +72,7 @@ class Endpoint(Protocol):
         path: names the endpoint in the request log, the metrics and the report of health.
         record: the class of its records. A handler finds the one of its request under `request[RECORD]`.
         gauges: figures for the metrics, by name.
-        has_source: whether `check` says something of the server's readiness: what needs nothing to answer does not.
+        has_source: whether `check` matters for the server's readiness; it does not for endpoints that need no source.
         exposed_headers: response headers that scripts of other origins may read (Fetch, section 2.2.2).
     """
 

@@ -24,7 +24,7 @@ DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable that makes prometheus_client share values; read when it is imported."""
 
 _PREFIX: Final = "construct_messages_"
-# which prometheus_client fails at, or gives back in its Content-Type
+# which prometheus_client fails at, or returns in its Content-Type
 _NO_VERSION: Final = re.compile(r"version=(?![0-9]{1,3}(?:\.[0-9]{1,3}){0,2}[ \t]*+(?:[;,]|\Z))")
 # an embedded answer comes within milliseconds, a public endpoint's may take its whole time limit
 _BUCKETS: Final = (
@@ -50,7 +50,7 @@ class Metrics:
     """The counters of one server.
 
     Args:
-        endpoints: by path: the class of an endpoint's records, which says what is counted beside requests.
+        endpoints: by path: the class of an endpoint's records, which defines the other counts.
 
     >>> metrics = Metrics({"/sparql": Record})
     >>> with metrics.watch(Record(id="1", method="GET", endpoint="/sparql", status=200)):
@@ -109,7 +109,7 @@ class Metrics:
 
     @contextmanager
     def watch(self, record: Record) -> Generator[None]:
-        """Counts a request while it is answered, and what its record says at the end."""
+        """Counts a request while it is answered, and the values of its record at the end."""
         endpoint = record.endpoint or ""
         counted = dict.fromkeys(record.COUNTERS, 0)
         counters = {name: self._counters[name].labels(endpoint) for name in counted}
@@ -149,7 +149,7 @@ class Metrics:
                 self._durations[name].labels(endpoint).observe(seconds)
 
     def exposition(self, accept: str | None) -> tuple[bytes, str]:
-        """All values, in the text format or OpenMetrics, whichever a scraper's `Accept` asks for; and its type."""
+        """All values, in the text format or OpenMetrics, by a scraper's `Accept`; and the media type."""
         registry = self._registry
         if DIRECTORY in os.environ:
             registry = CollectorRegistry()

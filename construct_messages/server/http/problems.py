@@ -12,14 +12,19 @@ from http import HTTPStatus
 
 from aiohttp import web
 
-from construct_messages.errors import ConstructMessagesError, NotAcceptable, SourceError
+from construct_messages.errors import (
+    ConstructMessagesError,
+    Forbidden,
+    NotAcceptable,
+    SourceError,
+)
 from construct_messages.formats.media_types import PROBLEM
 
 
 def problem(error: ConstructMessagesError, request_id: str | None = None) -> web.Response:
     """The problem document of an error.
 
-    Members beside those of RFC 9457: `hint`, how to mend it; `line` and `column` in the query, counted from 1;
+    Members in addition to those of RFC 9457: `hint`, the fix; `line` and `column` in the query, counted from 1;
     `offered`, the media types that there are; `request_id`, as the server's log has it.
 
     >>> from construct_messages.errors import Position, QueryError
@@ -45,6 +50,8 @@ def problem(error: ConstructMessagesError, request_id: str | None = None) -> web
     response = web.Response(status=error.status, body=body, content_type=PROBLEM, charset="utf-8")
     if isinstance(error, SourceError) and error.retry_after is not None:
         response.headers["Retry-After"] = str(math.ceil(error.retry_after))
+    if isinstance(error, Forbidden) and error.challenge is not None:
+        response.headers["WWW-Authenticate"] = error.challenge
     return response
 
 

@@ -78,11 +78,11 @@ class Record:
         "messages": "Messages written to clients.",
         "sent_bytes": "Bytes of bodies sent to clients.",
     }
-    """The names and descriptions of what `counts` gives."""
+    """The names and descriptions of the values of `counts`."""
     DURATIONS: ClassVar[Mapping[str, str]] = {
         "first_message": "From a request to the first bytes of its messages."
     }
-    """The names and descriptions of what `durations` gives."""
+    """The names and descriptions of the values of `durations`."""
 
     id: str
     method: str
@@ -128,7 +128,7 @@ class Record:
         }
 
     def texts(self) -> dict[str, object]:
-        """Further fields with texts of the client's, which are logged only where the settings say so."""
+        """Further fields with texts of the client's, which are only logged if the settings allow it."""
         return {}
 
     def labels(self) -> Mapping[str, str]:
@@ -183,7 +183,7 @@ def request_id(incoming: str | None) -> str:
 
 
 def client_address(peer: str | None, forwarded: str | None, *, trust_forwarded: bool) -> str | None:
-    """The address of a client: the peer's, or the one that a trusted proxy gives for its own peer.
+    """The address of a client: the peer's, or the one that a trusted proxy sends for its own peer.
 
     Args:
         peer: the address at the other end of the connection.

@@ -1,6 +1,6 @@
 """The request log: a structured line when a request ends, as logfmt or JSON, to standard error.
 
-Nothing that a client sends can start a line or a field. Query texts are logged only where the settings say so. What is
+Nothing that a client sends can start a line or a field. Query texts are only logged if the settings allow it. What is
 known of a request is in `record.py`.
 """
 

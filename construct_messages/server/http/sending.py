@@ -138,7 +138,7 @@ async def _stream(
 
 
 def _takes(request: web.Request, size: int) -> bool:
-    """Whether the connection takes so many bytes of a body at once, and nothing waits for the client."""
+    """Whether the connection takes this many bytes of a body at once, and nothing waits for the client."""
     transport = request.transport
     if transport is None or request.protocol.writing_paused:
         return False

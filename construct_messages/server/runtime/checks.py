@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 from construct_messages.errors import ConstructMessagesError, UsageError
 from construct_messages.net.headers import HEADER_NAME
-from construct_messages.net.urls import check_url
+from construct_messages.net.oauth import read_secret
+from construct_messages.net.urls import check_secure, check_url, is_url
 from construct_messages.query.prologue import given_prefixes
 from construct_messages.server.config import (
     OF_FILES,
     OF_URLS,
     Config,
     EndpointSettings,
+    JwtSettings,
     Key,
     StreamsSettings,
     dotted_name,
@@ -32,6 +35,10 @@ Where = Callable[..., str]
 
 # as they are: a name is a segment of a path
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]*")
+_ALGORITHMS: Final = (
+    *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    *("ES256", "ES384", "ES512", "Ed25519", "EdDSA"),
+)
 _ORIGIN: Final = re.compile(
     r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?"
 )
@@ -85,6 +92,8 @@ def check_config(config: Config, environ: Mapping[str, str], origins: Mapping[Ke
                 f"{where('cors')}: {origin!r} is no origin",
                 hint="write * or a scheme and host, as in https://example.org",
             )
+    if config.jwt is not None:
+        _check_jwt(config.jwt, where)
     if config.streams is not None:
         _check_streams(config, config.streams, environ, where)
     for name, endpoint in config.endpoints.items():
@@ -126,8 +135,15 @@ def _check_streams(
             f"{where('streams', 'file')}: {streams.file}: no such folder",
             hint="make the folder first",
         )
-    for setting, policy in (("publish", streams.publish), ("register", streams.register)):
-        if policy not in (None, "deny", "allow") and not environ.get(policy):
+    named = [(right, getattr(streams, right)) for right in ("read", "publish", "register")]
+    for setting, policy in (*named, *(("tokens", variable) for variable in streams.tokens)):
+        if policy == "jwt":
+            if config.jwt is None:
+                raise UsageError(
+                    f"{where('streams', setting)} is jwt, and there is no table [jwt]",
+                    hint="name the issuer, the audience and the keys there",
+                )
+        elif policy not in (None, "deny", "allow") and not environ.get(policy):
             raise UsageError(
                 f"{where('streams', setting)} names {policy}, which is not set",
                 hint=f"set the environment variable {policy} to a token, or write deny or allow",
@@ -136,6 +152,27 @@ def _check_streams(
         raise UsageError(
             f"{where('streams', 'ldes_version_of_path')}: {streams.ldes_version_of_path!r} is no absolute IRI",
             hint="name a property, such as http://purl.org/dc/terms/isVersionOf",
+        )
+
+
+def _check_jwt(settings: JwtSettings, where: Where) -> None:
+    if find_spec("joserfc") is None:
+        raise UsageError(
+            f"{where('jwt', 'issuer')} is set, and joserfc is not installed",
+            hint="pip install 'construct-messages[jwt]'",
+        )
+    if not settings.algorithms or (unknown := set(settings.algorithms) - set(_ALGORITHMS)):
+        shown = sorted(unknown) if settings.algorithms else []
+        raise UsageError(
+            f"{where('jwt', 'algorithms')} has {', '.join(shown) or 'nothing'}",
+            hint=f"choose from {', '.join(_ALGORITHMS)}, whose keys are public",
+        )
+    if is_url(settings.keys):
+        _check_at(where("jwt", "keys"), lambda: check_secure(settings.keys))
+    elif not Path(settings.keys).is_file():
+        raise UsageError(
+            f"{where('jwt', 'keys')}: {settings.keys}: no such file",
+            hint="name the issuer's jwks_uri, or a file with its keys",
         )
 
 
@@ -173,7 +210,7 @@ def _check_endpoint(endpoint: EndpointSettings, environ: Mapping[str, str], wher
         endpoint.contact.isascii() and endpoint.contact.isprintable()
     ):
         raise UsageError(
-            f"{where('contact')}: {endpoint.contact!r} cannot stand in a header",
+            f"{where('contact')}: {endpoint.contact!r} is not allowed in a header",
             hint="write it in plain ASCII",
         )
     _check_credentials(endpoint, environ, where)
@@ -221,6 +258,7 @@ def _check_credentials(
                 f"{where(setting)}: {variable} holds a line break or a control character",
                 hint="remove it",
             )
+    _check_client(endpoint, environ, where, alone=names == (None, None, None))
     if (user is None) != (password is None):
         given, missing = settings[:2] if password is None else settings[1::-1]
         raise UsageError(
@@ -233,8 +271,37 @@ def _check_credentials(
         )
     if names != (None, None, None) and "authorization" in map(str.lower, endpoint.forward_headers):
         raise UsageError(
-            f"{where('forward_headers')} has Authorization, beside credentials of the server's own",
+            f"{where('forward_headers')} has Authorization, in addition to the server's own credentials",
             hint="forward the client's, or set the server's",
+        )
+
+
+def _check_client(
+    endpoint: EndpointSettings, environ: Mapping[str, str], where: Where, *, alone: bool
+) -> None:
+    """Checks the credentials that are exchanged for access tokens."""
+    variable, file = endpoint.client_secret_variable, endpoint.client_secret_file
+    settings = ("token_url", "client_id", "client_secret_variable", "client_secret_file", "scope")
+    given = [setting for setting in settings if getattr(endpoint, setting) is not None]
+    if not given:
+        return
+    if (
+        endpoint.token_url is None
+        or endpoint.client_id is None
+        or (variable is None) == (file is None)
+    ):
+        raise UsageError(
+            f"{where(given[0])} is set, but not all that a token is fetched with",
+            hint="set token_url, client_id, and client_secret_variable or client_secret_file",
+        )
+    url = endpoint.token_url
+    _check_at(where("token_url"), lambda: check_secure(url))
+    secret_at = where("client_secret_file" if variable is None else "client_secret_variable")
+    _check_at(secret_at, lambda: read_secret(environ.get(variable or ""), file))
+    if not alone or "authorization" in map(str.lower, endpoint.forward_headers):
+        raise UsageError(
+            f"{where('token_url')} is set beside other credentials",
+            hint="set one: a token or a password, client credentials, or the client's own header",
         )
 
 

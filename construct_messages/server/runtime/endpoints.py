@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 
-from construct_messages.server.config import Config
+from construct_messages.net.urls import is_loopback
+from construct_messages.server.config import Config, StreamsSettings
+from construct_messages.server.http.access import Access, Authorizer, Nobody, ThisMachine
 from construct_messages.server.http.endpoint import Endpoint
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.pages.endpoint import Listed, PagesEndpoint
@@ -16,7 +18,6 @@ from construct_messages.server.sparql.endpoint import SparqlEndpoint, path_of
 from construct_messages.server.streams.addresses import ROOT
 from construct_messages.server.streams.endpoint import StreamsEndpoint
 from construct_messages.server.streams.queries.parameters import WatchedEndpoint
-from construct_messages.server.streams.requests import LOOPBACK, is_loopback
 from construct_messages.streams.store import open_store
 
 
@@ -59,14 +60,12 @@ def open_endpoints(
             settings.service_policy,
         )
     if (streams := config.streams) is not None:
-        on_loopback = LOOPBACK if is_loopback(config.address[0]) else "deny"
         endpoints.append(
             StreamsEndpoint(
                 streams,
                 open_store(streams.file, reserve_bytes=streams.reserve_bytes),
                 executor=executor,
-                publish=streams.publish or on_loopback,
-                register=streams.register or on_loopback,
+                access=_access(config, streams),
                 watched=watched,
                 public_url=public_url,
                 page=config.page,
@@ -79,3 +78,21 @@ def open_endpoints(
         ]
         endpoints.append(PagesEndpoint(listed, streams=ROOT if config.streams else None))
     return endpoints
+
+
+def _access(config: Config, streams: StreamsSettings) -> Access:
+    tokens: Authorizer | None = None
+    if config.jwt is not None:
+        from construct_messages.server.http.access.jwt import JsonWebTokens  # an extra
+
+        tokens = JsonWebTokens(config.jwt)
+    return Access(
+        {
+            "read": streams.read or "allow",
+            "publish": streams.publish,
+            "register": streams.register,
+        },
+        default=ThisMachine() if is_loopback(config.address[0]) else Nobody(),
+        tokens=streams.tokens,
+        jwt=tokens,
+    )

@@ -26,6 +26,7 @@ from construct_messages.server.config import (
     UNNAMED,
     Config,
     EndpointSettings,
+    JwtSettings,
     Key,
     Limits,
     StreamsSettings,
@@ -37,9 +38,13 @@ from construct_messages.sources.open import VARIABLE as SOURCE_VARIABLE
 PREFIX: Final = "CONSTRUCT_MESSAGES_SERVER_"
 """Of environment variables: `CONSTRUCT_MESSAGES_SERVER_ENDPOINTS__DBPEDIA__PAGE_SIZE`."""
 
+_TABLES: Final[Mapping[str, type[msgspec.Struct]]] = {
+    "streams": StreamsSettings,
+    "jwt": JwtSettings,
+}
 _NESTED: Final[Mapping[tuple[type[msgspec.Struct], str], type[msgspec.Struct]]] = {
     (EndpointSettings, "limits"): Limits,
-    (Config, "streams"): StreamsSettings,
+    **{(Config, name): struct for name, struct in _TABLES.items()},
 }
 _NONE: Final = "none"  # TOML has no null
 _TOML_PLACE: Final = re.compile(
@@ -96,8 +101,9 @@ def as_toml(config: Config) -> str:
 
     document = plain(msgspec.to_builtins(config))
     endpoints = document.pop("endpoints")
-    if config.streams is None:
-        del document["streams"]
+    for table in _TABLES:
+        if getattr(config, table) is None:
+            del document[table]
     for name, endpoint in endpoints.items():
         is_remote = config.endpoints[name].is_remote
         if is_remote:
@@ -135,7 +141,9 @@ def _from_file(path: Path) -> Iterator[tuple[Key, Given]]:
         endpoints[""] = document.pop(UNNAMED)
     for key, value in _leaves(document, Config, (), str(path)):
         given = _typed(key, value, f"{path}: {dotted_name(key)}")
-        if key == ("streams", "file"):
+        if key in (("streams", "file"), ("jwt", "keys")) or (
+            key[-1] == "client_secret_file" and given.value is not None
+        ):
             given = Given(_beside(path, str(given.value)), given.origin)
         if key[-1] == "source":
             # a file means the same for any working directory
@@ -220,8 +228,8 @@ def _key_of(variable: str, endpoints: list[str]) -> Key:
             if key[2] == "limits" and len(key) > 3
             else (EndpointSettings, key[2:])
         )
-    elif key[0] == "streams" and len(key) > 1:
-        struct, rest = StreamsSettings, key[1:]
+    elif key[0] in _TABLES and len(key) > 1:
+        struct, rest = _TABLES[key[0]], key[1:]
     names = [
         name for name in _fields(struct) if name != "endpoints" and (struct, name) not in _NESTED
     ]
@@ -250,7 +258,7 @@ def _fields(struct: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo
 
 
 def _field(key: Key) -> msgspec.structs.FieldInfo:
-    struct: type[msgspec.Struct] = StreamsSettings if key[0] == "streams" else Config
+    struct = _TABLES.get(key[0], Config) if len(key) > 1 else Config
     if key[0] == "endpoints":
         struct = Limits if len(key) == 4 else EndpointSettings
     return _fields(struct)[key[-1]]
@@ -395,19 +403,29 @@ def _build(settings: Mapping[Key, Given]) -> Config:
         limits = Limits(**{key[1]: value for key, value in own.items() if key[0] == "limits"})  # type: ignore[arg-type] # each has been converted
         rest = {key[0]: value for key, value in own.items() if key[0] != "limits"}
         endpoints[name] = EndpointSettings(limits=limits, **rest)  # type: ignore[arg-type] # see above
-    streams = {key[1]: given.value for key, given in settings.items() if key[0] == "streams"}
-    if streams and "file" not in streams:
-        origin = next(given.origin for key, given in settings.items() if key[0] == "streams")
-        raise UsageError(
-            f"{origin} is set, but not streams.file", hint="set streams.file or --streams"
-        )
-    if not endpoints and not streams:
+    tables = {table: _table(settings, table, struct) for table, struct in _TABLES.items()}
+    if not endpoints and tables["streams"] is None:
         raise UsageError(
             "no endpoint is named",
             hint=f"give --source, or --config with [{UNNAMED}] or [endpoints.NAME] and its source; or --streams",
         )
     return Config(
         endpoints=endpoints,
-        streams=StreamsSettings(**streams) if streams else None,  # type: ignore[arg-type] # see above
+        **tables,  # type: ignore[arg-type] # see above
         **{key[0]: given.value for key, given in settings.items() if len(key) == 1},  # type: ignore[arg-type] # see above
     )
+
+
+def _table(
+    settings: Mapping[Key, Given], table: str, struct: type[msgspec.Struct]
+) -> msgspec.Struct | None:
+    """A table of the settings; None: nothing of it is set."""
+    own = {key[1]: given for key, given in settings.items() if key[0] == table}
+    for field in msgspec.structs.fields(struct) if own else ():
+        if field.required and field.name not in own:
+            flag = " or --streams" if table == "streams" else ""
+            raise UsageError(
+                f"{next(iter(own.values())).origin} is set, but not {table}.{field.name}",
+                hint=f"set {table}.{field.name}{flag}",
+            )
+    return struct(**{name: given.value for name, given in own.items()}) if own else None

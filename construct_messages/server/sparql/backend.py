@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 
 from construct_messages.errors import UsageError
+from construct_messages.net.oauth import ClientCredentials, Tokens, read_secret, tokens_for
 from construct_messages.server.config import EndpointSettings
 from construct_messages.server.sparql.service_proxy import ServiceProxy
 from construct_messages.sources.evaluators.pool import EvaluatorPool
@@ -65,6 +66,7 @@ def _upstream(
         user=_secret(settings.user_variable),
         password=_secret(settings.password_variable),
         token=_secret(settings.token_variable),
+        tokens=_tokens(settings),
         contact=settings.contact,
         prefixes=settings.prefixes,
         retries=settings.retries,
@@ -75,6 +77,15 @@ def _upstream(
         allow_private=settings.allow_private,
         updates=updates,
         executor=executor,
+    )
+
+
+def _tokens(settings: EndpointSettings) -> Tokens | None:
+    if settings.token_url is None or settings.client_id is None:
+        return None
+    secret = read_secret(_secret(settings.client_secret_variable), settings.client_secret_file)
+    return tokens_for(
+        ClientCredentials(settings.token_url, settings.client_id, secret, settings.scope)
     )
 
 

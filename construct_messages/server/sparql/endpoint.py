@@ -246,7 +246,7 @@ class SparqlEndpoint:
             if not settings.update:
                 raise Forbidden(
                     "updates are switched off here",
-                    hint="send them to the endpoint behind this one",
+                    hint="send them to the source endpoint",
                 )
             if kind == "query":
                 raise UsageError("an update came as a query", hint="send it as update=…")

@@ -63,7 +63,7 @@ FETCHING: Final[Mapping[str, str]] = {
     **dict.fromkeys(("query-uri", "xslt-uri"), "makes a Virtuoso fetch the query or a stylesheet"),
     **dict.fromkeys(
         ("get-login", "find", "class"),
-        "becomes text of the query at a Virtuoso, which nobody here has looked at",
+        "becomes text of the query at a Virtuoso, without a check of this server",
     ),
     "define": "is a pragma",
 }

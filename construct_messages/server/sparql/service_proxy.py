@@ -148,7 +148,7 @@ class ServiceProxy:
         for clause in services(query):
             if clause.iri is None:
                 raise Forbidden(
-                    "this SERVICE, whose IRI cannot be told from the text, is not allowed here",
+                    "this SERVICE, whose IRI is not in the text, is not allowed here",
                     position=Position.at(query.text, clause.start),
                     hint="write the IRI in full, and no escapes",
                 )

@@ -27,7 +27,7 @@ CLOSE_SECONDS: Final = 0.5
 class StreamLimits:
     """The bounds of one endpoint.
 
-    Readers and publishers have places of their own: slow readers keep nobody from publishing.
+    Readers and publishers have separate places, so slow readers do not block publishers.
 
     Args:
         settings: how much of each there may be.
@@ -69,7 +69,7 @@ class StreamLimits:
     async def publishing(self, request: web.Request) -> AsyncGenerator[bytes]:
         """The body of a request that changes something, until the block ends.
 
-        The place of the request is that of a body which has arrived: one that trickles in holds up nobody.
+        A request takes a place when its body has arrived, so a slow body blocks no others.
 
         Raises:
             SourceError: there is no place, or the bodies of all requests together are too large (503).
@@ -84,7 +84,7 @@ class StreamLimits:
 
     @contextmanager
     def holding(self) -> Iterator[Callable[[int], None]]:
-        """Counts bytes that are held, until the block ends; the value is told the size of each piece.
+        """Counts bytes that are held, until the block ends; call the value with the size of each piece.
 
         Raises:
             SourceError: together with those of all others they are too many (503).

@@ -1,4 +1,4 @@
-"""What somebody says of a stream that is to be made, in JSON or RDF: its description, and the query that fills it."""
+"""A client's description of a new stream, in JSON or RDF, and the query that fills it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read_description(content_type: str | None, body: bytes, iri: str) -> Said:
 
     Args:
         content_type: the header. JSON needs no context: its members are those of the descriptions that streams have.
-        body: of the request; empty: nothing is said.
+        body: of the request; empty: no description.
         iri: of the stream, which relative IRIs resolve against.
 
     Raises:
@@ -89,7 +89,7 @@ def _with_context(body: bytes) -> bytes:
     try:
         value = json.loads(body)
     except ValueError:
-        return body  # the reader says where it is malformed
+        return body  # the reader raises the error with its position
     if isinstance(value, dict) and "@context" not in value:
         for name in sorted(value.keys() - CONTEXT.keys()):
             # keywords and IRIs, also those with a prefix, are JSON-LD's

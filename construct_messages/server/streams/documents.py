@@ -21,10 +21,9 @@ from construct_messages.streams.vocabulary import PROV
 from construct_messages.terms import XSD
 
 _Key: TypeAlias = tuple[str, int, int]
-_PARSED_BYTES: Final = 1 << 20  # of N-Quads; as objects they take ten times as much
-_PAGE_BYTES: Final = (
-    1 << 16
-)  # larger pages are history, where hardly two followers are at the same place
+_PARSED_BYTES: Final = 1 << 20  # of N-Quads
+_PAGE_BYTES: Final = 1 << 16
+"""Larger pages are history, where hardly two followers are at the same place."""
 
 
 class ParsedElements:

@@ -17,12 +17,13 @@ from typing import ParamSpec, TypeVar
 
 from aiohttp import web
 
-from construct_messages.errors import Forbidden, LimitExceeded
+from construct_messages.errors import Forbidden, LimitExceeded, ProtocolError
 from construct_messages.formats.media_types import SPARQL_QUERY
 from construct_messages.net.wire import Header
 from construct_messages.server.config import StreamsSettings
+from construct_messages.server.http.access import Access, Right
 from construct_messages.server.http.conditions import check_conditions, entity_tag
-from construct_messages.server.http.endpoint import Route
+from construct_messages.server.http.endpoint import Handler, Route
 from construct_messages.server.http.forms import decoded
 from construct_messages.server.streams.addresses import ROOT, StreamIris
 from construct_messages.server.streams.bounds import StreamLimits
@@ -39,8 +40,6 @@ from construct_messages.server.streams.rdf import serialize
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import (
     ACCEPT_POST,
-    access_of,
-    admit,
     described,
     record_of,
     with_hints,
@@ -62,12 +61,10 @@ class StreamsEndpoint:
     """The streams of one store; see `server.http.endpoint.Endpoint`.
 
     Args:
-        settings: the limits, and who may publish.
+        settings: the limits.
         store: where the streams are; closed with the endpoint.
         executor: threads for reading large bodies and rows, which would hold up the event loop.
-        publish: who may publish where a stream does not say so, and who may make and delete streams: `"deny"`,
-            `"allow"`, or the name of an environment variable that holds a token.
-        register: who may register queries; as `publish`.
+        access: who may read, publish and register queries.
         watched: the SPARQL endpoints that queries may watch, by path.
         public_url: how clients reach the server; None: as the request says.
         page: whether browsers get HTML.
@@ -96,21 +93,20 @@ class StreamsEndpoint:
         store: StreamStore,
         *,
         executor: Executor,
-        publish: str,
-        register: str = "deny",
+        access: Access,
         watched: Mapping[str, WatchedEndpoint] = MappingProxyType({}),
         public_url: str | None = None,
         page: bool = False,
     ) -> None:
         self._settings, self._store, self._executor = settings, store, executor
-        self._publish, self._public_url = publish, public_url
+        self._access, self._public_url = access, public_url
         self.bounds = StreamLimits(settings)
         self._html = HtmlView(enabled=page, base=self._base, in_thread=self._in_thread)
         self._watched = watched
         self._queries = QueriesView(
             settings,
             store,
-            register=register,
+            access=access,
             watched=watched,
             in_thread=self._in_thread,
             iris_of=self._iris,
@@ -140,8 +136,17 @@ class StreamsEndpoint:
         reading, publishing = ("GET", "HEAD"), ("POST",)
         answering = self.bounds.answering
         return (
-            Route(ROOT, (*reading, "POST"), answering(with_hints(self._streams)), ACCEPT_POST),
-            Route(one, (*reading, "PUT", "PATCH", "DELETE"), answering(with_hints(self._stream))),
+            Route(
+                ROOT,
+                (*reading, "POST"),
+                answering(self._reading(with_hints(self._streams))),
+                ACCEPT_POST,
+            ),
+            Route(
+                one,
+                (*reading, "PUT", "PATCH", "DELETE"),
+                answering(self._reading(with_hints(self._stream))),
+            ),
             Route(
                 f"{one}/input",
                 publishing,
@@ -152,18 +157,22 @@ class StreamsEndpoint:
             Route(
                 f"{one}/inbox",
                 (*reading, *publishing),
-                answering(with_hints(self._inbox)),
+                answering(self._reading(with_hints(self._inbox))),
                 ACCEPT_POST,
             ),
-            Route(f"{one}/output", reading, answering(self._output.output)),
-            Route(f"{one}/output/{{sequence}}", reading, answering(self._output.element)),
-            Route(f"{one}/events", reading, self._following.events),
-            Route(f"{one}/socket", ("GET",), with_hints(self._following.socket)),
+            Route(f"{one}/output", reading, answering(self._reading(self._output.output))),
+            Route(
+                f"{one}/output/{{sequence}}",
+                reading,
+                answering(self._reading(self._output.element)),
+            ),
+            Route(f"{one}/events", reading, self._reading(self._following.events)),
+            Route(f"{one}/socket", ("GET",), self._reading(with_hints(self._following.socket))),
             Route(
                 f"{one}/query", publishing, with_hints(self._query), {"Accept-Post": SPARQL_QUERY}
             ),
-            Route(f"{one}/ldes", reading, answering(self._ldes.root)),
-            Route(f"{one}/ldes/{{page}}", reading, answering(self._ldes.page)),
+            Route(f"{one}/ldes", reading, answering(self._reading(self._ldes.root))),
+            Route(f"{one}/ldes/{{page}}", reading, answering(self._reading(self._ldes.page))),
         )
 
     async def start(self) -> None:
@@ -202,7 +211,10 @@ class StreamsEndpoint:
                         for each in states
                         if self._queries.registry.get(each.name)
                     ],
-                    may={"publish": access_of(self._publish), "register": self._queries.access},
+                    may={
+                        "publish": self._access.of("publish").asks,
+                        "register": self._access.of("register").asks,
+                    },
                     sources=list(self._watched),
                 )
             return described(
@@ -217,7 +229,7 @@ class StreamsEndpoint:
         if request.method == "PUT":
             return await self._make(request, name)
         if request.method == "PATCH":
-            self._queries.admit(request)
+            await self._queries.admit(request)
             async with self.bounds.publishing(request) as body:
                 return await self._queries.patch(request, name, body)
         if request.method == "DELETE":
@@ -239,9 +251,9 @@ class StreamsEndpoint:
         may = {
             "publish": "deny"
             if is_output
-            else access_of(state.description.publish or self._publish),
-            "manage": self._queries.access if is_output else access_of(self._publish),
-            "register": self._queries.access,
+            else self._access.of("publish", state.description.publish).asks,
+            "manage": self._access.of("register" if is_output else "publish").asks,
+            "register": self._access.of("register").asks,
         }
         elements = await self._in_thread(self._store.latest, state.name, SHOWN)
         return await self._html.stream(
@@ -252,7 +264,8 @@ class StreamsEndpoint:
         """Deletes a stream; one that a query gives out, with the query."""
         record_of(request).action = "delete"
         registered = self._queries.registry.get(name) is not None
-        (self._queries.admit if registered else self._admit)(request)
+        right: Right = "register" if registered else "publish"
+        await self._access.of(right).admit(request, right)
         async with self.bounds.publishing(request):
             await (self._queries.registry.remove(name) if registered else self._store.adelete(name))
         return web.Response(status=204)
@@ -265,19 +278,20 @@ class StreamsEndpoint:
         if posted and is_query(content_type):
             return await self._query(request)
         try:
-            self._admit(request)
+            await self._admit(request)
         except Forbidden:
             if not posted:
                 raise
-            self._queries.admit(request)  # nothing is read of who may do neither
+            await self._queries.admit(request)  # nothing is read of who may do neither
         async with self.bounds.publishing(request) as body:
             said = read_description(content_type, body, self._iris(request, name).stream)
             if posted and said.query is not None:
-                self._queries.admit(request)
+                await self._queries.admit(request)
                 return await self._queries.register(
                     request, said.query, description=said.description
                 )
-            self._admit(request)
+            await self._admit(request)
+            self._check_policy(said.description.publish)
             known = {state.name: state for state in self._store.streams()}
             if request.method == "PUT":
                 tags = self._tags(request, known[name]) if name in known else ()
@@ -295,7 +309,7 @@ class StreamsEndpoint:
     async def _query(self, request: web.Request) -> web.StreamResponse:
         """Registers a query; at a stream's own endpoint, over that stream."""
         check_query(request.headers.get("Content-Type"))
-        self._queries.admit(request)
+        await self._queries.admit(request)
         bound = request.match_info.get("stream")
         if bound is not None:
             self._store.state(bound)  # that it is there
@@ -319,7 +333,7 @@ class StreamsEndpoint:
             return await self._publishing.post(request)
         return await self._output.inbox(request)
 
-    def _admit_publisher(self, request: web.Request, name: str) -> None:
+    async def _admit_publisher(self, request: web.Request, name: str) -> None:
         """Refuses who may not publish to a stream.
 
         Raises:
@@ -328,13 +342,32 @@ class StreamsEndpoint:
         """
         state = self._store.state(name)
         # its description may say otherwise, but what a query gives out is the query's alone
-        self._admit(
+        await self._admit(
             request, "deny" if self._queries.registry.get(name) else state.description.publish
         )
 
-    def _admit(self, request: web.Request, policy: str | None = None) -> None:
+    async def _admit(self, request: web.Request, policy: str | None = None) -> None:
         """Refuses who may not publish."""
-        admit(request, policy or self._publish, "publishing", "streams.publish")
+        await self._access.of("publish", policy).admit(request, "publish")
+
+    def _check_policy(self, policy: str | None) -> None:
+        """Refuses a description whose policy the settings do not have, such as any other environment variable."""
+        if policy is not None and policy not in self._access.names:
+            raise ProtocolError(
+                f"the description makes no sense: there is no policy {policy!r:.80} for publishers",
+                status=422,
+                hint=f"choose {', '.join(self._access.names)}",
+            )
+
+    def _reading(self, handler: Handler) -> Handler:
+        """The handler for clients that may read."""
+
+        async def handle(request: web.Request) -> web.StreamResponse:
+            if request.method in ("GET", "HEAD"):
+                await self._access.of("read").admit(request, "read")
+            return await handler(request)
+
+        return handle
 
     # --- within ---
 

@@ -108,7 +108,7 @@ def page_iri(iri: str, sequence: int) -> str:
 
 
 def wants_pages(prefer: str, count: int) -> bool:
-    """Whether a client would rather have a page than a list of so many elements.
+    """Whether a client prefers a page to a list of this many elements.
 
     >>> wants_pages('return=representation; max-member-count="1000"', 1001), wants_pages("", 1001)
     (True, False)
@@ -146,7 +146,7 @@ async def whole_list(
     Args:
         iris: of the stream.
         iri: of what is listed.
-        state: where the stream stands.
+        state: of the stream.
         media_type: one of `rdf.OFFERED`.
     """
     sequences = range(state.first, state.next)

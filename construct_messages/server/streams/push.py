@@ -1,7 +1,6 @@
 """Elements pushed as they come: server-sent events, and frames of WebSockets.
 
-RDF Messages, section 3 (SSE, WebSocket); WHATWG HTML, section 9.2 (server-sent events); RFC 6455. Both begin behind an
-element that the follower names, so that one that comes back misses nothing. What many followers get at once is made
+RDF Messages, section 3 (SSE, WebSocket); WHATWG HTML, section 9.2 (server-sent events); RFC 6455. Both begin after an element that the follower names, so that one that connects again misses nothing. What many followers get at once is made
 ready once.
 """
 
@@ -78,7 +77,7 @@ class Pushed(NamedTuple):
     Args:
         pieces: whole events or frames, some of them together.
         elements: how many there are.
-        refused: why the next element cannot be sent, and none behind it; None: they are all.
+        refused: why the next element cannot be sent, and none after it; None: all were sent.
     """
 
     pieces: tuple[bytes, ...]
@@ -171,7 +170,7 @@ class Live:
             changed.set()
 
     async def pages(self, stream: str, after: int) -> AsyncGenerator[list[Element]]:
-        """Pages of elements behind a sequence.
+        """Pages of elements after a sequence.
 
         Raises:
             NotFound: see `StreamStore.read`; also where another stream has got the name, whose elements would follow on
@@ -222,7 +221,7 @@ class _Pause:
         self._timer = self._loop.call_later(seconds, self._ring)
 
     def begin(self) -> None:
-        """Begins the pause, also anew."""
+        """Begins the pause, or begins it again."""
         self.is_over, self._end = False, self._loop.time() + self._seconds
 
     def cancel(self) -> None:
@@ -242,12 +241,12 @@ async def event_stream(
 ) -> AsyncGenerator[bytes]:
     """Server-sent events, and a comment for each pause, which keeps the connection open.
 
-    An element that the format cannot carry ends them, with an event that says so; a server that stops, with a comment.
+    An element that the format cannot represent ends them, with an event `error`; a server that stops ends them with a comment.
 
     Args:
         live: pages of elements, see `Live`; closed at the end.
         pushing: as events.
-        delivered: told how many elements are sent.
+        delivered: called with the number of sent elements.
     """
     yield b"retry: %d\n\n" % _RETRY_MILLISECONDS
     async with aclosing(live):
@@ -285,7 +284,7 @@ async def push_frames(
         socket: prepared, without compression; closed where an element cannot be sent.
         live: pages of elements, see `Live`; closed at the end.
         pushing: as frames.
-        delivered: told how many elements are sent.
+        delivered: called with the number of sent elements.
     """
     sending = asyncio.ensure_future(_send_frames(request, socket, live, pushing, delivered))
     leaving = asyncio.ensure_future(_until_closed(socket))

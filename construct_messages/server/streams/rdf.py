@@ -1,4 +1,4 @@
-"""Descriptions in the RDF serialization that a client wants: JSON-LD as it is written, the others of what it says."""
+"""Descriptions in the RDF serialization that a client wants: JSON-LD as it is written, the others from its RDF."""
 
 from __future__ import annotations
 
@@ -45,5 +45,5 @@ def serialize(document: Document, accept: str | None) -> tuple[str, bytes]:
     messages = [*decoder.feed(json.dumps(document).encode()), *decoder.close()]
     quads = [quad for message in messages for quad in message.to_pyoxigraph()]
     body = ox.serialize(quads, format=_SERIALIZED[media_type], prefixes=PREFIXES)
-    assert body is not None  # without a file, it is what is given back
+    assert body is not None  # without a file, it is returned
     return media_type, body

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import hmac
-import ipaddress
-import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sized
 from contextlib import aclosing, suppress
-from typing import Final, Literal, ParamSpec, Protocol, TypeVar
-from urllib.parse import urlsplit
+from typing import Final, ParamSpec, Protocol, TypeVar
 
 from aiohttp import web
 
-from construct_messages.errors import ConstructMessagesError, Forbidden, ProtocolError, UsageError
+from construct_messages.errors import ConstructMessagesError, ProtocolError, UsageError
 from construct_messages.formats import find_format
 from construct_messages.formats.documents import DOCUMENTS
 from construct_messages.formats.negotiation import choose
@@ -29,13 +25,9 @@ from construct_messages.server.streams.resources import Document
 
 ACCEPT_POST: Final = {"Accept-Post": ", ".join(ACCEPTED)}
 _HINTS: Final[Mapping[int, Mapping[str, str]]] = {
-    401: {"WWW-Authenticate": "Bearer"},
     415: ACCEPT_POST,
     426: {"Connection": "Upgrade", "Upgrade": "websocket"},
 }
-
-LOOPBACK: Final = "loopback"
-"""The policy of a server that listens on loopback, without another one: programs and pages of this machine may."""
 
 FOR_GOOD: Final = "public, max-age=31536000, immutable"
 """The Cache-Control of what never changes."""
@@ -131,69 +123,3 @@ def idempotency_key(request: web.Request) -> str | None:
             f"{Header.KEY} has {len(key)} characters", hint=f"send 1 to {_KEY_CHARACTERS}"
         )
     return key
-
-
-def admit(request: web.Request, policy: str, what: str, setting: str) -> None:
-    """Refuses who may not do something.
-
-    Args:
-        request: of somebody.
-        policy: `"allow"`, `"deny"`, `LOOPBACK`, or the name of an environment variable that holds a token.
-        what: it is, for the error.
-        setting: that allows it.
-
-    Raises:
-        Forbidden: also with 401, where a token is needed.
-    """
-    if policy == "allow":
-        return
-    if policy == LOOPBACK:
-        # a browser on this machine sends what pages of any site tell it to, also where their names lead to this server
-        if all(is_loopback(_host(origin)) for origin in request.headers.getall("Origin", [])):
-            return
-        raise Forbidden(
-            f"{what} is switched off for pages of other sites",
-            hint=f"allow it in the settings: {setting}",
-        )
-    if policy == "deny":
-        raise Forbidden(f"{what} is switched off here", hint=f"allow it in the settings: {setting}")
-    token = os.environ.get(policy, "")
-    scheme, _, sent = request.headers.get("Authorization", "").partition(" ")
-    if (
-        not token
-        or scheme.lower() != "bearer"
-        or not hmac.compare_digest(sent.strip().encode(), token.encode())
-    ):
-        raise Forbidden(
-            f"{what} needs a token", status=401, hint="send it as Authorization: Bearer TOKEN"
-        )
-
-
-def access_of(policy: str) -> Literal["open", "token", "deny"]:
-    """What a policy asks of clients, without its secret; see `admit`.
-
-    >>> access_of("allow"), access_of(LOOPBACK), access_of("PUBLISH_TOKEN")
-    ('open', 'open', 'token')
-    """
-    if policy == "deny":
-        return "deny"
-    return "open" if policy in ("allow", LOOPBACK) else "token"
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only programs on this machine can reach a host to listen at.
-
-    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("localhost"), is_loopback("0.0.0.0")
-    (True, True, True, False)
-    """
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _host(origin: str) -> str:
-    try:
-        return urlsplit(origin).hostname or ""
-    except ValueError:
-        return ""

@@ -31,7 +31,7 @@ def stream_document(iris: StreamIris, state: State) -> Document:
 
     Args:
         iris: of the stream.
-        state: where it stands.
+        state: its state.
     """
     retention = state.description.retention
     document: Document = {
@@ -52,7 +52,7 @@ def stream_document(iris: StreamIris, state: State) -> Document:
 
 
 def published_document(iris: StreamIris, sequences: Sequence[int]) -> dict[str, object]:
-    """What a publisher is told of the elements that its messages have become.
+    """The answer to a publisher about the elements of its messages.
 
     Args:
         iris: of the stream.

@@ -48,7 +48,7 @@ def select(store: StreamStore, state: State, parameters: Mapping[str, str]) -> S
 
     Args:
         store: where the stream is.
-        state: where it stands.
+        state: its state.
         parameters: of `Parameter`: `last`, how many of the newest; `after` and `before`, sequences, both exclusive;
             `since` and `until`, times with a zone, both inclusive.
 
@@ -107,7 +107,7 @@ def _time(name: str, value: str) -> datetime:
         time = datetime.fromisoformat(value.replace(" ", "+") if "T" in value else value)
         if time.tzinfo is None:
             raise ProtocolError(f"{name}={value[:40]} has no time zone", hint=hint)
-        # in UTC, and with the microsecond behind it, some are no dates
+        # in UTC, and with the next microsecond, some are no dates
         return (time + _MICROSECOND).astimezone(UTC) - _MICROSECOND
     except (ValueError, OverflowError):
         raise ProtocolError(f"{name}={value[:40]} is no time", hint=hint) from None

@@ -51,7 +51,7 @@ def load_directory(
         lenient: see `files.load_files`.
 
     Raises:
-        UsageError: no such file, or a name whose extension says no RDF format; a directory that is not empty.
+        UsageError: no such file, or a name without the extension of an RDF format; a directory that is not empty.
         SourceError: a file that does not parse, naming it and the line; no space.
     """
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):

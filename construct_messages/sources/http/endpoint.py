@@ -86,15 +86,18 @@ class EndpointSource:
     def solutions(self, request: Request) -> Generator[Solutions]:
         """See `Source.solutions`."""
         timeouts = self._timeouts(request)
-        digest = self._endpoint.digest
-        handlers = [] if digest is None else [Digest(self._endpoint.url, *digest)]
+        digest, tokens = self._endpoint.digest, self._endpoint.tokens
+        handlers: list[urllib.request.BaseHandler] = []
+        if digest is not None:
+            handlers.append(Digest(self._endpoint.url, *digest))
         for page in self._pages(request):
             with page:
                 for attempt in attempts(self._retries, timeouts, page.may_retry):
                     with attempt:
                         if select := page.select:
+                            own = handlers if tokens is None else [tokens.handler()]
                             yield from read(
-                                self._http_request(request, select), page, timeouts, *handlers
+                                self._http_request(request, select), page, timeouts, *own
                             )
 
     async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
@@ -103,8 +106,10 @@ class EndpointSource:
 
         from construct_messages.net.aiohttp_client import new_session
 
-        digest = self._endpoint.digest
-        middlewares = [] if digest is None else [aiohttp.DigestAuthMiddleware(*digest)]
+        digest, tokens = self._endpoint.digest, self._endpoint.tokens
+        middlewares: list[aiohttp.ClientMiddlewareType] = [] if tokens is None else [tokens]
+        if digest is not None:
+            middlewares.append(aiohttp.DigestAuthMiddleware(*digest))
         async with (
             new_session(*middlewares, connect_seconds=self._connect_seconds) as session,
             aclosing(self.asolutions_over(session, request)) as batches,

@@ -291,7 +291,7 @@ def _whole(select: Select, profile: Profile, url: str, new_reader: _NewReader) -
     ):
         return
     capped = IncompleteResult(
-        f"{url} gives at most {whole.cap} solutions, and {whole.received} came",
+        f"{url} returns at most {whole.cap} solutions, and {whole.received} came",
         # the header that announces a cap is Virtuoso's
         hint=f"read the result in pages: page_size={whole.cap}"
         + ("" if profile.orders_in_sub_select else ', of a Virtuoso with profile="virtuoso"'),

@@ -1,6 +1,6 @@
-"""Whether status and headers say that a response is a part of the answer only (RFC 9110; Virtuoso's own headers).
+"""Whether status and headers mark a response as a part of the answer only (RFC 9110; Virtuoso's own headers).
 
-Reads no body: what a result says itself is for `results/completeness.py`.
+Reads no body: `results/completeness.py` checks the result itself.
 """
 
 from __future__ import annotations

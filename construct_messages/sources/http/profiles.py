@@ -1,6 +1,6 @@
 """Profiles: what is known of SPARQL engines, as data. Code asks a profile, never an engine's name.
 
-A profile says how to query an engine (SPARQL 1.1 Protocol, section 2.1), and which guarantees its answers have.
+A profile defines how to query an engine (SPARQL 1.1 Protocol, section 2.1), and which guarantees its answers have.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Profile:
 
     Args:
         results: the results formats to request, best first: of `json`, `xml`, `tsv`. TSV only for engines that write it
-            as the recommendation says.
+            as the recommendation requires.
         prefixes: prefixes that queries may use without declaring them.
         stable_blank_nodes: a blank node label means the same node in every response.
         orders_in_sub_select: pages have their order in a sub-select, and LIMIT and OFFSET around it: the engine refuses
@@ -224,9 +224,9 @@ _VIRTUOSO_SAFE: Final = frozenset(
 )
 
 PROFILES: Final[Mapping[str, Profile]] = {
-    # whatever may stand behind it: Virtuoso, or Jena, whose java: loads classes by name
+    # for any engine: Virtuoso, or Jena, whose java: loads classes by name
     "generic": Profile(unsafe_functions=(*_VIRTUOSO, "java:"), safe_functions=_VIRTUOSO_SAFE),
-    # its labels are those of the store, which it gave the nodes when they were loaded; its order by value is no order
+    # its labels are those of the store, which were assigned when the nodes were loaded; its order by value is no order
     # of terms of several types, for which it may abort
     "oxigraph": Profile(results=("tsv", "json"), stable_blank_nodes=True, page_keys=BY_TEXT),
     # its XML can hold characters that XML has not, its TSV is CSV with tabs; nodeID:// labels are the store's own

@@ -20,6 +20,8 @@ from construct_messages.net.urls import check_url, without_query
 if TYPE_CHECKING:
     from SPARQLWrapper import SPARQLWrapper
 
+    from construct_messages.net.oauth import Tokens
+
 _AGENT: Final = f"construct-messages/{__version__} (one RDF Message per CONSTRUCT solution)"
 _METHODS: Final = ("get", "post")
 FORMAT_PARAMETERS: Final = ("format", "output", "results", "callback", "messages")
@@ -39,6 +41,7 @@ class Endpoint:
         headers: of each request; names as in `Accept`.
         parameters: of each request, in order.
         digest: user and password for digest authentication (RFC 7616).
+        tokens: where access tokens come from; None: the headers hold the credentials, or there are none.
         read_seconds: the maximal time between two bytes; None: any.
     """
 
@@ -47,6 +50,7 @@ class Endpoint:
     headers: Mapping[str, str]
     parameters: tuple[tuple[str, str], ...] = ()
     digest: tuple[str, str] | None = None
+    tokens: Tokens | None = None
     read_seconds: float | None = None
 
     @classmethod
@@ -57,6 +61,7 @@ class Endpoint:
         method: str = "post",
         headers: Mapping[str, str] | None = None,
         contact: str | None = None,
+        tokens: Tokens | None = None,
     ) -> Endpoint:
         """The endpoint at a URL.
 
@@ -64,6 +69,7 @@ class Endpoint:
             url: an http or https URL, which may hold parameters.
             method: `post` (a form with its length, which every engine accepts) or `get`.
             headers: further request headers, such as a `User-Agent` with your contact.
+            tokens: where access tokens come from.
             contact: for the User-Agent: how the endpoint's operator can reach whoever runs this.
 
         Raises:
@@ -89,7 +95,7 @@ class Endpoint:
         given = _DEFAULTS | {"User-Agent": agent} | _titled(headers or {})
         for name, value in given.items():
             check_header(name, value)
-        return cls(url, method, given)
+        return cls(url, method, given, tokens=tokens)
 
     @classmethod
     def of_wrapper(cls, wrapper: SPARQLWrapper) -> Endpoint:
@@ -123,7 +129,7 @@ class Endpoint:
                 if name not in FORMAT_PARAMETERS
             ),
             user if by_digest else None,
-            wrapper.timeout,
+            read_seconds=wrapper.timeout,
         )
 
     @property

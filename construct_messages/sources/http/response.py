@@ -97,7 +97,7 @@ class ResponseReader:
         coding = (header("Transfer-Encoding") or "identity").strip().lower()
         if coding not in ("identity", "chunked"):
             raise SourceError(
-                f"{url} sent transfer coding {shown(coding)!r}, which nobody asked for"
+                f"{url} sent transfer coding {shown(coding)!r}, which was not requested"
             )
         self._promised = announced_length(header)
         self._is_delimited = self._promised is not None or coding == "chunked"
@@ -337,7 +337,7 @@ class _Body:
                 )  # tells gzip from zlib by itself
             case other:
                 raise SourceError(
-                    f"the endpoint sent content coding {shown(other)!r}, which nobody asked for"
+                    f"the endpoint sent content coding {shown(other)!r}, which was not requested"
                 )
 
     def decode(self, data: bytes, size: int) -> Iterator[bytes]:

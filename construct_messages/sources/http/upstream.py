@@ -20,6 +20,7 @@ from construct_messages.formats.results import JSON
 from construct_messages.net.addresses import Addresses, CheckedResolver
 from construct_messages.net.aiohttp_client import areceive, asend, new_session
 from construct_messages.net.headers import authorization, check_header
+from construct_messages.net.oauth import Tokens
 from construct_messages.net.responses import seconds
 from construct_messages.net.retries import attempts
 from construct_messages.net.timeouts import Timeouts
@@ -109,6 +110,7 @@ class Upstream:
         user: str | None = None,
         password: str | None = None,
         token: str | None = None,
+        tokens: Tokens | None = None,
         contact: str | None = None,
         prefixes: Mapping[str, str] | None = None,
         retries: int = RETRIES,
@@ -121,7 +123,9 @@ class Upstream:
         executor: Executor | None = None,
     ) -> None:
         own = authorization(user, password, token) | dict(headers or {})
-        self._endpoint = Endpoint.at(url, method=method, headers=own, contact=contact)
+        self._endpoint = Endpoint.at(
+            url, method=method, headers=own, contact=contact, tokens=tokens
+        )
         self._source = EndpointSource(
             self._endpoint,
             results=results,
@@ -161,7 +165,7 @@ class Upstream:
             UsageError: always.
         """
         raise UsageError(
-            "an upstream gives solutions to asyncio only",
+            "an upstream returns solutions to asyncio only",
             hint="use asolutions, or an EndpointSource",
         )
 
@@ -240,7 +244,8 @@ class Upstream:
                 socket_factory=self._addresses.open_socket,
             )
             self._session = new_session(
-                *([] if self._rate is None else [_in_turn(self._rate)]),
+                *(() if self._rate is None else (_in_turn(self._rate),)),
+                *(() if self._endpoint.tokens is None else (self._endpoint.tokens,)),
                 connector=connector,
                 connect_seconds=self._connect_seconds,
                 trust_env=False,  # a proxy would connect past the check of addresses
@@ -298,7 +303,7 @@ class Upstream:
     def _check_answer(self, operation: Operation, response: aiohttp.ClientResponse) -> None:
         if (
             response.status == 401
-            and "Authorization" in self._endpoint.headers
+            and ("Authorization" in self._endpoint.headers or self._endpoint.tokens is not None)
             and not _authenticates(operation)
         ):
             raise self._refusal(

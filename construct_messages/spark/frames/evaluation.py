@@ -124,7 +124,7 @@ def evaluate(plan: Plan, table: QuadTable, options: EvaluationOptions | None = N
     check(plan, allow_full_closure=options.allow_full_closure)
     with out_of_range_unbound(options.out_of_range_unbound):
         scanned = shared_scan(plan.shared_scan, table, plan.dataset) if plan.shared_scan else table
-        evaluation = _Evaluation(
+        evaluation = _PlanEvaluation(
             table, {scan.pattern: scanned for scan in plan.shared_scan}, plan.dataset, options
         )
         solutions = evaluation.solutions(_without_projection(plan))
@@ -144,7 +144,7 @@ def _without_projection(plan: Plan) -> Node:
 
 
 @dataclass(frozen=True)
-class _Evaluation:
+class _PlanEvaluation:
     """The evaluation of one query, or of a body of EXISTS for outer bindings.
 
     Args:
@@ -348,7 +348,7 @@ class _Evaluation:
 
     # --- conditions and expressions -------------------------------------------------------------------------------
 
-    def _without_outer(self) -> _Evaluation:
+    def _without_outer(self) -> _PlanEvaluation:
         return replace(self, outer=None) if self.outer else self
 
     def _extend(self, solutions: Solutions, variable: Var, expression: Expression) -> Solutions:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pyspark.sql import functions as F
 
-from construct_messages.query.algebra.nodes import Position, Triple, Values, Var, variables
+from construct_messages.query.algebra.nodes import Triple, Values, Var, VarOrTerm, variables
 from construct_messages.query.algebra.plan import Dataset
 from construct_messages.spark.frames.scans import named_graphs, scan
 from construct_messages.spark.frames.solutions import Solutions, null
@@ -28,7 +28,7 @@ def triples(pattern: Triple, table: QuadTable, dataset: Dataset) -> Solutions:
     return Solutions(scan(pattern, table, dataset), bound, bound)
 
 
-def graphs(graph: Position, table: QuadTable, dataset: Dataset) -> Solutions:
+def graphs(graph: VarOrTerm, table: QuadTable, dataset: Dataset) -> Solutions:
     """The names of named graphs as a variable; for a term one empty solution if it is such a name, or none."""
     names = named_graphs(table, dataset)
     if isinstance(graph, Var):

@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from construct_messages.errors import LimitExceeded, UnsupportedQuery
-from construct_messages.query.algebra.nodes import Path, Position, Triple, Var, Vars, variables
+from construct_messages.query.algebra.nodes import Path, Triple, Var, VarOrTerm, Vars, variables
 from construct_messages.query.algebra.plan import Dataset
 from construct_messages.query.algebra.property_paths import (
     Alternative,
@@ -70,7 +70,7 @@ def path(
     """
     names = set() if seeds is None else set(seeds.columns)
 
-    def bound(end: Position) -> _Bound:
+    def bound(end: VarOrTerm) -> _Bound:
         if not isinstance(end, Var):
             return end
         if seeds is None or column(end) not in names:
@@ -243,7 +243,7 @@ class _Matching:
 
     table: QuadTable
     dataset: Dataset
-    graph: Position | None
+    graph: VarOrTerm | None
     max_rounds: int
 
     @property
@@ -285,7 +285,7 @@ class _Matching:
             case _:
                 assert_never(path)
 
-    def quads(self, predicate: Position) -> DataFrame:
+    def quads(self, predicate: VarOrTerm) -> DataFrame:
         """The quads with this predicate, in columns `start`, `end`, `predicate` and `graph`, as far as they vary."""
         places = {"start": Var("start"), "end": Var("end")}
         if isinstance(predicate, Var):

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from construct_messages.query.algebra.correlation import mentions
-from construct_messages.query.algebra.nodes import Position, Triple, Var
+from construct_messages.query.algebra.nodes import Triple, Var, VarOrTerm
 from construct_messages.query.algebra.plan import Dataset, Scan
 from construct_messages.spark.quads.table import COLUMNS, QuadTable
 from construct_messages.spark.sql import expressions
@@ -113,7 +113,7 @@ def _condition(pattern: Triple, dataset: Dataset) -> str:
     return " AND ".join(conditions)
 
 
-def in_graph(graph: Position | None, dataset: Dataset) -> str:
+def in_graph(graph: VarOrTerm | None, dataset: Dataset) -> str:
     """SQL over the column `graph` that selects the quads that a pattern sees; `graph` as in `Triple`."""
     match graph:
         case None:
@@ -125,7 +125,7 @@ def in_graph(graph: Position | None, dataset: Dataset) -> str:
     )
 
 
-def is_distinct(graph: Position | None, table: QuadTable, dataset: Dataset) -> bool:
+def is_distinct(graph: VarOrTerm | None, table: QuadTable, dataset: Dataset) -> bool:
     """Whether no two rows that `in_graph` selects are one triple of one graph.
 
     They may be where the table holds duplicates, and where FROM merges several graphs into one.

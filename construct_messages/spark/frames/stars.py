@@ -11,7 +11,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
-from construct_messages.query.algebra.nodes import Position, Star, Triple, Var
+from construct_messages.query.algebra.nodes import Star, Triple, Var, VarOrTerm
 from construct_messages.query.algebra.plan import Dataset, Scan
 from construct_messages.spark.frames.hubs import PART, Ray, has_objects, in_parts
 from construct_messages.spark.frames.scans import matching
@@ -118,7 +118,7 @@ def _intersection(arrays: list[str]) -> str:
     return first
 
 
-def _term(position: Position) -> Term:
+def _term(position: VarOrTerm) -> Term:
     assert position is not None
     assert not isinstance(position, Var)
     return position

@@ -44,6 +44,14 @@ def register(spark: SparkSession) -> None:
     Args:
         spark: a session whose workers have this package: installed, or shipped as a `.zip` of its wheel (`--py-files`,
             `addArtifacts(…, pyfile=True)`), and its dependencies.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> register(spark)
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "log.nq").write_text("# @message\\n<urn:a> <urn:p> <urn:b> .\\n")
+    ...     spark.read.format("rdfm").load(f"{folder}/log.nq").select("message").collect()
+    [Row(message='<urn:a> <urn:p> <urn:b> .')]
     """
     from construct_messages.spark.logs.source import LogSource
 

@@ -13,6 +13,10 @@ def with_sequence(messages: DataFrame) -> DataFrame:
 
     Args:
         messages: a DataFrame with the columns `file`, `block` and `ordinal`, with all rows of its logs.
+
+    >>> messages = spark.createDataFrame([("a.nq", 0, 0), ("a.nq", 0, 1), ("b.nq", 0, 0)], ["file", "block", "ordinal"])
+    >>> sorted(row["sequence"] for row in with_sequence(messages).collect())
+    [0, 1, 2]
     """
     counted = messages.groupBy("file", "block").agg(F.count("*").alias("messages"))
     # of the blocks alone there are few enough for one task

@@ -144,7 +144,7 @@ def _notes(folder: Place, runs: Sequence[RunRecord], last: str | None) -> Iterat
 
 def _state(other: LeftOver) -> str:
     if other.owner is None:
-        return f".{other.run}: a run that still runs, or was stopped; it does not say where"
+        return f".{other.run}: a run that still runs, or was stopped; its place is unknown"
     where = f"process {other.owner.process} on {other.owner.machine.split()[0]}"
     if other.owner.has_ended():
         return f".{other.run}: a run that was stopped ({where}); the next one removes it"
@@ -224,7 +224,7 @@ def _hadoop_difference(kept: bytes, chunks: Iterable[bytes]) -> str | None:
 
     >>> kept = b"crc\\0" + (2).to_bytes(4, "big") + b"".join(zlib.crc32(c).to_bytes(4, "big") for c in (b"ab", b"c"))
     >>> _hadoop_difference(kept, [b"a", b"bc"]), _hadoop_difference(kept, [b"abx"])
-    (None, 'damaged after byte 2 (the checksums beside it)')
+    (None, 'damaged after byte 2 (by its checksums)')
     """
     if not kept.startswith(_CHECKSUMS):
         return None
@@ -233,7 +233,7 @@ def _hadoop_difference(kept: bytes, chunks: Iterable[bytes]) -> str | None:
     found = [zlib.crc32(piece).to_bytes(4, "big") for piece in _pieces(chunks, size)]
     for number, (one, other) in enumerate(zip_longest(expected, found)):
         if one != other:
-            return f"damaged after byte {number * size:,} (the checksums beside it)"
+            return f"damaged after byte {number * size:,} (by its checksums)"
     return None
 
 

@@ -74,6 +74,13 @@ def load_quads(
     Raises:
         UsageError: a path that does not exist or has no files, an unknown format or option.
         QuadsError: a malformed line or file; raised by `session.translated()` around an action.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "dump.nt").write_text("<urn:a> <urn:p> <urn:b> .\\n")
+    ...     load_quads(spark, f"{folder}/dump.nt").collect()
+    [Row(subject='<urn:a>', predicate='<urn:p>', object='<urn:b>', graph=None)]
     """
     if on_error not in ON_ERROR:
         raise UsageError(
@@ -82,7 +89,7 @@ def load_quads(
     if (on_error == "quarantine") != (quarantine is not None):
         raise UsageError(
             "on_error='quarantine' and quarantine= belong together",
-            hint="say where malformed lines go: quarantine='quarantine.parquet'",
+            hint="name the table for malformed lines: quarantine='quarantine.parquet'",
         )
     listed = [paths] if isinstance(paths, str | os.PathLike) else paths
     dump = _Dump(spark, [os.fspath(path) for path in listed], format, lenient)
@@ -113,7 +120,7 @@ class _Dump:
         self._spark, self._paths = spark, [escaped_path(path) for path in paths]
         self._format, self._lenient = format, lenient
         if not paths:
-            raise UsageError("no paths are given")
+            raise UsageError("there are no paths")
         with translated():
             self._all = self._reader().text(self._paths)
             files = self._all.inputFiles()
@@ -264,6 +271,12 @@ def write_quads(
         UsageError: the path exists.
         QuadsError: a malformed line or file, or columns that are not quads.
         IncompleteResult: another job wrote to the path at the same time.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> quads = spark.createDataFrame([("<urn:a>", "<urn:p>", "<urn:b>")] * 2, ["subject", "predicate", "object"])
+    >>> with TemporaryDirectory() as folder:
+    ...     write_quads(quads, f"{folder}/quads").rows
+    1
     """
     path = os.fspath(path)
     frame = (quads if isinstance(quads, QuadTable) else QuadTable.of(quads)).frame
@@ -326,6 +339,13 @@ def read_quads(spark: SparkSession, path: str | os.PathLike[str]) -> QuadTable:
 
     Raises:
         QuadsError: there is no complete table, or its files have changed since it was written.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> quads = spark.createDataFrame([("<urn:a>", "<urn:p>", "<urn:b>")], ["subject", "predicate", "object"])
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = write_quads(quads, f"{folder}/quads")
+    ...     read_quads(spark, f"{folder}/quads").statistics.distinct
+    True
     """
     path = os.fspath(path)
     try:

@@ -30,6 +30,10 @@ class QuadTable:
     Args:
         frame: a DataFrame with exactly these columns.
         statistics: the statistics of the table; `distinct` if it has no duplicates.
+
+    >>> frame = spark.createDataFrame([("<urn:a>", "<urn:p>", "<urn:b>")], ["s", "predicate", "object"])
+    >>> QuadTable.of(frame, {"subject": "s"}).frame.columns
+    ['subject', 'predicate', 'object', 'graph']
     """
 
     frame: DataFrame
@@ -69,7 +73,7 @@ class QuadTable:
             if name not in types:
                 raise QuadsError(
                     f"the quads have no column {name!r} (there are {', '.join(types) or 'none'})",
-                    hint=f"say which column holds the {position}: QuadTable.of(frame, columns={{'{position}': …}})",
+                    hint=f"name the column of the {position}: QuadTable.of(frame, columns={{'{position}': …}})",
                 )
             if not isinstance(types[name], StringType):
                 raise QuadsError(

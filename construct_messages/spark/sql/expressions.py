@@ -108,7 +108,7 @@ def compiled(expression: Expression) -> Scalar:
         case Constant(constant):
             return numbers.constant(constant)
         case Exists():
-            raise UnsupportedQuery("EXISTS cannot stand here", fragment="EXISTS")
+            raise UnsupportedQuery("EXISTS is not allowed here", fragment="EXISTS")
         case Call("BOUND", (argument,)):
             return Scalar(f"({as_term(compiled(argument))} IS NOT NULL)", Type.BOOLEAN)
         case Call(name, arguments):

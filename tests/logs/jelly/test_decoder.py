@@ -372,7 +372,7 @@ def test_joined_streams_of_others_are_no_guess(kind: str, size: int) -> None:
     decoded, error = read_on(log_of(first, [options_row(TRIPLES), entries[kind], FIRST]), size)
     assert decoded == [message((S, S, S))]
     assert re.match(
-        r"message 2: byte \d+: the first entry of .* behind options that come again has no id",
+        r"message 2: byte \d+: the first entry of .* after repeated options has no id",
         str(error),
     )
     # with an id it can be told, and so can an entry behind it, or options within a frame

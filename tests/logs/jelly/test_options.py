@@ -254,7 +254,7 @@ def test_what_is_more_than_rdf(
 )
 def test_conformance_stands_for_three_options(options: dict[str, Any]) -> None:
     """Those that the cases of the Jelly project need together (test_suite.py)."""
-    with pytest.raises(UsageError, match="stands for generalized, shared_labels and keep_labels"):
+    with pytest.raises(UsageError, match="includes generalized, shared_labels and keep_labels"):
         read_log(b"", "jelly", jelly_conformance=True, **options)
 
 

@@ -69,7 +69,7 @@ ERRORS: dict[str, tuple[bytes, list[int], tuple[int, int], str]] = {
         b'{"@id": "urn:a", "urn:p": [{"a": 1, "b": 2, "a": 1}]}\n',
         [],
         (1, 1),
-        'key "a" stands twice',
+        'key "a" occurs twice',
     ),
     "no number": (b'{"urn:p": NaN}\n', [], (1, 1), "NaN is no JSON number"),
     "a number too large": (b'{"urn:p": 1e400}\n', [], (1, 1), "past the range of xsd:double"),

@@ -57,8 +57,8 @@ FAULTS = {
         "ttl", f"# @message\n{A}\nMESSAGE\n", 0, (3, 1), ["messages=rdfm", "# @message"]
     ),
     "MESSAGE under rdfm": Fault(RDFM_TTL, f"{A}\nMESSAGE\n", 0, (2, 1), ["messages=rdfm"]),
-    "announced behind statements": Fault(
-        "ttl", f"{A}\n{NEW}", 0, (2, 1), ["behind statements", "beginning"]
+    "announced after statements": Fault(
+        "ttl", f"{A}\n{NEW}", 0, (2, 1), ["after statements", "beginning"]
     ),
     "announced behind a delimiter": Fault(
         "ttl", f"# @message\n{A}# @message\n{NEW}", 1, (3, 1), ["in a log of rdfm"]

@@ -274,7 +274,7 @@ ERRORS: dict[str, tuple[str, int, tuple[int, int], str]] = {
         (2, 5),
         "no YAML: control characters are not allowed (U+0001)",
     ),
-    "an old line break": ("---\nb: c\na: x\u2028y\n", 0, (3, 5), "U+2028 stands in the document"),
+    "an old line break": ("---\nb: c\na: x\u2028y\n", 0, (3, 5), "U+2028 is in the document"),
     "half a character": (
         '---\na: "\\ud800"\n',
         0,
@@ -292,7 +292,7 @@ ERRORS: dict[str, tuple[str, int, tuple[int, int], str]] = {
         "---\na: x\nb: y\n'a': z\n",
         0,
         (4, 1),
-        'the key "a" stands twice in one mapping',
+        'the key "a" occurs twice in one mapping',
     ),
     "a foreign tag": (
         "---\na: !date 2001-12-14\n",
@@ -323,7 +323,7 @@ ERRORS: dict[str, tuple[str, int, tuple[int, int], str]] = {
         "---\na: &x [*x]\n",
         0,
         (2, 8),
-        "*x stands within what it is an alias of",
+        "*x is within the node that it is an alias of",
     ),
     "too deep": ("---\na: " + "[" * DEPTH, 0, (2, 3 + DEPTH), f"nested more than {DEPTH} levels"),
     "too deep by aliases": (

@@ -16,6 +16,7 @@ from construct_messages.server.config import (
     OF_URLS,
     Config,
     EndpointSettings,
+    JwtSettings,
     Limits,
     StreamsSettings,
 )
@@ -143,16 +144,11 @@ def test_every_setting_has_a_variable() -> None:
         (EndpointSettings, "ENDPOINTS__D__", {}),
         (Limits, "ENDPOINTS__D__LIMITS__", {}),
         (StreamsSettings, "STREAMS__", {"STREAMS__FILE": "streams.db"}),
+        (JwtSettings, "JWT__", dict.fromkeys(("JWT__ISSUER", "JWT__AUDIENCE", "JWT__KEYS"), URL)),
     ):
         for field in msgspec.structs.fields(struct):
-            if field.name in (
-                "endpoints",
-                "limits",
-                "streams",
-                "source",
-                "file",
-                *OF_FILES,
-            ) and not (struct is StreamsSettings and field.name == "streams"):
+            tables = () if struct is StreamsSettings else ("endpoints", "limits", "streams", "jwt")
+            if field.required or field.name in (*tables, *OF_FILES):
                 continue
             default = (
                 field.default
@@ -410,7 +406,7 @@ def test_paths_in_a_file_are_beside_it(here: Path, monkeypatch: pytest.MonkeyPat
             "forward_headers: 'a b' cannot be sent on",
             "leave it out",
         ),
-        (REMOTE + 'contact = "a\\r\\nb: c"', "contact: .* cannot stand in a header", "ASCII"),
+        (REMOTE + 'contact = "a\\r\\nb: c"', "contact: .* is not allowed in a header", "ASCII"),
         (
             REMOTE + "user_variable = 'NOT_SET'",
             "user_variable names NOT_SET, which is not set",
@@ -435,7 +431,7 @@ def test_paths_in_a_file_are_beside_it(here: Path, monkeypatch: pytest.MonkeyPat
         ),
         (
             REMOTE + "token_variable = 'SECRET'\nforward_headers = ['authorization']",
-            "forward_headers has Authorization, beside credentials of the server's own",
+            "forward_headers has Authorization, in addition to the server's own credentials",
             "forward the client's",
         ),
         (

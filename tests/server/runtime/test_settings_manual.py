@@ -9,6 +9,7 @@ import pytest
 from construct_messages.server.config import (
     Config,
     EndpointSettings,
+    JwtSettings,
     Limits,
     StreamsSettings,
     dotted_name,
@@ -27,6 +28,7 @@ PAGE = (ROOT / "docs" / "reference" / "server.md").read_text(encoding="utf-8")
         ("endpoint", EndpointSettings),
         ("endpoint, `limits.`", Limits),
         ("`streams.`", StreamsSettings),
+        ("`jwt.`", JwtSettings),
     ],
 )
 def test_the_manual_has_every_setting(heading: str, struct: type[msgspec.Struct]) -> None:
@@ -39,7 +41,7 @@ def test_the_manual_has_every_setting(heading: str, struct: type[msgspec.Struct]
     ]
     expected = []
     for field in msgspec.structs.fields(struct):
-        if struct is StreamsSettings or field.name not in ("endpoints", "limits", "streams"):
+        if struct is StreamsSettings or field.name not in ("endpoints", "jwt", "limits", "streams"):
             default = (
                 field.default
                 if field.default_factory is msgspec.NODEFAULT

@@ -176,7 +176,7 @@ async def test_where_clients_choose_they_choose_public_addresses(
     iri = iri.replace("PORT", remote.url.rpartition(":")[2].strip("/"))
     with pytest.raises(SourceError, match=r"no public address|could not be reached"):
         await collect(opened, f"{{ SERVICE <{iri}> {{ ?s ?p ?o }} }}")
-    with pytest.raises(Forbidden, match="cannot be told"):
+    with pytest.raises(Forbidden, match="is not in the text"):
         await collect(opened, "{ ?s ?p ?o SERVICE ?s {} }")
     assert remote.asked == []
 

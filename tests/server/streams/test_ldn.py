@@ -426,7 +426,10 @@ async def test_who_may_publish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     async with serving_streams(tmp_path / "streams.db", publish="STREAMS_TOKEN") as server:
         allowed = {"Authorization": "Bearer secret"}
         refused = await server.ask("PUT", "/streams/a")
-        assert (refused.status, refused.headers["WWW-Authenticate"]) == (401, "Bearer")
+        assert (refused.status, refused.headers["WWW-Authenticate"]) == (
+            401,
+            'Bearer realm="streams"',
+        )
         assert (await server.ask("PUT", "/streams/a", Authorization="Bearer wrong")).status == 401
         assert (await server.ask("PUT", "/streams/a", **allowed)).status == 201
         assert (await server.ask("POST", "/streams/a/input", ELEMENT, TURTLE)).status == 401

@@ -252,7 +252,7 @@ async def test_a_failure_is_in_the_description(served: StreamsServer) -> None:
             "/streams",
             RSP_QL.replace(b"<a>", b"?s"),
             422,
-            "does not say which stream ?s",
+            "does not name the stream ?s",
             id="variable",
         ),
         pytest.param(

@@ -45,9 +45,9 @@ from tests.support.engines.evaluators import (
     quick,
     stuck,
 )
-from tests.support.options import arguments
 from tests.support.places import ROOT
 from tests.support.queries.message_cases import CASES, DATA, PREFIX
+from tests.support.queries.options import arguments
 from tests.support.queries.requests import request
 from tests.support.waiting import SECONDS, eventually, settled
 

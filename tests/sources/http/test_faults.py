@@ -200,7 +200,7 @@ SOON = format_datetime(datetime.now(UTC) + timedelta(days=365), usegmt=True)
         ),
         pytest.param(
             response(JSON_BODY, headers={"X-SPARQL-MaxRows": "12"}),
-            IncompleteResult, 502, "gives at most 12 solutions, and 12 came", "page_size=12", id="capped",
+            IncompleteResult, 502, "returns at most 12 solutions, and 12 came", "page_size=12", id="capped",
         ),
         pytest.param(
             response(JSON_BODY, framing="length", length=len(JSON_BODY) + 1),

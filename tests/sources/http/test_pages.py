@@ -119,12 +119,14 @@ def test_pages(
 @pytest.mark.parametrize(
     ("limit", "page_size", "answer", "words"),
     [
-        pytest.param(None, None, _page(0, 5, 5), "gives at most 5 solutions, and 5 came", id="cap"),
         pytest.param(
-            None, None, _page(0, 6, 5), "gives at most 5 solutions, and 6 came", id="past-the-cap"
+            None, None, _page(0, 5, 5), "returns at most 5 solutions, and 5 came", id="cap"
         ),
         pytest.param(
-            6, None, _page(0, 5, 5), "gives at most 5 solutions", id="cap-below-the-limit"
+            None, None, _page(0, 6, 5), "returns at most 5 solutions, and 6 came", id="past-the-cap"
+        ),
+        pytest.param(
+            6, None, _page(0, 5, 5), "returns at most 5 solutions", id="cap-below-the-limit"
         ),
         pytest.param(None, 4, _page(0, 5), "does not heed LIMIT", id="limit-ignored"),
         pytest.param(
@@ -170,7 +172,7 @@ def test_a_probe_that_fails_says_nothing(server: FaultServer, client: str, answe
     came, error = read(client, EndpointSource(server.url))
     assert came == TABLE
     assert isinstance(error, IncompleteResult)
-    assert "gives at most 12 solutions, and 12 came" in error.message
+    assert "returns at most 12 solutions, and 12 came" in error.message
     assert isinstance(error.__cause__, SourceError)
     assert len(server.asked) == 2
 
@@ -270,7 +272,7 @@ BLANK = [(Term(f"_:b{n}"), TABLE[0][1]) for n in range(1200)]
 def test_an_unannounced_cap(
     server: FaultServer, client: str, table: list[tuple[Term, ...]], cap: int
 ) -> None:
-    """Issue 13, 19: what pages give is the whole, whatever the endpoint gives at most."""
+    """Issue 13, 19: what pages give is the whole, whatever the endpoint returns at most."""
     server.play(Windows(table, cap=cap))
     came, error = read(
         client, EndpointSource(server.url), Request(SELECT, page_size=1000, timeout=60)

@@ -11,7 +11,7 @@ import pytest
 
 from construct_messages.errors import LimitExceeded, UnsupportedQuery
 from construct_messages.message import Quad
-from construct_messages.query.algebra.nodes import Path, Position, Var
+from construct_messages.query.algebra.nodes import Path, Var, VarOrTerm
 from construct_messages.query.algebra.plan import Dataset, Plan
 from construct_messages.query.algebra.property_paths import (
     Alternative,
@@ -114,7 +114,7 @@ def _wanted(
     )
 
 
-PATHS: list[tuple[str, Position, PathExpression, Position]] = [
+PATHS: list[tuple[str, VarOrTerm, PathExpression, VarOrTerm]] = [
     ("inverse", X, Inverse(P), Y),
     ("sequence of three", X, Sequence((P, Inverse(P), P)), Y),
     ("a sequence keeps duplicates", _node(1), Sequence((P, P)), Y),
@@ -160,7 +160,9 @@ PATHS: list[tuple[str, Position, PathExpression, Position]] = [
 @pytest.mark.parametrize(
     ("subject", "path", "object"), [pytest.param(*case, id=name) for name, *case in PATHS]
 )
-def test_paths(small: QuadTable, subject: Position, path: PathExpression, object: Position) -> None:
+def test_paths(
+    small: QuadTable, subject: VarOrTerm, path: PathExpression, object: VarOrTerm
+) -> None:
     from construct_messages.spark.frames.paths import path as evaluated
 
     node = Path(subject, path, object)
@@ -168,7 +170,7 @@ def test_paths(small: QuadTable, subject: Position, path: PathExpression, object
 
 
 _G1, _G2 = iri("urn:g1"), iri("urn:g2")
-IN_GRAPHS: list[tuple[str, Position, PathExpression, Position, Position | None, Dataset]] = [
+IN_GRAPHS: list[tuple[str, VarOrTerm, PathExpression, VarOrTerm, VarOrTerm | None, Dataset]] = [
     ("each graph apart", _node(1), Closure(P, "*"), Y, G, Dataset()),
     (
         "each graph apart, backwards",
@@ -195,10 +197,10 @@ IN_GRAPHS: list[tuple[str, Position, PathExpression, Position, Position | None, 
 )
 def test_paths_in_graphs(
     graphs: QuadTable,
-    subject: Position,
+    subject: VarOrTerm,
     path: PathExpression,
-    object: Position,
-    graph: Position | None,
+    object: VarOrTerm,
+    graph: VarOrTerm | None,
     dataset: Dataset,
 ) -> None:
     from construct_messages.spark.frames.paths import path as evaluated

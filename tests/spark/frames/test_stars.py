@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from construct_messages.message import Quad
-from construct_messages.query.algebra.nodes import Position, Star, Triple, Var
+from construct_messages.query.algebra.nodes import Star, Triple, Var, VarOrTerm
 from construct_messages.query.algebra.plan import Dataset, Plan, Scan
 from construct_messages.query.optimizer.statistics import Statistics
 from construct_messages.spark.sql.columns import column
@@ -69,11 +69,11 @@ S, X, Y, Z, G = map(Var, ("s", "x", "y", "z", "g"))
 
 
 def _star(
-    *patterns: tuple[str, Position],
-    optional: tuple[tuple[str, Position], ...] = (),
-    graph: Position | None = None,
+    *patterns: tuple[str, VarOrTerm],
+    optional: tuple[tuple[str, VarOrTerm], ...] = (),
+    graph: VarOrTerm | None = None,
 ) -> Star:
-    def rays(of: tuple[tuple[str, Position], ...]) -> tuple[Triple, ...]:
+    def rays(of: tuple[tuple[str, VarOrTerm], ...]) -> tuple[Triple, ...]:
         return tuple(Triple(S, iri(f"urn:{predicate}"), object, graph) for predicate, object in of)
 
     return Star(S, rays(patterns), rays(optional))

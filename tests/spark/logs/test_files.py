@@ -285,7 +285,7 @@ WRONG_TEXTS = {
     "no statement": ("nonsense", (1, 1), "subject"),
     "the second line": (f"{A}\nnonsense", (2, 1), "subject"),
     "a delimiter": (f"{A}\n# @message\n{B}", None, "a delimiter within a message"),
-    "a delimiter behind a statement": (f"{A} # @message", None, "a delimiter within a message"),
+    "a delimiter after a statement": (f"{A} # @message", None, "a delimiter within a message"),
     "a delimiter of the labelled syntaxes": (f"{A}\nMESSAGE", (2, 1), "MESSAGE"),
     "an announcement": ('VERSION "1.2-messages"', (1, 1), "VERSION"),
 }

@@ -227,7 +227,7 @@ def test_runs_that_were_killed_and_one_that_runs(tmp_path: Path) -> None:
         host = Owner.this().machine.split()[0]
         assert verify_folder(tmp_path).notes == [
             ".20260101T000000000000Z-12ab: a run that still runs, or was stopped elsewhere (process 7 on host.example)",
-            ".20260101T000000000000Z-34cd: a run that still runs, or was stopped; it does not say where",
+            ".20260101T000000000000Z-34cd: a run that still runs, or was stopped; its place is unknown",
             f".{left}: a run that was stopped (process {killed.pid} on {host}); the next one removes it",
             f".{kept}: a run that still runs, or was stopped elsewhere (process {lives.pid} on {host})",
         ]

@@ -411,7 +411,7 @@ CASES: Final[Mapping[str, Case]] = {
         breaks("second results"),
     ),
     **{
-        f"13.18: {name}": Case([response(body)], refused("tells of a failure"))
+        f"13.18: {name}": Case([response(body)], refused("reports a failure"))
         for name, body in {
             "an error and no solutions": b'{"results":{"bindings":[]},"error":"out of memory"}',
             "an error before the solutions": b'{"error":{"code":7},' + JSON_BODY[1:],
@@ -440,7 +440,7 @@ CASES: Final[Mapping[str, Case]] = {
     **{
         f"13.22: XML in {encoding}": Case(
             [response(reworded("UTF-8", encoding, "xml"), XML)],
-            refused("in the encoding that it says"),
+            refused("in its declared encoding"),
         )
         for encoding in ("gb2312", "UTF-32", "none", "hex", "idna")
     },
@@ -520,14 +520,14 @@ CASES: Final[Mapping[str, Case]] = {
     **{
         f"26.12: {name} before the solutions": Case(
             [response(b"{" + json.dumps(member)[1:-1].encode() + b"," + JSON_BODY[1:])],
-            refused("it is incomplete"),
+            refused("is declared incomplete"),
         )
         for name, member in PARTS.items()
     },
     **{
         f"26.12: {name} behind the solutions": Case(
             paused(response(JSON_BODY[:-1] + b"," + json.dumps(member)[1:].encode())),
-            breaks("it is incomplete"),
+            breaks("is declared incomplete"),
         )
         for name, member in PARTS.items()
     },
@@ -546,15 +546,16 @@ CASES: Final[Mapping[str, Case]] = {
         [response(reworded("<results>", '<results partial="no">', "xml"), XML)], COMPLETE
     ),
     "a cap, and more behind it": Case(
-        capped(response(json_document(VARIABLES, TABLE[:1]))), breaks("gives at most 12 solutions")
+        capped(response(json_document(VARIABLES, TABLE[:1]))),
+        breaks("returns at most 12 solutions"),
     ),
     "a cap, and no telling": Case(
         capped(error("500 Oops", "Virtuoso 22023 Error SR353: Sorted TOP clause")[0]),
-        breaks("gives at most 12"),
+        breaks("returns at most 12"),
     ),
     "a cap that was not heeded": Case(
         [response(JSON_BODY, headers={"X-SPARQL-MaxRows": "11"})],
-        breaks("gives at most 11 solutions, and 12 came"),
+        breaks("returns at most 11 solutions, and 12 came"),
     ),
     # --- less, or other bytes than the framing promised ---
     **{

@@ -33,7 +33,6 @@ from construct_messages.query.algebra.nodes import (
     Number,
     OrderBy,
     Path,
-    Position,
     Project,
     Slice,
     Star,
@@ -42,6 +41,7 @@ from construct_messages.query.algebra.nodes import (
     Unit,
     Values,
     Var,
+    VarOrTerm,
 )
 from construct_messages.query.algebra.plan import Dataset, Plan
 from construct_messages.query.algebra.property_paths import (
@@ -216,7 +216,7 @@ class _Evaluation:
 
     # --- leaves -----------------------------------------------------------------------------------------------------
 
-    def _bind(self, pairs: Iterable[tuple[Position | None, Term]]) -> Solution | None:
+    def _bind(self, pairs: Iterable[tuple[VarOrTerm | None, Term]]) -> Solution | None:
         """The solution in which each place holds its term, if there is one that an EXISTS is asked for."""
         solution: Solution = {}
         for place, term in pairs:
@@ -233,7 +233,7 @@ class _Evaluation:
             found = _merged(found, self._triple(pattern))
         return found
 
-    def _graphs(self, graph: Position | None) -> Sequence[Term | None]:
+    def _graphs(self, graph: VarOrTerm | None) -> Sequence[Term | None]:
         return [None] if graph is None else self.names()
 
     def _triple(self, pattern: Triple) -> list[Solution]:

@@ -21,12 +21,12 @@ from construct_messages.query.algebra.nodes import (
     LeftJoin,
     Minus,
     Node,
-    Position,
     Project,
     Triple,
     Union,
     Values,
     Var,
+    VarOrTerm,
 )
 from construct_messages.terms import Term
 
@@ -140,7 +140,7 @@ def written(node: Node) -> str:
     raise AssertionError(f"no tree holds {node}")
 
 
-def _place(position: Position | None) -> str:
+def _place(position: VarOrTerm | None) -> str:
     return f"?{position.name}" if isinstance(position, Var) else str(position)
 
 

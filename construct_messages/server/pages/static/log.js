@@ -131,7 +131,7 @@ export class LogReader {
 
   announce(label) {
     if (!LABELS.includes(label)) throw new LogError(`VERSION "${label}" is not known`);
-    if (this.syntax === null && this.lines.length) throw new LogError(`VERSION "${label}" behind a statement`);
+    if (this.syntax === null && this.lines.length) throw new LogError(`VERSION "${label}" after a statement`);
     if (this.syntax !== null && this.syntax !== label) {
       throw new LogError(`VERSION "${label}" in a log of ${this.syntax}`);
     }
@@ -154,7 +154,7 @@ export class LogReader {
   }
 }
 
-/** The comment behind a statement; a line that is none has none. */
+/** The comment after a statement; a line that is none has none. */
 function behind(line) {
   try {
     return commentOf(line);

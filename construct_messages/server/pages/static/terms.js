@@ -47,7 +47,7 @@ export function parseLine(line) {
   return statementOf(new LineReader(line));
 }
 
-/** The comment behind a statement, with its `#`; empty where there is none. Throws LineError. */
+/** The comment after a statement, with its `#`; empty where there is none. Throws LineError. */
 export function commentOf(line) {
   const reader = new LineReader(line);
   statementOf(reader);

@@ -1,1 +1,1 @@
-"""Resources of streams as pages for people: what their descriptions and messages say, as HTML."""
+"""Resources of streams as pages for people: their descriptions and messages as HTML."""

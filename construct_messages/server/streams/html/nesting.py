@@ -47,7 +47,7 @@ class Shown(NamedTuple):
         title: the whole IRI.
         href: what it links to; None: nothing.
         language, direction: of a literal.
-        datatype: of a literal, where it says something.
+        datatype: of a literal, unless it is implied.
         omitted: how many characters of a literal or of an IRI were left out.
         parts: of a triple term.
     """
@@ -69,9 +69,9 @@ class Node:
 
     Args:
         term: what it is.
-        properties: what is said of it here; for an object that is nested, or a subject.
+        properties: its properties here; for an object that is nested, or a subject.
         items: of a list; None: it is none.
-        nested: whether it stands in the place of its only mention.
+        nested: whether it replaces its only mention.
     """
 
     term: Shown
@@ -135,7 +135,7 @@ def card(message: Message, href: Href) -> Card:
 
 
 def _mentions(quads: Iterable[Quad]) -> Mapping[Term, int]:
-    """How often each blank node stands where it cannot be without its label, or would be nested."""
+    """How often each blank node is in a position where it needs its label, or would be nested."""
     found: Counter[Term] = Counter()
     subjects: dict[Term, set[Term | None]] = {}
     for quad in quads:
@@ -148,7 +148,7 @@ def _mentions(quads: Iterable[Quad]) -> Mapping[Term, int]:
         if quad.graph is not None and is_blank(quad.graph):
             found[quad.graph] += 2
     for node, graphs in subjects.items():
-        found[node] += 2 * (len(graphs) - 1)  # several graphs say something of it
+        found[node] += 2 * (len(graphs) - 1)  # several graphs have statements about it
     return found
 
 
@@ -223,7 +223,7 @@ def show(term: Term, href: Href, depth: int = 0) -> Shown:
     Args:
         term: to show.
         href: what IRIs link to.
-        depth: how many triple terms it stands in.
+        depth: the number of triple terms around it.
 
     >>> from construct_messages.terms import iri
     >>> show(iri(f"{XSD}integer"), lambda iri: None).text

@@ -1,7 +1,6 @@
 """The views of streams for browsers: the values that their templates show, all of them from descriptions and messages.
 
-Says nothing by itself: what a page shows is the document or the messages that other clients get in RDF, so that they
-cannot differ. Templates are in `server/pages/templates`.
+A page shows the document or the messages that other clients get in RDF, so the two cannot differ. Templates are in `server/pages/templates`.
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ class HtmlView:
         """The list of streams, and of the queries that give out some of them.
 
         Args:
-            request: with `after`, the name of a stream: those behind it are listed.
+            request: with `after`, the name of a stream: those after it are listed.
             states: of all streams.
             document: the description of one.
             values: what clients may do, and with what.
@@ -219,7 +218,7 @@ class HtmlView:
     async def ldes_root(
         self, request: web.Request, iris: StreamIris, name: str, root: Message
     ) -> web.Response:
-        """The root of a Linked Data Event Stream: what it says, and its pages, the newest first."""
+        """The root of a Linked Data Event Stream: its description, and its pages, the newest first."""
         nodes = dict.fromkeys(
             quad.object[1:-1] for quad in root if quad.predicate == f"<{TREE}node>"
         )
@@ -247,12 +246,12 @@ class HtmlView:
         """A page of a Linked Data Event Stream.
 
         Args:
-            request: with `after`, the sequence behind which members are shown.
+            request: with `after`, the sequence after which members are shown.
             page: which one.
             state: of the stream, for the page's neighbours.
-            head: what the page says of itself.
+            head: the page's hypermedia.
             pages: the elements to show; closed.
-            members: what the page says of elements.
+            members: the page's elements.
         """
         elements = await _first(pages)
         last = min(page.last, state.last)
@@ -300,7 +299,7 @@ class HtmlView:
         ]
 
     def _href(self, request: web.Request) -> Callable[[str], str | None]:
-        """What pages link to: other resources of this server by the way to them, also behind a proxy's prefix."""
+        """What pages link to: other resources of this server by the way to them, also with a proxy's prefix."""
         base, root = f"{self._base(request)}/", root_from(request.path)
 
         def href(iri: str) -> str | None:

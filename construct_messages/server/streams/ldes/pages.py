@@ -1,8 +1,6 @@
-"""A stream as a Linked Data Event Stream: what its root, its pages and its members say, as messages. No I/O.
+"""A stream as a Linked Data Event Stream: its root, its pages and its members, as messages. No I/O.
 
-LDES 1.0.0-alpha with its server primer (https://w3id.org/ldes/server-primer), and the TREE profile: hypermedia stand
-before the members, and the quads of a member together. A member is the IRI of an element: the default graph says when
-it was stored, and the graph of that name is the default graph of the message.
+LDES 1.0.0-alpha with its server primer (https://w3id.org/ldes/server-primer), and the TREE profile: hypermedia come before the members, and the quads of a member are together. A member is the IRI of an element: the default graph contains the time when it was stored, and the graph of that name is the default graph of the message.
 """
 
 from __future__ import annotations
@@ -48,7 +46,7 @@ _TRUE: Final = literal("true", datatype=f"{XSD}boolean")
 
 
 class LdesPage(NamedTuple):
-    """A page of a stream: the elements of some sequences, which begin behind a multiple of how many they are.
+    """A page of a stream: the elements of a range of sequences that begins after a multiple of its size.
 
     Args:
         first, last: the sequences, both inclusive.
@@ -130,7 +128,7 @@ def root(
     Args:
         iris: of the stream.
         bounds: of its pages, the oldest first.
-        state: where it stands.
+        state: its state.
         version_of_path: the property that names what a member is a version of; None: there is none.
     """
     stream, view = Term(f"<{iris.event_stream}>"), Term(f"<{iris.ldes}>")
@@ -164,7 +162,7 @@ def root(
 def _retention(iris: StreamIris, bounds: Sequence[PageTimes], state: State) -> Iterator[Quad]:
     """What is kept: what is younger than a duration, where there is one, and nothing before a time.
 
-    LDES has no terms for a number of elements or of bytes: the time says what came of them.
+    LDES has no terms for a number of elements or of bytes: a time expresses their effect.
     """
     retention = state.description.retention
     if state.first == 1 and (retention == Retention() or not bounds):
@@ -209,8 +207,7 @@ def members(
 ) -> Iterator[Message]:
     """Elements as members, each with blank nodes of its own, which have the same labels each time.
 
-    Named graphs of messages keep their names. Without names of graphs, what a message says of its default graph follows
-    what is said of the member, where only the TREE profile shows whose it is.
+    Named graphs of messages keep their names. Without named graphs, the default graph of a message follows the statements about its member, and only the TREE profile shows where it belongs.
 
     Args:
         iris: of the stream.

@@ -1,6 +1,6 @@
 """A stream as a Linked Data Event Stream, over HTTP: its root and its pages, each in the format that a client wants.
 
-What they say is in `pages.py`. A page that is full stays as it is; clients ask for the root and the last page again.
+`pages.py` has their content. A page that is full stays as it is; clients ask for the root and the last page again.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class LdesView:
     async def _html_page(
         self, request: web.Request, iris: StreamIris, page: LdesPage, state: State, head: Message
     ) -> web.StreamResponse:
-        """The page for a browser, with those of its members that stand behind `after`."""
+        """The page for a browser, with its members after `after`."""
         after = sequence_parameter(Parameter.AFTER, request.query.get(Parameter.AFTER, "0"))
         shown = Selection(max(page.first, state.first, after + 1) - 1, min(page.last, state.last))
         elements = counted(record_of(request), selected(self._store, state.name, shown))
@@ -299,7 +299,7 @@ class _Times:
 
     def _read(self, name: str, wanted: set[int]) -> dict[int, int]:
         known = self._known.get(name, {})
-        # one of them is read again: the stream may have been deleted, and made anew with other times
+        # one of them is read again: the stream may have been deleted, and created again with other times
         new = sorted(wanted - known.keys())
         old = max(wanted & known.keys(), default=None)
         read = dict(zip(new, self._store.times(name, new), strict=True))

@@ -15,7 +15,7 @@ from construct_messages.errors import ConstructMessagesError
 from construct_messages.server.streams.push import close
 
 Publish: TypeAlias = Callable[[bytes], Awaitable[Awaitable[str]]]
-"""Takes what is in a frame, and gives what will give its answer; the next frame is read in between."""
+"""Takes the content of a frame, and returns an awaitable for its answer; the next frame is read meanwhile."""
 
 _UNDER_WAY: Final = (
     100  # frames: they are committed together, so that a publisher need not wait for each
@@ -27,7 +27,7 @@ async def take_frames(
 ) -> None:
     """Publishes each frame, and answers in the order of the frames, until the client leaves or the server stops.
 
-    A frame that is refused closes the socket, and no frame behind it is taken.
+    A frame that is refused closes the socket, and no later frame is taken.
 
     Args:
         socket: prepared.
@@ -44,7 +44,7 @@ async def take_frames(
         for task in (stop, reading):
             task.cancel()
         await asyncio.gather(stop, reading, return_exceptions=True)
-        # they are handed in: nobody hears of them, but none is left behind
+        # they are submitted: their results are not used, but all of them are awaited
         left = [answer for answer in _rest(answers) if answer is not None]
         await asyncio.gather(*left, return_exceptions=True)
     if not socket.closed:

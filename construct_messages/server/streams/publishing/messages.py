@@ -41,8 +41,7 @@ def read_messages(
         most: how many there may be.
 
     Raises:
-        ProtocolError: another media type or charset (415), nothing where its format has no empty document (400), or
-            bytes that are not what it says (422).
+        ProtocolError: another media type or charset (415), an empty body in a format without empty documents (400), or bytes that are not in the format (422).
         LimitExceeded: too many messages, or too large a one.
 
     >>> options = {"base": "urn:x", "message_bytes": 1000, "most": 10}

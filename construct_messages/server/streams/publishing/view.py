@@ -56,7 +56,7 @@ class PublishingView:
         bounds: StreamLimits,
         in_thread: InThread,
         iris_of: Callable[[web.Request, str], StreamIris],
-        admit: Callable[[web.Request, str], None],
+        admit: Callable[[web.Request, str], Awaitable[None]],
     ) -> None:
         self._settings, self._store, self._bounds, self._in_thread = (
             settings,
@@ -73,7 +73,7 @@ class PublishingView:
 
     async def post(self, request: web.Request) -> web.StreamResponse:
         """Appends what is sent, durably: each message of a log is an element, all or none."""
-        name, iris, record = self._published(request)
+        name, iris, record = await self._published(request)
         settings, key, own = self._settings, idempotency_key(request), _own_token()
         async with self._bounds.publishing(request) as body:
             messages = await self._read(
@@ -93,7 +93,7 @@ class PublishingView:
 
     async def socket(self, request: web.Request) -> web.StreamResponse:
         """Appends what comes over a WebSocket: each frame is a message."""
-        name, iris, record = self._published(request)
+        name, iris, record = await self._published(request)
         settings = self._settings
         socket = web.WebSocketResponse(
             protocols=tuple(SUBPROTOCOLS),
@@ -128,7 +128,7 @@ class PublishingView:
                 raise ClientLeft("left") from error
         return socket
 
-    def _published(self, request: web.Request) -> tuple[str, StreamIris, StreamRecord]:
+    async def _published(self, request: web.Request) -> tuple[str, StreamIris, StreamRecord]:
         """The stream that is published to.
 
         Raises:
@@ -138,7 +138,7 @@ class PublishingView:
         name = request.match_info["stream"]
         record = record_of(request)
         record.action, record.stream = "publish", name
-        self._admit(request, name)
+        await self._admit(request, name)
         return name, self._iris_of(request, name), record
 
     async def _read(

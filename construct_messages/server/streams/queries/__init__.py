@@ -1,1 +1,1 @@
-"""Registering queries over HTTP, and what is said of those that run."""
+"""Registering queries over HTTP, and the descriptions of running ones."""

@@ -60,7 +60,7 @@ def read_registration(
     Args:
         text: the query.
         parameters: of the URL, see docs/reference/continuous/registered.md.
-        streams: the IRI of the list of streams, with a slash behind it.
+        streams: the IRI of the list of streams, with a slash at the end.
         bound: the stream at whose query endpoint it is registered.
         store: of the streams.
         endpoints: the SPARQL endpoints that may be watched, or whose data may be beside windows, by path.
@@ -68,7 +68,7 @@ def read_registration(
     Raises:
         QueryError: the text is no continuous query.
         Forbidden: it has a SERVICE that is not allowed.
-        ProtocolError: a parameter that is unknown, stands twice, or makes no sense.
+        ProtocolError: a parameter that is unknown, repeated, or makes no sense.
         NotFound: there is no such stream, or element of it.
         Gone: the element that it is to begin with is kept no longer.
     """
@@ -79,7 +79,7 @@ def read_registration(
                 f"there is no parameter {name[:40]!r}", hint=f"there are {', '.join(PARAMETERS)}"
             )
         if name in given:
-            raise ProtocolError(f"the parameter {name} stands there twice")
+            raise ProtocolError(f"the parameter {name} occurs twice")
         given[name] = value
     query = parse_continuous(text, base=streams)
     every = _duration("every", given["every"]) if "every" in given else query.every
@@ -145,7 +145,7 @@ def _inputs(query: ContinuousQuery, bound: str | None, streams: str) -> dict[str
     for iri in iris:
         if iri.startswith("?"):
             raise ProtocolError(
-                f"the query does not say which stream {iri} is",
+                f"the query does not name the stream {iri} is",
                 status=422,
                 hint="register it at the query endpoint of a stream, or give stream=NAME",
             )
@@ -189,7 +189,7 @@ def _static(endpoint: str, endpoints: Mapping[str, WatchedEndpoint]) -> str:
 
 
 def _after(store: StreamStore, name: str, start: str) -> int:
-    """The sequence behind which a stream is read."""
+    """The sequence after which a stream is read."""
     state = store.state(name)
     if start == "now":
         return state.last

@@ -1,4 +1,4 @@
-"""Queries of clients that are registered, paused, resumed and removed over HTTP; what they give out are streams.
+"""Queries of clients that are registered, paused, resumed and removed over HTTP; their outputs are streams.
 
 LDN for RDF streams (registration of queries): a text as `application/sparql-query`, or the RDF of its prototype. What
 runs is in `continuous/registered/`.
@@ -11,7 +11,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Final, Literal
+from typing import Final
 
 from aiohttp import web
 
@@ -20,6 +20,7 @@ from construct_messages.continuous.registered.registry import Registry
 from construct_messages.errors import LimitExceeded, ProtocolError
 from construct_messages.formats.media_types import JSON, MERGE_PATCH, SPARQL_QUERY, read_media_type
 from construct_messages.server.config import StreamsSettings
+from construct_messages.server.http.access import Access
 from construct_messages.server.http.endpoint import Measure
 from construct_messages.server.http.forms import read_query_string
 from construct_messages.server.streams.addresses import StreamIris
@@ -28,7 +29,7 @@ from construct_messages.server.streams.queries.parameters import (
     WatchedEndpoint,
     read_registration,
 )
-from construct_messages.server.streams.requests import access_of, admit, record_of
+from construct_messages.server.streams.requests import record_of
 from construct_messages.streams.element import Description
 from construct_messages.streams.store import StreamStore, is_name
 
@@ -41,7 +42,7 @@ class QueriesView:
     Args:
         settings: the limits.
         store: of the streams.
-        register: who may register; see `StreamsSettings.register`.
+        access: who may register.
         watched: the SPARQL endpoints that may be watched, by path.
         in_thread: calls what takes long for long queries.
         iris_of: the IRIs of a stream, as a request's client knows them.
@@ -56,12 +57,12 @@ class QueriesView:
         settings: StreamsSettings,
         store: StreamStore,
         *,
-        register: str,
+        access: Access,
         watched: Mapping[str, WatchedEndpoint],
         in_thread: Callable[[Callable[[], Read]], Awaitable[Read]],
         iris_of: Callable[[web.Request, str], StreamIris],
     ) -> None:
-        self._settings, self._store, self._register = settings, store, register
+        self._settings, self._store, self._access = settings, store, access
         self._watched, self._in_thread, self._iris_of = watched, in_thread, iris_of
         limits = QueryLimits(
             settings.query_seconds, settings.query_bytes, settings.query_output_bytes
@@ -107,18 +108,13 @@ class QueriesView:
             ),
         }
 
-    @property
-    def access(self) -> Literal["open", "token", "deny"]:
-        """What registering asks of clients; see `access_of`."""
-        return access_of(self._register)
-
-    def admit(self, request: web.Request) -> None:
+    async def admit(self, request: web.Request) -> None:
         """Refuses who may not register, pause and remove queries.
 
         Raises:
             Forbidden: also with 401.
         """
-        admit(request, self._register, "registering queries", "streams.register")
+        await self._access.of("register").admit(request, "register")
 
     async def register(
         self,
@@ -133,7 +129,7 @@ class QueriesView:
         Args:
             request: its URL may have parameters; who sent it was admitted.
             text: of the query.
-            description: of the stream that it gives out.
+            description: of its output stream.
             bound: the stream at whose query endpoint it is registered.
 
         Raises:
@@ -212,7 +208,7 @@ class QueriesView:
         """Pauses or resumes a query: `{"status": "paused"}` or `{"status": "running"}`.
 
         Raises:
-            NotFound: no query gives out the stream.
+            NotFound: the stream is not the output of a query.
             ProtocolError: anything else is asked for.
         """
         content_type = request.headers.get("Content-Type", "")

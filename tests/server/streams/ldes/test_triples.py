@@ -81,7 +81,7 @@ async def test_pages_of_our_streams_without_graphs_are_refused_by_our_reader(
 
     async with handling(answer) as url:
         with pytest.raises(
-            SourceError, match="is in Turtle, which cannot tell what its members say"
+            SourceError, match="is in Turtle, a format without named graphs for its members"
         ):
             [
                 _

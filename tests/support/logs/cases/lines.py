@@ -103,11 +103,11 @@ READ: dict[str, tuple[str | bytes, str | None, list[Message], Wrong | None]] = {
         [],
         Wrong(1, 1, 1, "in a log of rdfm"),
     ),
-    "announced behind a statement": (
+    "announced after a statement": (
         S + "  " + V,
         None,
         [],
-        Wrong(1, 2, 3, "behind a statement", "begin the log"),
+        Wrong(1, 2, 3, "after a statement", "begin the log"),
     ),
     "an unknown announcement": (
         *('VERSION "1.3-messages"\n', None, []),
@@ -181,7 +181,7 @@ READ: dict[str, tuple[str | bytes, str | None, list[Message], Wrong | None]] = {
         [ON],
         Wrong(2, 4, 1, "subject", "on a line of its own"),
     ),
-    "MESSAGE behind a statement": (
+    "MESSAGE after a statement": (
         V + S[:-1] + M,
         None,
         [],
@@ -204,7 +204,7 @@ READ: dict[str, tuple[str | bytes, str | None, list[Message], Wrong | None]] = {
         [TWO],
         None,
     ),
-    "a comment behind a statement": (S[:-1] + "# @message\n" + T, None, [ON, TW], None),
+    "a comment after a statement": (S[:-1] + "# @message\n" + T, None, [ON, TW], None),
     "a comment behind a hostile statement": (
         *('<urn:a#@message> <urn:p> "\\"# @message\\\\" . # @message <"\n' + T, None),
         *(

@@ -11,7 +11,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 /**
  * Any line, token by token: RDF 1.2 N-Triples and N-Quads, section 7, with terms in canonical form.
  *
- * <p>It gives what the expressions of {@code spark/sql/lines.py} give, whose names its patterns have. They are
+ * <p>It returns what {@code documents.lines} returns in Python workers. Its patterns are
  * possessive where a stack could overflow.
  */
 final class Tokens {

@@ -1,0 +1,199 @@
+"""Who may do what: an authorizer for each right, built from the settings.
+
+A refusal is 401 with a challenge (RFC 6750, section 3) if credentials are missing or wrong, and 403 if they are valid
+and do not suffice, or if the right is switched off. `jwt.py` checks JSON Web Tokens, and `keys.py` holds the keys of
+their issuer. Nothing here knows what is protected.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+from collections.abc import Mapping
+from typing import Final, Literal, Protocol, TypeAlias
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from construct_messages.errors import Forbidden
+from construct_messages.net.urls import is_loopback
+
+Right: TypeAlias = Literal["read", "publish", "register"]
+"""To read streams; to publish, and to create and delete streams; to register, pause and remove queries."""
+
+RIGHTS: Final[Mapping[Right, str]] = {
+    "read": "reading",
+    "publish": "publishing",
+    "register": "registering queries",
+}
+"""Each right in words, for errors."""
+
+JWT: Final = "jwt"
+"""The policy that asks for a JSON Web Token."""
+
+
+class Authorizer(Protocol):
+    """Decides whether a request may use a right.
+
+    Attributes:
+        asks: what it asks of clients, for pages that show only the forms that can succeed.
+    """
+
+    @property
+    def asks(self) -> Literal["open", "token", "deny"]: ...
+
+    async def admit(self, request: web.Request, right: Right) -> None:
+        """Returns if the request may use the right.
+
+        Raises:
+            Forbidden: it may not; with 401, other credentials may help.
+            SourceError: it cannot be decided now (503).
+        """
+        ...
+
+
+class Everybody:
+    """Admits every request."""
+
+    asks: Final = "open"
+
+    async def admit(self, request: web.Request, right: Right) -> None:
+        """See `Authorizer`."""
+
+
+class Nobody:
+    """Admits no request."""
+
+    asks: Final = "deny"
+
+    async def admit(self, request: web.Request, right: Right) -> None:  # noqa: ARG002 - the protocol's
+        """See `Authorizer`."""
+        raise Forbidden(
+            f"{RIGHTS[right]} is switched off here",
+            hint=f"allow it in the settings: streams.{right}",
+        )
+
+
+class ThisMachine:
+    """Admits programs, and pages of this machine: for a server that only this machine can reach.
+
+    A browser on this machine sends what pages of any site tell it to, also where their names lead to this server.
+    """
+
+    asks: Final = "open"
+
+    async def admit(self, request: web.Request, right: Right) -> None:
+        """See `Authorizer`."""
+        if not all(is_loopback(_host(origin)) for origin in request.headers.getall("Origin", [])):
+            raise Forbidden(
+                f"{RIGHTS[right]} is switched off for pages of other sites",
+                hint=f"allow it in the settings: streams.{right}",
+            )
+
+
+class SharedToken:
+    """Admits who sends the token in an environment variable, which is read for each request.
+
+    Args:
+        variable: its name.
+    """
+
+    asks: Final = "token"
+
+    def __init__(self, variable: str) -> None:
+        self._variable = variable
+
+    async def admit(self, request: web.Request, right: Right) -> None:
+        """See `Authorizer`."""
+        token, sent = os.environ.get(self._variable, ""), bearer_token(request, right)
+        if not token or not hmac.compare_digest(sent.encode(), token.encode()):
+            raise refused(right)
+
+
+class Access:
+    """The authorizers of a server, by policy.
+
+    Args:
+        policies: by right: `"allow"`, `"deny"`, `"jwt"`, or the name of an environment variable with a token; None:
+            what `default` says.
+        default: the authorizer of a right without a policy.
+        tokens: further environment variables that a stream's description may name.
+        jwt: checks JSON Web Tokens; None: there are none.
+
+    >>> access = Access({"read": "allow", "publish": "PUBLISH_TOKEN", "register": None}, default=Nobody())
+    >>> [access.of(right).asks for right in RIGHTS]
+    ['open', 'token', 'deny']
+    """
+
+    def __init__(
+        self,
+        policies: Mapping[Right, str | None],
+        *,
+        default: Authorizer,
+        tokens: tuple[str, ...] = (),
+        jwt: Authorizer | None = None,
+    ) -> None:
+        self._default, self._policies = default, policies
+        self._known: dict[str, Authorizer] = {"allow": Everybody(), "deny": Nobody()}
+        if jwt is not None:
+            self._known[JWT] = jwt
+        for name in (*policies.values(), *tokens):
+            if name is not None and name not in self._known:
+                self._known[name] = SharedToken(name)
+
+    @property
+    def names(self) -> list[str]:
+        """The policies that a stream may name."""
+        return sorted(self._known)
+
+    def of(self, right: Right, policy: str | None = None) -> Authorizer:
+        """The authorizer of a right.
+
+        Args:
+            right: the right.
+            policy: the policy of one stream, which overrides that of the server. An unknown one admits no request.
+        """
+        name = policy or self._policies[right]
+        return self._default if name is None else self._known.get(name, self._known["deny"])
+
+
+def bearer_token(request: web.Request, right: Right) -> str:
+    """The token in the header `Authorization` (RFC 6750, section 2.1). One in a URL or a form is never read.
+
+    Raises:
+        Forbidden: there is none, or more than one (401).
+    """
+    headers = request.headers.getall("Authorization", [])
+    scheme, _, token = headers[0].partition(" ") if len(headers) == 1 else ("", "", "")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise refused(right, error=None)
+    return token.strip()
+
+
+def refused(right: Right, *, error: str | None = "invalid_token", reason: str = "") -> Forbidden:
+    """The refusal of a request without a valid token, with its challenge (RFC 6750, section 3).
+
+    Args:
+        right: what was asked for.
+        error: the error code; None: the request had no token.
+        reason: why the token is not valid, for its owner; holds nothing of the token.
+
+    >>> refused("publish", reason="the token has expired").challenge
+    'Bearer realm="streams", error="invalid_token", error_description="the token has expired"'
+    """
+    challenge = 'Bearer realm="streams"'
+    if error is not None:
+        challenge += f', error="{error}"' + (f', error_description="{reason}"' if reason else "")
+    return Forbidden(
+        f"{RIGHTS[right]} needs a token" + (f": {reason}" if reason else ""),
+        status=401,
+        hint="send it as Authorization: Bearer TOKEN",
+        challenge=challenge,
+    )
+
+
+def _host(origin: str) -> str:
+    try:
+        return urlsplit(origin).hostname or ""
+    except ValueError:
+        return ""

@@ -1,0 +1,129 @@
+"""The public keys of an issuer of tokens (RFC 7517), from a file or a URL.
+
+They are cached and bounded, and fetched again when a key is not known, as after a rotation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+from urllib.request import Request
+
+from joserfc.errors import JoseError
+from joserfc.jwk import KeySet
+
+from construct_messages.errors import SourceError, UsageError
+from construct_messages.net.urllib_client import fetch
+from construct_messages.net.urls import is_url, without_query
+
+_FRESH_SECONDS: Final = 600.0
+_STALE_SECONDS: Final = 3600.0  # that known keys are still used while new ones cannot be had
+_PAUSE_SECONDS: Final = 10.0  # between two fetches for keys that are not known
+_FETCH_SECONDS: Final = 10.0
+_MOST_BYTES: Final = 1 << 18
+_MOST_KEYS: Final = 100
+
+
+class Keys:
+    """The keys of one issuer, by `kid`.
+
+    Args:
+        place: a URL, or the path of a file.
+        clock: the time in seconds, from any beginning.
+
+    Raises:
+        UsageError: the file cannot be read, or is no set of keys.
+    """
+
+    def __init__(self, place: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._place, self._clock = place, clock
+        self._keys: list[Any] = []
+        self._fetched = self._tried = float("-inf")
+        self._error: SourceError | None = None
+        self._fetching = asyncio.Lock()
+        if not is_url(place):
+            try:
+                self._keys = _read(Path(place).read_bytes())
+            except (OSError, ValueError) as error:
+                raise UsageError(f"{place} holds no keys: {error}") from error
+
+    async def find(self, kid: str | None, kind: str) -> Any | None:
+        """The key with an identifier; None: the issuer has none. Without an identifier, the only key of its kind.
+
+        Raises:
+            SourceError: the keys cannot be fetched (503).
+        """
+        found = self._find(kid, kind)
+        if not is_url(self._place):
+            return found
+        age = self._clock() - self._fetched
+        if found is None or age > _FRESH_SECONDS:
+            await self._refresh()
+            found = self._find(kid, kind)
+            if self._error is not None and (
+                found is None or self._clock() - self._fetched > _STALE_SECONDS
+            ):
+                raise self._error
+        return found
+
+    def _find(self, kid: str | None, kind: str) -> Any | None:
+        keys = [key for key in self._keys if key.key_type == kind and kid in (None, key.kid)]
+        return keys[0] if len(keys) == 1 else None
+
+    async def _refresh(self) -> None:
+        """Fetches the keys, not more often than every few seconds, whatever tokens come."""
+        async with self._fetching:
+            if self._clock() - self._tried < _PAUSE_SECONDS:
+                return
+            self._tried, self._error = self._clock(), None
+            try:
+                loop = asyncio.get_running_loop()
+                self._keys = await loop.run_in_executor(None, partial(_fetch, self._place))
+                self._fetched = self._clock()
+            except SourceError as error:
+                self._error = SourceError(
+                    error.message, status=503, retry_after=_PAUSE_SECONDS, transient=True
+                )
+
+
+def _fetch(url: str) -> list[Any]:
+    """
+    Raises:
+        SourceError: no response, or one that is no set of keys.
+    """
+    name, request = without_query(url), Request(url, headers={"Accept": "*/*"})
+    status, body = fetch(request, name, seconds=_FETCH_SECONDS, most=_MOST_BYTES)
+    if status != 200:
+        raise SourceError(f"{name} sent no keys: HTTP status {status}")
+    try:
+        return _read(body)
+    except ValueError as error:
+        raise SourceError(f"{name} sent no keys: {error}") from error
+
+
+def _read(document: bytes) -> list[Any]:
+    """The public keys for signatures of a JSON Web Key Set.
+
+    Raises:
+        ValueError: it is none. Keys of an unknown kind are left out (RFC 7517, section 5), and so are secret ones: a
+            secret that is published is none.
+    """
+    value = json.loads(document)
+    if not isinstance(value, dict) or not isinstance(value.get("keys"), list):
+        raise ValueError("it is no JSON Web Key Set")
+    if len(value["keys"]) > _MOST_KEYS:
+        raise ValueError(f"it has more than {_MOST_KEYS} keys")
+    keys = []
+    for each in value["keys"]:
+        if not isinstance(each, dict) or each.get("kty") == "oct" or each.get("use") == "enc":
+            continue
+        try:
+            keys += KeySet.import_key_set({"keys": [each]}).keys
+        except (JoseError, ValueError, TypeError, KeyError):
+            continue
+    return keys
