@@ -1,12 +1,14 @@
-// The peer of benchmarks/micro/lines.py: `node n3.cjs read|write LOG`, with npm's n3 in NODE_PATH.
-// Prints seconds, quads and messages of one run as JSON; what is read or written is in memory.
+// The peer of benchmarks/micro/lines.py and reading.py: `node n3.cjs read|write LOG [TYPE]`, with npm's n3 in NODE_PATH.
+// Prints seconds, CPU seconds, quads and messages of one run as JSON; what is read or written is in memory.
 'use strict';
 const { readFileSync } = require('node:fs');
 const N3 = require('n3');
 
+const [, , what, path, type] = process.argv;
+
 function read(bytes, onMessage, done) {
   let quads = [];
-  const options = { format: 'application/n-quads', directives: ['message'], parseUnsupportedVersions: true };
+  const options = { format: type || 'application/n-quads', directives: ['message'], parseUnsupportedVersions: true };
   new N3.Parser(options).parse(bytes.toString('utf8'), {
     onQuad(error, quad) {
       if (error) throw error;
@@ -40,10 +42,10 @@ function write(messages) {
   return Buffer.from(log, 'utf8');
 }
 
-const [, , what, path] = process.argv;
 const bytes = readFileSync(path);
 const held = [];
 let started = process.hrtime.bigint();
+let cpu = process.cpuUsage();
 let messages = 0;
 let quads = 0;
 read(bytes, message => {
@@ -53,8 +55,11 @@ read(bytes, message => {
 }, () => {
   if (what === 'write') {
     started = process.hrtime.bigint();
+    cpu = process.cpuUsage();
     const log = write(held);
     if (Math.abs(log.length - bytes.length) > bytes.length / 10) throw new Error(`wrote ${log.length} bytes`);
   }
-  console.log(JSON.stringify({ seconds: Number(process.hrtime.bigint() - started) / 1e9, quads, messages }));
+  const seconds = Number(process.hrtime.bigint() - started) / 1e9;
+  const { user, system } = process.cpuUsage(cpu);
+  console.log(JSON.stringify({ seconds, cpu: (user + system) / 1e6, quads, messages }));
 });

@@ -1,19 +1,17 @@
 """RDF terms: a term **is** its canonical N-Triples string.
 
-`canonical.py` makes and reads them, `wellformed.py` checks IRIs and language tags, `resolution.py` resolves relative
-IRIs, `libraries.py` has terms of pyoxigraph and rdflib, `values.py` has those of callers. No I/O here, and nothing
-about queries, messages or logs.
+`canonical.py` makes and reads them, `escapes.py` has their escapes, `wellformed.py` checks IRIs and language tags,
+`resolution.py` resolves relative IRIs, `libraries.py` has terms of pyoxigraph and rdflib, `values.py` has those of
+callers. No I/O here, and nothing about queries, messages or logs.
 """
 
 from construct_messages.terms.canonical import (
     FORBIDDEN,
-    NEEDS_ESCAPE,
     TERM_HINT,
     UNBOUND,
     Term,
     blank,
     boolean,
-    escape,
     has_blank,
     iri,
     is_blank,
@@ -27,8 +25,8 @@ from construct_messages.terms.canonical import (
     parse_term,
     triple,
     triple_parts,
-    unescape,
 )
+from construct_messages.terms.escapes import NEEDS_ESCAPE, escape, unescape
 from construct_messages.terms.grammar import (
     ASCII_CHARS,
     BLANK_LABEL,

@@ -16,13 +16,10 @@ from typing import Final, NewType
 from construct_messages.arguments import wrong_type
 from construct_messages.errors import TermError
 from construct_messages.terms import grammar
+from construct_messages.terms.escapes import escape, unescape
 from construct_messages.terms.grammar import (
     BLANK_LABEL,
-    ECHAR,
-    HEX,
     IRIREF,
-    NEVER_PLAIN,
-    NO_XML,
     RDF,
     SURROGATES,
     XSD,
@@ -44,77 +41,7 @@ Term = NewType("Term", str)
 UNBOUND: Final = Term("")
 """What an unbound variable has in a solution: no term is the empty string, and it is falsy."""
 
-# --- text of literals and IRIs ------------------------------------------------------------------------------------
-
-_SHORT_ESCAPES: Final = {
-    "\\": "\\\\",  # first: the others add backslashes
-    "\t": "\\t",
-    "\b": "\\b",
-    "\n": "\\n",
-    "\r": "\\r",
-    "\f": "\\f",
-    '"': '\\"',
-}
-# canonical N-Triples escapes what is no character of XML 1.1, too
-_LONG_ESCAPES: Final = str.maketrans(
-    {chr(c): f"\\u{c:04X}" for c in (*range(0x20), 0x7F, 0xFFFE, 0xFFFF)}
-)
-_AT_ONCE: Final = 1 << 16  # characters
-NEEDS_ESCAPE: Final = re.compile(f"[{NEVER_PLAIN}]|[{NO_XML}]")
-"""Finds in the text of a literal what canonical N-Triples escapes."""
-
-_UNESCAPE: Final = re.compile(rf"\\(?:u({HEX}{{4}})|U({HEX}{{8}})|([{ECHAR}]))|\\")
-_SHORT_UNESCAPES: Final = {escape[1]: char for char, escape in _SHORT_ESCAPES.items()} | {"'": "'"}
 _SURROGATE: Final = re.compile(f"[{SURROGATES}]")
-
-
-def escape(text: str) -> str:
-    r"""Returns the characters of a literal as canonical N-Triples writes them between its quotes.
-
-    >>> print(escape('a "b"\n'))
-    a \"b\"\n
-    """
-    if not NEEDS_ESCAPE.search(text):
-        return text
-    # a part at a time, so that other threads have their turn within a long text
-    parts = (text[start : start + _AT_ONCE] for start in range(0, len(text), _AT_ONCE))
-    return "".join(map(_escaped, parts))
-
-
-def _escaped(text: str) -> str:
-    # the escapes of most are few, and to look for each is quicker than to look at each character
-    for character, escape in _SHORT_ESCAPES.items():
-        text = text.replace(character, escape)
-    return text if text.isprintable() else text.translate(_LONG_ESCAPES)
-
-
-def unescape(text: str) -> str:
-    r"""Decodes the escapes of SPARQL, Turtle and N-Triples; the inverse of `escape`.
-
-    Raises:
-        TermError: an unknown escape, or a surrogate.
-
-    >>> unescape(r'caf\u00E9')
-    'café'
-    """
-    if "\\" not in text:
-        return text
-
-    def one(match: re.Match[str]) -> str:
-        four, eight, short = match.groups()
-        if short is not None:
-            return _SHORT_UNESCAPES[short]
-        if four is None and eight is None:
-            raise TermError(
-                f"unknown escape {text[match.start() : match.start() + 2]!r} in {text!r}"
-            )
-        code = int(four or eight, 16)
-        if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-            raise TermError(f"{match.group()} is not a character")
-        return chr(code)
-
-    return _UNESCAPE.sub(one, text)
-
 
 # --- making terms ---------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,82 @@
+"""Escapes in the text of literals and IRIs: those of canonical N-Triples, written, and all that there are, read.
+
+RDF 1.2 N-Triples, sections 4 (canonical form) and 7 (grammar).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from construct_messages.errors import TermError
+from construct_messages.terms.grammar import ECHAR, HEX, NEVER_PLAIN, NO_XML
+
+_SHORT_ESCAPES: Final = {
+    "\\": "\\\\",  # first: the others add backslashes
+    "\t": "\\t",
+    "\b": "\\b",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\f": "\\f",
+    '"': '\\"',
+}
+# canonical N-Triples escapes what is no character of XML 1.1, too
+_LONG_ESCAPES: Final = str.maketrans(
+    {chr(c): f"\\u{c:04X}" for c in (*range(0x20), 0x7F, 0xFFFE, 0xFFFF)}
+)
+_LONG: Final = re.compile(f"[{''.join(map(chr, _LONG_ESCAPES))}]")
+_AT_ONCE: Final = 1 << 16  # characters
+NEEDS_ESCAPE: Final = re.compile(f"[{NEVER_PLAIN}]|[{NO_XML}]")
+"""Finds in the text of a literal what canonical N-Triples escapes."""
+
+_UNESCAPE: Final = re.compile(rf"\\(?:u({HEX}{{4}})|U({HEX}{{8}})|([{ECHAR}]))|\\")
+_SHORT_UNESCAPES: Final = {escape[1]: char for char, escape in _SHORT_ESCAPES.items()} | {"'": "'"}
+
+
+def escape(text: str) -> str:
+    r"""Returns the characters of a literal as canonical N-Triples writes them between its quotes.
+
+    >>> print(escape('a "b"\n'))
+    a \"b\"\n
+    """
+    if len(text) <= _AT_ONCE:
+        return _escaped(text)
+    # a part at a time, so that other threads have their turn within a long text
+    parts = (text[start : start + _AT_ONCE] for start in range(0, len(text), _AT_ONCE))
+    return "".join(map(_escaped, parts))
+
+
+def _escaped(text: str) -> str:
+    # the escapes of most are few, and to look for each is quicker than to look at each character
+    for character, escape in _SHORT_ESCAPES.items():
+        text = text.replace(character, escape)
+    is_done = text.isprintable() or not _LONG.search(text)
+    return text if is_done else text.translate(_LONG_ESCAPES)
+
+
+def unescape(text: str) -> str:
+    r"""Decodes the escapes of SPARQL, Turtle and N-Triples; the inverse of `escape`.
+
+    Raises:
+        TermError: an unknown escape, or a surrogate.
+
+    >>> unescape(r'caf\u00E9')
+    'café'
+    """
+    if "\\" not in text:
+        return text
+
+    def one(match: re.Match[str]) -> str:
+        four, eight, short = match.groups()
+        if short is not None:
+            return _SHORT_UNESCAPES[short]
+        if four is None and eight is None:
+            raise TermError(
+                f"unknown escape {text[match.start() : match.start() + 2]!r} in {text!r}"
+            )
+        code = int(four or eight, 16)
+        if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+            raise TermError(f"{match.group()} is not a character")
+        return chr(code)
+
+    return _UNESCAPE.sub(one, text)
