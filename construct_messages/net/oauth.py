@@ -1,7 +1,7 @@
 """Access tokens for requests, by the client credentials grant of OAuth 2 (RFC 6749, section 4.4).
 
 A token is kept until shortly before it expires, and fetched again once if a response is 401. One `AccessTokens` serves
-all requests with the same credentials, from threads and from asyncio. No secret and no token is in an error or a `repr`.
+all requests with the same credentials, from threads and from asyncio. Errors and `repr` contain no secret or token.
 """
 
 from __future__ import annotations
