@@ -49,7 +49,7 @@ IN_PAGES = {
     "but for": 0.5,
     "so many": 0.5,
     "anew": 0.5,
-    "what": 23.0,
+    "what": 18.0,
 }
 # decisions are records of their day; new ones are held to the rates that all have together
 IN_DECISIONS = {
@@ -61,19 +61,19 @@ IN_DECISIONS = {
     "stand": 14.0,
 }
 IN_THE_PACKAGE = {
-    "behind": 16.5,
-    "say": 27.4,
-    "tell": 13.7,
-    "give": 25.4,
-    "whatever": 8.1,
-    "stand": 18.1,
+    "behind": 4.0,
+    "say": 6.0,
+    "tell": 4.0,
+    "give": 11.0,
+    "whatever": 3.0,
+    "stand": 4.0,
     "hear": 0.5,
-    "nobody": 3.0,
-    "beside": 7.1,
-    "but for": 2.0,
-    "so many": 2.1,
-    "anew": 1.2,
-    "what": 110.3,
+    "nobody": 1.5,
+    "beside": 3.0,
+    "but for": 0.5,
+    "so many": 0.5,
+    "anew": 0.5,
+    "what": 90.0,
 }
 
 _CODE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
