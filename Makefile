@@ -28,9 +28,9 @@ fuzz:
 fuzz-syntax:
 	MUTANTS=20000 $(PYTHON) -m pytest -q -n 0 tests/query/syntax/test_differences.py
 
-# 100,000 broken logs for every decoder
+# 100,000 broken logs for every decoder, in a bounded memory
 fuzz-logs:
-	$(PYTHON) -m benchmarks micro log_fuzz
+	ulimit -v 6291456; $(PYTHON) -m pytest -q -n 0 --inputs 100000 tests/logs/test_fuzz.py -k whatever
 
 # every query evaluation test of the W3C on Spark, of which the other runs ask a quarter
 w3c-spark:
@@ -94,6 +94,6 @@ benchmark-suite:
 	$(PYTHON) -m benchmarks run --profile default
 	$(PYTHON) -m benchmarks report benchmarks/results/suite-default.json
 
-# 200 clients for a minute against each kind of source, and 10,000 that leave
+# 200 clients at once, and thousands that leave
 load:
-	$(PYTHON) -m benchmarks micro load
+	$(PYTHON) -m pytest -q -n 0 --clients 200 --leavers 400 tests/server/test_load.py

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from construct_messages.sources.open import open_source
     from construct_messages.terms import Term, blank, iri, literal, triple
     from construct_messages.writing import awrite_log, write_log
+    from construct_messages.writing.growing import GrowingLog
 
 __version__ = "0.1.0"
 
@@ -68,6 +69,7 @@ _ROOMS: Final = {
     "Gone": "errors",
     "GroupError": "errors",
     "Grouping": "options",
+    "GrowingLog": "writing.growing",
     "IncompleteResult": "errors",
     "JellyOptions": "logs.jelly.options",
     "LimitExceeded": "errors",
@@ -125,6 +127,7 @@ __all__ = [
     "Gone",
     "GroupError",
     "Grouping",
+    "GrowingLog",
     "IncompleteResult",
     "JellyOptions",
     "LimitExceeded",

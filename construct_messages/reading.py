@@ -38,7 +38,7 @@ from construct_messages.formats import (
 from construct_messages.formats.file_names import format_of_file, packing_of_name
 from construct_messages.labels import Labels
 from construct_messages.logs import MESSAGE_BYTES, DecoderOptions, FormatOptions
-from construct_messages.logs.auto import DetectingDecoder, Known
+from construct_messages.logs.auto import DetectingDecoder, KnownProperties
 from construct_messages.message import Message
 from construct_messages.single_use import SingleUse
 from construct_messages.terms import Lenience
@@ -134,7 +134,7 @@ def read_log(
                 hint="leave these out",
             )
         keep_labels = generalized = shared_labels = True
-    known = Known(
+    known = KnownProperties(
         packing=packing,
         archive=archive,
         format=format_of_file(name) if format is None else find_format(format)[0],

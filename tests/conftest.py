@@ -61,6 +61,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--rounds", type=int, default=1, help="how often results are read in pages from Virtuoso"
     )
 
+    parser.addoption(
+        "--inputs", type=int, default=200, help="how many mutated logs every decoder is given"
+    )
+
+    parser.addoption(
+        "--clients", type=int, default=60, help="how many clients ask a server at once"
+    )
+
+    parser.addoption(
+        "--leavers", type=int, default=50, help="how many clients leave a server at a time"
+    )
+
     parser.addoption("--screenshots", metavar="FOLDER", help="where screenshots of the page go")
 
     parser.addoption(

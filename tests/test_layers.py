@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import cache
 from graphlib import TopologicalSorter
@@ -99,7 +99,7 @@ FLOORS = {
         " / ".join(TRANSPORT_ROOMS),
         "opening",
         "subscription / registration",
-        "publication",
+        "publication / recording",
         "forwarding",
     ),
     "feeds/collections": floors("values", "hypermedia / known"),
@@ -206,6 +206,8 @@ class Contents(NamedTuple):
     """The names of the functions that it calls by a name without a dot."""
     strings: Sequence[tuple[str, int]]
     """What is written in it, but for docstrings."""
+    classes: Sequence[str]
+    """The names of its classes that are in no other class or function."""
 
 
 @cache
@@ -232,7 +234,8 @@ def contents(path: Path) -> Contents:
                 strings.append((node.value.decode("latin-1"), node.lineno))
             elif isinstance(node.value, str):
                 strings.append((node.value, node.lineno))
-    return Contents(ast.get_docstring(tree), imports, calls, strings)
+    classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
+    return Contents(ast.get_docstring(tree), imports, calls, strings, classes)
 
 
 def rooms_of(names: Sequence[str], folder: str) -> str:
@@ -352,6 +355,32 @@ def test_rooms_have_a_job() -> None:
         "misc",
     } == set()
     assert [path for path in MODULES if not contents(path).docstring] == []
+
+
+SHARED_NAMES = {
+    "Constant": "a term of a template, and of the algebra, where each is the field's word",
+    "Dataset": "the option of a query, and the same as Spark's plan knows it",
+    "Endpoint": "one that is served, and one that is asked",
+    "Event": "an event of a stream of events, and its names on the wire",
+    "Groups": "GROUP BY of the algebra, and groups of solutions by their key",
+    "Known": "what a watch, and what a reader of a collection, has seen",
+    "LogReader": "of a log, and of logs by Spark's name for such a class",
+    "Solutions": "a batch, and a DataFrame of them",
+    "Written": "of a log, and of a task on Spark",
+}
+"""The public classes of several modules that share a name, with the reason. The list only gets shorter."""
+
+
+def test_names_of_classes_are_unique() -> None:
+    """A name that means one thing can be searched for."""
+    defined: dict[str, list[str]] = defaultdict(list)
+    for path in MODULES:
+        for name in contents(path).classes:
+            if not name.startswith("_"):
+                defined[name].append(str(path.relative_to(PACKAGE)))
+    shared = {name: places for name, places in defined.items() if len(places) > 1}
+    assert {name: places for name, places in shared.items() if name not in SHARED_NAMES} == {}
+    assert SHARED_NAMES.keys() - shared.keys() == set(), "these are unique now: leave them out"
 
 
 def test_files_are_small() -> None:

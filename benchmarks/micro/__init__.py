@@ -31,6 +31,4 @@ NAMES = {
     "watch": "a source that is watched, against its SELECT alone",
     "watch_log": "bytes written to append to the log of a watch, by its size",
     "windows_soak": "windows for 10,000,000 messages, in this process or at a server: rate, CPU, memory",
-    "load": "200 clients for a minute, 10,000 that leave",
-    "log_fuzz": "mutated logs for every decoder",
 }

@@ -34,11 +34,6 @@ class Server:
         assert value is not None
         return int(value[1]) / 1024
 
-    @property
-    def descriptors(self) -> int:
-        """How many files and sockets it has open."""
-        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
-
 
 @contextmanager
 def listening(

@@ -18,8 +18,8 @@ from benchmarks.micro.watch import _QUERY, things
 from construct_messages import read_log
 from construct_messages.continuous import Watch
 from construct_messages.feeds.forwarding import FileTarget, forward
-from construct_messages.formats import find_log
 from construct_messages.streams import open_store
+from construct_messages.writing.growing import GrowingLog
 
 _MOST = 10.0
 """How many bytes may be written for each of the log, whatever its size."""
@@ -38,7 +38,7 @@ async def measure(count: int, folder: Path) -> tuple[float, float, float]:
         kept.create("out")
         await Watch(_QUERY, things(count), store=kept, stream="out", owner="watch").evaluate()
         evaluated, started = written(), time.perf_counter()
-        if await forward(kept, "out", "watch", FileTarget(log, find_log("nq"))) != count:
+        if await forward(kept, "out", "watch", FileTarget(GrowingLog(log, "nq"))) != count:
             raise SystemExit("not every solution was sent")
         seconds, end = time.perf_counter() - started, written()
     found = {quad.subject for message in read_log(log, "nq", syntax="rdfm") for quad in message}

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
-import time
-from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import ExitStack, aclosing, contextmanager
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager
 from datetime import datetime
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final
 
 from construct_messages.cli.arguments import (
     Commands,
@@ -27,20 +24,17 @@ from construct_messages.cli.logs import add_input, contexts, open_log
 from construct_messages.cli.progress import progress
 from construct_messages.cli.queries import add_query, query_text
 from construct_messages.cli.standard import STANDARD, astandard_input, target
-from construct_messages.cli.stopping import when_stopped
-from construct_messages.errors import CannotWrite, UsageError
+from construct_messages.cli.stopping import until_stopped
+from construct_messages.errors import UsageError
 from construct_messages.feeds.table import TRANSPORTS
-from construct_messages.files.compression import COMPRESSIONS
-from construct_messages.formats import find_log
-from construct_messages.logs import Encoder, EncoderOptions, encoder_for
+from construct_messages.formats import LogType, find_log
+from construct_messages.logs import EncoderOptions, FormatOptions, encoder_for
 from construct_messages.message import Message
 from construct_messages.reading import LogReader
 from construct_messages.targets import format_of_target, log_file
 
 if TYPE_CHECKING:
-    from construct_messages.feeds import Subscription
-    from construct_messages.feeds.state import Received
-    from construct_messages.streams.element import Element
+    from construct_messages.writing.growing import OpenLog
 
 # clients are imported only where they are used: other commands need no HTTP client, and would wait for it
 
@@ -212,28 +206,25 @@ async def _send(reader: LogReader, options: argparse.Namespace) -> None:
 
 def _subscribe(options: argparse.Namespace) -> int:
     from construct_messages.feeds import subscribe
-    from construct_messages.feeds.state import Received, read_state
+    from construct_messages.feeds.recording import RecordingState, record
 
     since = None if options.since is None else _time(options.since)
-    format, syntax = find_log(
-        format_of_target(target(options.output), options.format), options.syntax
-    )
+    type = find_log(format_of_target(target(options.output), options.format), options.syntax)
     own = format_options(options)
-    if options.state is not None and format.binary:
+    if options.state is not None and type.format.binary:
         raise UsageError(
-            f"a {format.name} log cannot be continued",
+            f"a {type.format.name} log cannot be continued",
             hint="leave out --state, or write a text format",
         )
-    state = None if options.state is None else read_state(options.state, Received)
-    if state is not None and state.url != options.url:
-        raise UsageError(
-            f"the state is of {state.url}, and not of {options.url}", hint="name another state file"
-        )
+    state, known = None, None
+    if options.state is not None:
+        state = RecordingState(options.state, options.url, can_be_cut=options.output != STANDARD)
+        known = state.known
     where = {"last": options.last, "after": options.after, "since": since}
     if (
         options.follow
         and not options.quiet
-        and state is None
+        and known is None
         and not any(each is not None for each in where.values())
     ):
         print(
@@ -241,7 +232,7 @@ def _subscribe(options: argparse.Namespace) -> int:
         )
     elements = subscribe(
         options.url,
-        **(where if state is None else {"checkpoint": state.checkpoint}),
+        **(where if known is None else {"checkpoint": known.checkpoint}),
         follow=options.follow,
         via=options.via,
         contexts=contexts(options),
@@ -249,17 +240,16 @@ def _subscribe(options: argparse.Namespace) -> int:
         token=token_of(options),
         retries=options.retries,
     )
-    log = _Log(
-        encoder_for(format, syntax, EncoderOptions(triple_terms=True, own=own)), options, state
-    )
     in_the_way = options.output == STANDARD and sys.stdout.isatty()
+    at = 0 if known is None else known.size or 0
     with (
-        log.opened(),
+        _opened(options, type, own, at) as log,
         progress(
             lambda: (log.message_count, log.size), quiet=options.quiet, in_the_way=in_the_way
         ) as step,
     ):
-        asyncio.run(_receive(elements, log, step, stoppable=options.follow))
+        recording = record(elements, log, state, step)
+        asyncio.run(until_stopped(recording) if options.follow else recording)
         log.finish()
     return 0
 
@@ -278,168 +268,24 @@ def _time(text: str) -> datetime:
     return time
 
 
-async def _receive(
-    elements: Subscription, log: _Log, step: Callable[[], None], *, stoppable: bool
-) -> None:
-    """Writes elements as they come, until there are no more, or a signal ends what would go on for ever."""
-    task = asyncio.current_task()
-    assert task is not None
-    stopped = False
+@contextmanager
+def _opened(
+    options: argparse.Namespace, type: LogType, own: FormatOptions | None, at: int
+) -> Iterator[OpenLog]:
+    """Opens the output. A file that grows has its name from the start; any other has it when it is whole."""
+    from construct_messages.writing.growing import GrowingLog, OpenLog
 
-    def stop(_: object = None) -> None:
-        nonlocal stopped
-        stopped = True
-        task.cancel()
+    place = target(options.output)
+    if isinstance(place, str) and (options.follow or options.state is not None):
+        growing = GrowingLog(place, options.format, syntax=options.syntax, options=own)
+        with growing.opened(at) as log:
+            yield log
+        return
+    with log_file(place) as write:
 
-    if stoppable:
-        when_stopped(stop)
-    saving: asyncio.Task[None] | None = None
-    try:
-        async with aclosing(elements):
-            await elements.start()
-            log.reach(elements)
-            if log.keeps_state:
-                log.save()
-                saving = asyncio.create_task(log.keep_saving())
-                saving.add_done_callback(stop)
-            async for element in elements:
-                log.write(element)
-                step()
-    except asyncio.CancelledError:
-        if not stopped:
-            raise
-    finally:
-        if saving is not None:
-            saving.remove_done_callback(stop)
-            saving.cancel()
-            await asyncio.wait([saving])
-        log.save()  # also before an error: what was written stays
-    if saving is not None and not saving.cancelled():
-        saving.result()  # its error
-
-
-class _Log:
-    """The log that a subscription writes, message by message; it may go on where an earlier one was stopped.
-
-    Args:
-        encoder: of the log.
-        options: of the command.
-        state: where an earlier run got to; None: there was none.
-    """
-
-    def __init__(
-        self, encoder: Encoder, options: argparse.Namespace, state: Received | None
-    ) -> None:
-        self._encoder, self._options, self._state = encoder, options, state
-        self._write: Callable[[bytes], object] = bytearray().extend
-        self._sync: Callable[[], object] = lambda: None
-        self._cannot_be_cut = options.output == STANDARD
-        self._elements: Subscription | None = None
-        self._changed = asyncio.Event()
-        self._saved: Received | None = state
-        self._whole = True  # the last element was written
-        self.keeps_state = options.state is not None
-        self.message_count, self.size = 0, 0
-
-    @contextmanager
-    def opened(self) -> Iterator[None]:
-        """Opens the output. A file that grows has its name from the start; any other has it when it is whole.
-
-        Raises:
-            CannotWrite: it cannot be written.
-            UsageError: it is to be packed while it grows, or is not as the state says.
-        """
-        place, begun = target(self._options.output), False
-        grows = self._options.follow or self._options.state is not None
-        with ExitStack() as stack:
-            if isinstance(place, str) and grows:
-                file = stack.enter_context(
-                    _growing(place, None if self._state is None else self._state.size)
-                )
-                self.size = file.tell()
-                self._write, begun = file.write, self.size > 0
-                if Path(place).is_file():  # a device has nothing to sync
-                    self._sync = lambda: os.fsync(file.fileno())
-            else:
-                self._write = stack.enter_context(log_file(place))
-            if not begun:
-                self._put(self._encoder.start())
-            yield
-
-    def reach(self, elements: Subscription) -> None:
-        """Takes the subscription whose position is to be kept."""
-        self._elements = elements
-
-    def write(self, element: Element) -> None:
-        """Writes an element. What a file holds beyond what its state says is cut off when it is continued."""
-        self._whole = False
-        self._put(self._encoder.encode(element.message))
-        self._whole = True
-        self.message_count += 1
-        if self._cannot_be_cut:
-            self.save()
-        else:
-            self._changed.set()
-
-    def save(self) -> None:
-        """Writes how far this is, behind the log itself.
-
-        Raises:
-            CannotWrite: the state cannot be written.
-        """
-        checkpoint = None if self._elements is None else self._elements.checkpoint
-        if checkpoint is None or not self.keeps_state or not self._whole:
-            return
-        from construct_messages.feeds.state import Received, write_state
-
-        self._changed.clear()
-        state = Received(self._options.url, checkpoint, None if self._cannot_be_cut else self.size)
-        if state != self._saved:
-            self._sync()
-            write_state(self._options.state, state)
-            self._saved = state
-
-    async def keep_saving(self) -> None:
-        """Saves within a second of what is written, or later where saving itself takes long."""
-        pause = _SAVE_SECONDS
-        while True:
-            await self._changed.wait()
-            await asyncio.sleep(pause)
-            started = time.monotonic()
-            self.save()
-            pause = max(_SAVE_SECONDS, 10 * (time.monotonic() - started))
-
-    def finish(self) -> None:
-        """Writes what stands behind the last message."""
-        self._put(self._encoder.finish())
-
-    def _put(self, data: bytes) -> None:
-        self._write(data)
-        self.size += len(data)
-        if self._options.output == STANDARD:
+        def write_out(data: bytes) -> None:
+            write(data)
             sys.stdout.buffer.flush()
 
-
-@contextmanager
-def _growing(name: str, size: int | None) -> Iterator[IO[bytes]]:
-    """A file that is written as it grows, without a buffer; behind its first bytes where `size` tells how many."""
-    if Path(name).suffix.lower() in COMPRESSIONS:
-        raise UsageError(
-            f"{name}: a log that grows is not packed", hint="write standard output, and pack that"
-        )
-    try:
-        file = open(name, "wb" if size is None else "r+b", buffering=0)  # noqa: SIM115 - closed below
-    except OSError as error:
-        raise CannotWrite(
-            f"cannot write {name}: {error.strerror}", hint="choose another place"
-        ) from error
-    with file:
-        if size is not None:
-            if file.seek(0, os.SEEK_END) < size:
-                raise UsageError(
-                    f"{name} is shorter than the state requires",
-                    hint="remove both, and begin again",
-                )
-            file.truncate(size)  # what was written and not told to the state comes again
-            file.seek(size)
-        yield file
+        encoder = encoder_for(*type, EncoderOptions(triple_terms=True, own=own))
+        yield OpenLog(encoder, write_out if options.output == STANDARD else write)

@@ -167,6 +167,7 @@ async def _follow(
 
 def _target(options: argparse.Namespace) -> Target:
     from construct_messages.feeds.forwarding import FileTarget, OutputTarget, StreamTarget
+    from construct_messages.writing.growing import GrowingLog
 
     if is_url(options.to):
         for name in ("format", "syntax"):
@@ -182,8 +183,8 @@ def _target(options: argparse.Namespace) -> Target:
             raise UsageError(
                 f"--{name.replace('_', '-')} is for a stream", hint="give --to its URL"
             )
-    type = find_log(format_of_target(target(options.to), options.format), options.syntax)
     if options.to == STANDARD:
+        type = find_log(format_of_target(target(options.to), options.format), options.syntax)
         return OutputTarget(sys.stdout.buffer, type, format_options(options))
     for name, paths in (
         ("--source", options.source or ()),
@@ -194,7 +195,8 @@ def _target(options: argparse.Namespace) -> Target:
                 f"--to {options.to} is the file of {name}",
                 hint="name another file: a log is appended to",
             )
-    return FileTarget(options.to, type, format_options(options))
+    own = format_options(options)
+    return FileTarget(GrowingLog(options.to, options.format, syntax=options.syntax, options=own))
 
 
 def _seconds(text: str) -> float:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Final, Self, TypeAlias
 
-from construct_messages.continuous.dataset.contents import Contents, Held
+from construct_messages.continuous.dataset.contents import Contents, HeldElement
 from construct_messages.continuous.event_time import time_of
 from construct_messages.continuous.solutions import SelectedMessages, Solution, given_out
 from construct_messages.continuous.timeline import Entered, Fired, Left, Timeline
@@ -30,7 +30,7 @@ from construct_messages.query.continuous.values import (
 from construct_messages.streams.element import Element
 
 ElementIri: TypeAlias = Callable[[str, int], str]
-"""The IRI of an element, of that of its stream and its sequence; without brackets."""
+"""Builds an element's IRI from its stream's IRI and its sequence number; without brackets."""
 
 OnDrop: TypeAlias = Callable[[str, Element, str], None]
 """Called with each element that enters no window: the IRI of its stream, the element, and the reason.
@@ -128,7 +128,9 @@ class WindowedQuery:
             (self._number[window.stream], Extent.of(window, self.options))
             for window in query.windows
         ]
-        self._timeline = Timeline[Held](windows, len(self.streams), report, every, self.options)
+        self._timeline = Timeline[HeldElement](
+            windows, len(self.streams), report, every, self.options
+        )
         self._evaluation = SelectedMessages(
             query, self._labels, self._labels.of_response(len(self.streams))
         )
@@ -385,7 +387,7 @@ class WindowedQuery:
 
     def _restore(self, state: dict[str, Any], read: ReadAgain) -> None:
         self._given = state["given"]
-        elements: list[list[tuple[int, int, Held]]] = []
+        elements: list[list[tuple[int, int, HeldElement]]] = []
         for number, (stream, saved) in enumerate(zip(self.streams, state["streams"], strict=True)):
             self._positions[number] = saved["position"]
             self._skipped[number] = saved["skipped"]

@@ -7,24 +7,20 @@ docs/decisions/049-state-of-continuous-queries.md
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from contextlib import aclosing
-from pathlib import Path
 from typing import IO, Final, Protocol
 from uuid import uuid4
 
 import msgspec
 
-from construct_messages.errors import UsageError
 from construct_messages.feeds.publication import publish
 from construct_messages.feeds.subscription import RETRIES
-from construct_messages.files.compression import COMPRESSIONS
-from construct_messages.files.growing import append_once, settled_size
 from construct_messages.formats import LogType
 from construct_messages.logs import EncoderOptions, FormatOptions, encoder_for
 from construct_messages.streams import Element, StreamStore
 from construct_messages.streams.element import messages_of
+from construct_messages.writing.growing import GrowingLog
 
 _KEY: Final = "sending"
 
@@ -178,41 +174,22 @@ class FileTarget:
     """A log file that grows, each element once. After a kill, it may end within a message until it is continued.
 
     Args:
-        path: of the file; what is in it stays.
-        type: of the log, which is a text.
-        options: those that only its format has.
+        log: of a text format.
 
     Raises:
         UsageError: a log that cannot be continued.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str], type: LogType, options: FormatOptions | None = None
-    ) -> None:
-        self._path, self._type, self._options = Path(path), type, options
-        if self._path.suffix.lower() in COMPRESSIONS:
-            raise UsageError(
-                f"{path}: a log that grows is not packed",
-                hint="write standard output, and pack that",
-            )
-        if type[0].binary:
-            raise UsageError(
-                f"a {type[0].name} log cannot be continued", hint="write a text format"
-            )
-
-    @property
-    def name(self) -> str:
-        """See `Target.name`."""
-        return str(self._path.absolute())
+    def __init__(self, log: GrowingLog) -> None:
+        log.check_continued()
+        self._log = log
+        self.name = str(log.path)
 
     @property
     def size(self) -> int:
         """See `Target.size`."""
-        return settled_size(self._path)
+        return self._log.size
 
     async def send(self, elements: Sequence[Element], key: str, at: int | None) -> None:  # noqa: ARG002 the protocol's
         """See `Target.send`: the file shows which of them are there."""
-        encoder = encoder_for(*self._type, EncoderOptions(triple_terms=True, own=self._options))
-        at = at or 0
-        start = b"" if at else encoder.start()
-        append_once(self._path, b"".join((start, *map(encoder.encode, messages_of(elements)))), at)
+        self._log.append(messages_of(elements), at=at or 0)

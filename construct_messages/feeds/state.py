@@ -47,6 +47,20 @@ class Checkpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     place: dict[str, tuple[str, ...]] = {}
     identity: str = ""
 
+    def check(self, *names: str) -> None:
+        """Checks that the place is one of a transport.
+
+        Args:
+            names: those of the texts that the transport keeps there.
+
+        Raises:
+            UsageError: another transport wrote it.
+        """
+        if self.place.keys() - set(names):
+            raise UsageError(
+                "the checkpoint is of another transport", hint="continue via the same one"
+            )
+
 
 class Received(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The state of a subscriber.

@@ -87,7 +87,7 @@ class Transport(ABC):
         """
 
     async def acknowledge(self, position: Checkpoint) -> None:  # noqa: B027 - complete for those that keep nothing
-        """Acknowledges to the other side that all elements up to a position were processed durably, if it keeps that."""
+        """Acknowledges that all elements up to a position were processed durably, if the other side stores that."""
 
     async def aclose(self) -> None:  # noqa: B027 - an HTTP client is closed by its owner
         """Closes the connections that it opened by itself."""

@@ -74,14 +74,32 @@ def append_once(path: Path, data: bytes, at: int) -> None:
                 _append(path, file, data, at)
 
 
+@contextmanager
+def growing(path: Path, at: int) -> Iterator[IO[bytes]]:
+    """Opens a file to write without a buffer after its first `at` bytes; what follows them is cut off.
+
+    A file that does not exist is created. What is no regular file is written as it is.
+
+    Raises:
+        CannotWrite: the place cannot be written.
+        UsageError: the file is shorter.
+    """
+    with _errors(path):
+        file = open(path, "r+b" if at else "wb", buffering=0)  # noqa: SIM115 - closed below
+    with file:
+        if at:
+            if file.seek(0, os.SEEK_END) < at:
+                raise _shorter(path)
+            file.truncate(at)
+            file.seek(at)
+        yield file
+
+
 def _is_due(path: Path, file: IO[bytes], data: bytes, at: int) -> bool:
     """Whether the file ends where the part begins; else it holds the part."""
     size = file.seek(0, os.SEEK_END)
     if size < at:
-        raise UsageError(
-            f"{path.absolute()} is shorter than it was",
-            hint="put it back, or remove the state, too, and begin again",
-        )
+        raise _shorter(path)
     if size == at:
         return True
     file.seek(at)
@@ -121,6 +139,13 @@ def _settle(path: Path, file: IO[bytes]) -> None:
             file.truncate(at)
             os.fsync(file.fileno())
     _journal(path).unlink()
+
+
+def _shorter(path: Path) -> UsageError:
+    return UsageError(
+        f"{path.absolute()} is shorter than it was",
+        hint="put it back, or remove the state, too, and begin again",
+    )
 
 
 def _not_as_left(path: Path, at: int) -> UsageError:

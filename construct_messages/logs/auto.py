@@ -1,6 +1,6 @@
 """A decoder for a log of which not all is known beforehand: whether it is packed, or an archive, and its format.
 
-Known properties are not detected; the others are detected from the first bytes (`sniff.py`). No files here.
+KnownProperties properties are not detected; the others are detected from the first bytes (`sniff.py`). No files here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from construct_messages.message import Message
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownProperties:
     """The properties of a log that are known before its first byte is read.
 
     Args:
@@ -58,8 +58,10 @@ class DetectingDecoder:
     ([<Message of 1 quad: <urn:s> <urn:p> <urn:o> <urn:g> .>], 'N-Quads', '.gz')
     """
 
-    def __init__(self, known: Known | None = None, decoding: DecoderOptions | None = None) -> None:
-        self._known = known = known or Known()
+    def __init__(
+        self, known: KnownProperties | None = None, decoding: DecoderOptions | None = None
+    ) -> None:
+        self._known = known = known or KnownProperties()
         self.decoding = decoding or DecoderOptions()
         self.format, self.packing, self.archive = known.format, known.packing, known.archive
         self.bytes_read = self.message_count = 0

@@ -30,7 +30,7 @@ def missing_feature(syntax: Syntax, term: Term) -> str | None:
     return None
 
 
-class Capabilities:
+class CapabilityCheck:
     """Checks the messages of one log in order, and counts them for errors.
 
     Args:

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from construct_messages.errors import UnsupportedByFormat
 from construct_messages.formats import Format, Syntax
-from construct_messages.logs.capabilities import Capabilities
+from construct_messages.logs.capabilities import CapabilityCheck
 from construct_messages.logs.encoded import EncodedBatch, EncodedTexts
 from construct_messages.logs.layout import Layouts, NoLayout, Place, TextsByKind, is_laid_out, plain
 from construct_messages.logs.plain_encoder import PlainTemplateEncoder
@@ -40,7 +40,7 @@ class TextEncoder(ABC):
     def __init__(self, format: Format, syntax: Syntax, texts: TextsByKind) -> None:
         self.format, self.syntax, self.texts = format, syntax, texts
         self._place = plain(texts)
-        self.capabilities = Capabilities(format, syntax)
+        self.capabilities = CapabilityCheck(format, syntax)
 
     def start(self) -> bytes:
         """Returns the bytes before the first message: none, unless a format has some."""

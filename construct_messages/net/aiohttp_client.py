@@ -208,7 +208,8 @@ async def _aopen(
 def _watch(response: aiohttp.ClientResponse) -> None:
     """Makes the loss of the connection an error of the body where aiohttp does not.
 
-    It would wait forever after a chunk with damaged framing, and take a reset for the end of a body that ends with the connection.
+    It would wait forever after a chunk with damaged framing, and take a reset for the end of a body that ends with the
+    connection.
     """
     content = response.content
     protocol = None if response.connection is None else response.connection.protocol

@@ -1,7 +1,7 @@
 """Access tokens for requests, by the client credentials grant of OAuth 2 (RFC 6749, section 4.4).
 
-A token is kept until shortly before it expires, and fetched again once if a response is 401. One `Tokens` serves all
-requests with the same credentials, from threads and from asyncio. No secret and no token is in an error or a `repr`.
+A token is kept until shortly before it expires, and fetched again once if a response is 401. One `AccessTokens` serves
+all requests with the same credentials, from threads and from asyncio. Errors and `repr` contain no secret or token.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def read_secret(secret: str | None, file: str | None) -> str:
     return found.strip()
 
 
-class Tokens:
+class AccessTokens:
     """The access tokens for some credentials; see `tokens_for`.
 
     Args:
@@ -162,7 +162,7 @@ class TokenHandler(urllib.request.BaseHandler):
         tokens: where it comes from.
     """
 
-    def __init__(self, tokens: Tokens) -> None:
+    def __init__(self, tokens: AccessTokens) -> None:
         self._tokens = tokens
         self._token: str | None = None
         self._again = False
@@ -194,9 +194,9 @@ class TokenHandler(urllib.request.BaseHandler):
 
 
 @lru_cache(maxsize=64)
-def tokens_for(credentials: ClientCredentials) -> Tokens:
+def tokens_for(credentials: ClientCredentials) -> AccessTokens:
     """Returns the tokens for some credentials, which all sources of this process share."""
-    return Tokens(credentials)
+    return AccessTokens(credentials)
 
 
 def _fetch(credentials: ClientCredentials) -> tuple[str, float]:

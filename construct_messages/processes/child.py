@@ -24,7 +24,7 @@ _PACKAGES: Final = str(Path(__file__).parents[2])
 # Oxigraph aborts where it gets no memory, and the system kills processes where there is none
 _CAUSES: Final = {
     signal.SIGABRT: ", most likely because it needed more memory than it may take",
-    signal.SIGKILL: ", by somebody, or by the system because memory was short",
+    signal.SIGKILL: ", by a user, or by the system because memory was short",
 }
 
 

@@ -1,4 +1,4 @@
-"""`WrittenQuery`: a query as its author wrote it, beside the SELECT that was made of it.
+"""`WrittenQuery`: a query as its author wrote it, for the SELECT that was made of it.
 
 An engine that refuses the SELECT names places in that. Asked about the query as written it names those that the author
 sees. Nothing is evaluated here.

@@ -7,6 +7,6 @@ docs/decisions/064-reading-rdf-xml.md. RDF 1.2 XML Syntax (https://www.w3.org/TR
 """
 
 from construct_messages.rdfxml.files import NTriplesFile
-from construct_messages.rdfxml.parser import Limits, RdfXmlError, RdfXmlParser
+from construct_messages.rdfxml.parser import DocumentLimits, RdfXmlError, RdfXmlParser
 
-__all__ = ["Limits", "NTriplesFile", "RdfXmlError", "RdfXmlParser"]
+__all__ = ["DocumentLimits", "NTriplesFile", "RdfXmlError", "RdfXmlParser"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from construct_messages.rdfxml.parser import Limits, RdfXmlParser
+from construct_messages.rdfxml.parser import DocumentLimits, RdfXmlParser
 
 _PIECE_BYTES: Final = 1 << 16
 
@@ -28,7 +28,7 @@ class NTriplesFile:
         self,
         file: Any,
         base: str | None = None,
-        limits: Limits | None = None,
+        limits: DocumentLimits | None = None,
         *,
         lenient: bool = False,
     ) -> None:

@@ -1,7 +1,7 @@
 """Parses RDF/XML by expat, piece by piece, to N-Triples, and bounds what a document may cost.
 
-No entity is ever fetched. One that a document declares itself is expanded where `Limits.doctype` allows a DOCTYPE, as
-far as expat does (a hundredfold at most, beyond 8 MiB); one that it does not declare is an error. RDF 1.2 XML Syntax;
+No entity is ever fetched. One that a document declares itself is expanded where `DocumentLimits.doctype` allows a
+DOCTYPE, as far as expat does (a hundredfold at most, beyond 8 MiB); an undeclared one is an error. RDF 1.2 XML Syntax;
 Namespaces in XML 1.0; XML 1.0, sections 4 and 5. `productions.py` defines the meaning of elements and attributes.
 """
 
@@ -62,7 +62,7 @@ class RdfXmlError(SyntaxError):
 
 
 @dataclass(frozen=True)
-class Limits:
+class DocumentLimits:
     """What a document may have and cost.
 
     Args:
@@ -101,10 +101,14 @@ class RdfXmlParser:
     """
 
     def __init__(
-        self, base: str | None = None, limits: Limits | None = None, *, lenient: bool = False
+        self,
+        base: str | None = None,
+        limits: DocumentLimits | None = None,
+        *,
+        lenient: bool = False,
     ) -> None:
         self.prefixes: dict[str, str] = {}
-        self._limits = limits = limits or Limits()
+        self._limits = limits = limits or DocumentLimits()
         self._most = _LEAST if limits.characters is None else limits.characters
         self._characters = self._scope = 0  # the latter: elements open and prefixes in scope
         self._lines: list[str] = []  # of N-Triples, that were not returned yet

@@ -18,7 +18,7 @@ MOST_COLUMNS: Final = 1000
 """How many variables a result may have beyond those asked for."""
 
 
-class Decoder(Protocol):
+class ResultsDecoder(Protocol):
     """One results document on its way in; made by a `NewDecoder`."""
 
     def feed(self, data: bytes) -> list[Solutions]:
@@ -50,7 +50,7 @@ class NewDecoder(Protocol):
         response: int = 0,
         scope: str = "d",
         lenience: Lenience | None = None,
-    ) -> Decoder:
+    ) -> ResultsDecoder:
         """A decoder for one document.
 
         Args:

@@ -50,7 +50,7 @@ class Finding(NamedTuple):
         return f"{self.stream}, {which}: {self.what}"
 
 
-class Checked(NamedTuple):
+class StoreCheck(NamedTuple):
     """What was found in a store.
 
     Args:
@@ -62,7 +62,7 @@ class Checked(NamedTuple):
     findings: list[Finding]
 
 
-def check_store(path: Path) -> Checked:
+def check_store(path: Path) -> StoreCheck:
     """Checks a store.
 
     Args:
@@ -92,10 +92,10 @@ def check_store(path: Path) -> Checked:
         except sqlite3.DatabaseError as error:
             if not is_damage(error):
                 raise
-            return Checked([], [*findings, Finding(f"the streams cannot be read: {error}")])
+            return StoreCheck([], [*findings, Finding(f"the streams cannot be read: {error}")])
         for stream in streams:
             findings += _elements(connection, stream)
-        return Checked([stream.state for stream in streams], findings)
+        return StoreCheck([stream.state for stream in streams], findings)
 
 
 def _pages(connection: sqlite3.Connection) -> Iterator[Finding]:

@@ -165,7 +165,7 @@ class StoreReader:
 
     async def alines(
         self, stream: str, after: int, last: int, between: str
-    ) -> AsyncGenerator[reading.Lines]:
+    ) -> AsyncGenerator[reading.ElementLines]:
         """Yields elements as blocks of N-Quads lines; the next block is read while one is used.
 
         Args:
@@ -319,7 +319,7 @@ class StoreReader:
         with self._readers.connection() as connection:
             return reading.page(connection, stream, position)
 
-    def _lines(self, stream: str, position: int, last: int, between: str) -> reading.Lines:
+    def _lines(self, stream: str, position: int, last: int, between: str) -> reading.ElementLines:
         with self._readers.connection() as connection:
             return reading.lines(connection, stream, position, last, between)
 

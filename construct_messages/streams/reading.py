@@ -18,14 +18,14 @@ _PAGE_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class ElementLines:
     """The messages of consecutive elements, as one block of N-Quads.
 
     Args:
         first, last: the sequences of the elements.
         nquads: the lines of each, with what was asked for between each two of them.
 
-    >>> len(Lines(5, 7, b""))
+    >>> len(ElementLines(5, 7, b""))
     3
     """
 
@@ -104,7 +104,7 @@ def page(connection: sqlite3.Connection, stream: str, position: int) -> list[Ele
 
 def lines(
     connection: sqlite3.Connection, stream: str, position: int, last: int, between: str
-) -> Lines:
+) -> ElementLines:
     """A page of the elements after a sequence, as lines.
 
     SQLite puts them together, which takes a quarter of the time of rows in Python, and leaves Python to other threads.
@@ -131,7 +131,7 @@ def lines(
     present, nquads = connection.execute(_LINES, (between, *rows)).fetchone()
     if present != count:
         raise missing(stream, position + 1, position + count)
-    return Lines(position + 1, position + count, nquads)
+    return ElementLines(position + 1, position + count, nquads)
 
 
 _SIZE: Final = "SELECT total(length(nquads)) FROM element WHERE id BETWEEN ? AND ?"

@@ -15,7 +15,7 @@ import pytest
 
 import construct_messages
 import construct_messages.errors
-from tests.support.doctests import needed
+from tests.support.docs import needed
 from tests.support.http.streams import serving_streams
 from tests.support.places import ROOT
 

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.docs import BLOCKS, TUTORIAL, Block, continues
-from tests.support.doctests import undefined
+from tests.support.docs import BLOCKS, TUTORIAL, Block, continues, undefined
 from tests.support.places import ROOT
 
 SHELL = [block for block in BLOCKS if block.language in ("sh", "console")]

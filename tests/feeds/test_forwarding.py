@@ -23,12 +23,21 @@ from construct_messages.feeds.forwarding import (
 from construct_messages.files import growing
 from construct_messages.formats import LOGS, LogType, find_log
 from construct_messages.streams import Element, StreamStore, open_store
+from construct_messages.writing.growing import GrowingLog
 from tests.support.http.streams import StreamsServer
 from tests.support.logs.kinds import isomorphic
 from tests.support.streams import numbered
 
 NQ = find_log("nq")
 TEXTS = [type for type in LOGS if not type.format.binary]
+
+
+def growing_log(path: Path, type: LogType = NQ) -> GrowingLog:
+    return GrowingLog(path, type.format.extension, syntax=type.syntax.label or None)
+
+
+def file_target(path: Path, type: LogType = NQ) -> FileTarget:
+    return FileTarget(growing_log(path, type))
 
 
 class Killed(BaseException):
@@ -60,7 +69,7 @@ async def test_a_log_is_continued(store: StreamStore, tmp_path: Path, type: LogT
     ]
     for count, part in enumerate((sent[:1], sent[1:2], [], sent[2:5], sent[5:]), 1):
         store.append_all("out", part)
-        assert await forwarded(store, FileTarget(path, type)) == len(part)
+        assert await forwarded(store, file_target(path, type)) == len(part)
         read = list(
             read_log(path.read_bytes(), type.format.extension, syntax=type.syntax.label or None)
         )
@@ -81,7 +90,7 @@ async def test_once_each_wherever_it_ends(
     path, url = tmp_path / "log.nq", f"{served.url}/streams/a"
 
     def target() -> Target:
-        return FileTarget(path, NQ) if kind == "file" else StreamTarget(url)
+        return file_target(path) if kind == "file" else StreamTarget(url)
 
     class Ending:
         """Ends before or behind what it passes on."""
@@ -129,7 +138,7 @@ async def test_a_log_that_was_cut_is_continued(
     path = tmp_path / "log"
     sent = [numbered(1), Message(), Message([Quad(blank("x"), iri("urn:p"), literal("é\n"))])]
     store.append_all("out", begun)
-    await forwarded(store, FileTarget(path, type))
+    await forwarded(store, file_target(path, type))
     before = path.read_bytes() if begun else b""
     store.append_all("out", sent)
     end = 0
@@ -148,16 +157,16 @@ async def test_a_log_that_was_cut_is_continued(
     monkeypatch.setattr(growing, "_write", killed)
     for end in (0, 1, *range(5, 10_000, 13)):
         with pytest.raises(Killed):
-            await forwarded(store, FileTarget(path, type))
+            await forwarded(store, file_target(path, type))
         assert path.read_bytes() == before + whole[0][:end]
         if end >= len(whole[0]):
             break
-        assert FileTarget(path, type).size == len(before), (
+        assert file_target(path, type).size == len(before), (
             "another run goes on where the page began"
         )
         assert path.read_bytes() == before
     monkeypatch.setattr(growing, "_write", append)
-    assert await forwarded(store, FileTarget(path, type)) == len(sent)
+    assert await forwarded(store, file_target(path, type)) == len(sent)
     assert path.read_bytes() == before + whole[0]
     assert os.listdir(tmp_path).count("log") == 1
     assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
@@ -182,7 +191,7 @@ async def test_bytes_written_grow_with_the_log(
     monkeypatch.setattr(growing, "_write", counted)
     for page in range(20):
         store.append_all("out", [numbered(100 * page + number) for number in range(100)])
-        assert await forwarded(store, FileTarget(path, NQ)) == 100
+        assert await forwarded(store, file_target(path)) == 100
         assert written == path.stat().st_size
     assert there(path) == [numbered(number) for number in range(2000)]
 
@@ -191,10 +200,10 @@ async def test_a_log_that_is_not_as_it_was_left(store: StreamStore, tmp_path: Pa
     """It may be continued by others, and taken away, but not while it is unknown whether a message is in it."""
     path = tmp_path / "log.nq"
     store.append("out", numbered(1))
-    await forwarded(store, FileTarget(path, NQ))
+    await forwarded(store, file_target(path))
     path.unlink()
     store.append("out", numbered(2))
-    await forwarded(store, FileTarget(path, NQ))
+    await forwarded(store, file_target(path))
     assert there(path) == [numbered(2)]
 
     class Ending(FileTarget):
@@ -203,16 +212,16 @@ async def test_a_log_that_is_not_as_it_was_left(store: StreamStore, tmp_path: Pa
 
     store.append("out", numbered(3))
     with pytest.raises(Killed):
-        await forwarded(store, Ending(path, NQ))
+        await forwarded(store, Ending(growing_log(path)))
     whole = path.read_bytes()
     path.write_bytes(b"")
     with pytest.raises(UsageError, match="is shorter than it was"):
-        await forwarded(store, FileTarget(path, NQ))
+        await forwarded(store, file_target(path))
     path.write_bytes(whole + b"# of another program\n")
     with pytest.raises(UsageError, match=f"by another program after byte {len(whole)}"):
-        await forwarded(store, FileTarget(path, NQ))
+        await forwarded(store, file_target(path))
     path.write_bytes(whole)
-    await forwarded(store, FileTarget(path, NQ))
+    await forwarded(store, file_target(path))
     assert there(path) == [numbered(2), numbered(3)]
 
 
@@ -227,8 +236,8 @@ async def test_another_target_than_before(store: StreamStore, tmp_path: Path) ->
 
     store.append("out", numbered(1))
     with pytest.raises(Killed):
-        await forwarded(store, Ending(one, NQ))
-    await forwarded(store, FileTarget(other, NQ))
+        await forwarded(store, Ending(growing_log(one)))
+    await forwarded(store, file_target(other))
     assert there(other) == [numbered(0), numbered(1)]
     assert not one.exists()
 
@@ -259,13 +268,13 @@ async def test_standard_output(store: StreamStore) -> None:
 @pytest.mark.parametrize(
     ("make", "error"),
     [
-        (lambda folder: FileTarget(folder / "log.nq.gz", NQ), UsageError),
-        (lambda folder: FileTarget(folder / "log.jelly", find_log("jelly")), UsageError),
+        (lambda folder: file_target(folder / "log.nq.gz", NQ), UsageError),
+        (lambda folder: file_target(folder / "log.jelly", find_log("jelly")), UsageError),
         (
-            lambda folder: forwarded_to(FileTarget(folder / "none" / "log.nq", NQ), folder),
+            lambda folder: forwarded_to(file_target(folder / "none" / "log.nq", NQ), folder),
             CannotWrite,
         ),
-        (lambda folder: forwarded_to(FileTarget(folder, NQ), folder), CannotWrite),
+        (lambda folder: forwarded_to(file_target(folder, NQ), folder), CannotWrite),
     ],
     ids=["packed", "binary", "no folder", "a folder"],
 )

@@ -15,6 +15,7 @@ from construct_messages.cli import build_parser
 from construct_messages.errors import UsageError
 from construct_messages.feeds import Checkpoint, opening, publish, subscribe, table
 from construct_messages.feeds.collections.known import Known
+from construct_messages.feeds.http.connections import ConnectionState
 from construct_messages.feeds.table import TRANSPORTS, Capabilities, TransportKind, kinds_for
 from construct_messages.feeds.transport import Settings, Start, Transport
 from construct_messages.net.wire import ENDPOINTS
@@ -215,3 +216,7 @@ def test_a_checkpoint_of_another_transport() -> None:
     checkpoint = Checkpoint(1, {"offsets": ("0:17",)})
     with pytest.raises(UsageError, match="another transport"):
         Known.at(Start(checkpoint=checkpoint))
+    members = Known(None)
+    members.give("urn:a", (), 1)
+    with pytest.raises(UsageError, match="another transport"):
+        ConnectionState.at(Start(checkpoint=members.checkpoint))

@@ -15,7 +15,7 @@ from construct_messages.formats.documents import (
 )
 from construct_messages.formats.media_types import Serialization
 from construct_messages.formats.results import READ, RESULTS, ResultsFormat, find_results
-from construct_messages.results import Decoder, NewDecoder, decoder_of
+from construct_messages.results import NewDecoder, ResultsDecoder, decoder_of
 
 
 @pytest.mark.parametrize("format", READ.values(), ids=READ)
@@ -26,7 +26,7 @@ def test_a_record_names_a_decoder(format: ResultsFormat) -> None:
     # annotations are texts
     assert [*inspect.signature(decoder).parameters.values()] == given
     for name in ("feed", "close"):
-        expected = inspect.signature(getattr(Decoder, name))
+        expected = inspect.signature(getattr(ResultsDecoder, name))
         assert inspect.signature(getattr(decoder, name)) == expected
 
 

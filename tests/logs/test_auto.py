@@ -26,7 +26,7 @@ from construct_messages.formats import (
 )
 from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions, EncoderOptions, encoder_for
-from construct_messages.logs.auto import DetectingDecoder, Known
+from construct_messages.logs.auto import DetectingDecoder, KnownProperties
 from construct_messages.message import Message, Quad
 from construct_messages.terms import iri, literal
 from tests.support.logs.archives import archive
@@ -51,7 +51,7 @@ def log(format: Format, label: str = "rdfm") -> bytes:
 
 
 def read(
-    data: bytes, known: Known | None = None, size: int = 1 << 30, **options: int
+    data: bytes, known: KnownProperties | None = None, size: int = 1 << 30, **options: int
 ) -> list[Message]:
     return list(
         reading(DetectingDecoder(known, DecoderOptions(labels=Labels("x"), **options)), data, size)
@@ -93,24 +93,27 @@ def test_an_archive(packing: str, size: int) -> None:
     assert decoder.format is not None
     assert (decoder.format.name, decoder.packing, decoder.archive) == ("N-Triples", packing, True)
     assert [
-        len(m) for m in read(packed, Known(packing=packing, archive=True, format=TURTLE), size)
+        len(m)
+        for m in read(packed, KnownProperties(packing=packing, archive=True, format=TURTLE), size)
     ] == [1, 0]
 
 
 @by_size
 def test_what_is_known_is_not_looked_for(size: int) -> None:
-    assert read(log(TURTLE), Known(packing="", format=TURTLE), size) == MESSAGES
+    assert read(log(TURTLE), KnownProperties(packing="", format=TURTLE), size) == MESSAGES
     assert (
         read(
             log(TURTLE, "1.2-messages"),
-            Known(format=TURTLE, syntax=find_syntax("1.2-messages")),
+            KnownProperties(format=TURTLE, syntax=find_syntax("1.2-messages")),
             size,
         )
         == MESSAGES
     )
-    assert read(log(N_QUADS, "1.2-messages"), Known(label="1.2-messages"), size) == MESSAGES
+    assert (
+        read(log(N_QUADS, "1.2-messages"), KnownProperties(label="1.2-messages"), size) == MESSAGES
+    )
     announced = log(N_QUADS, "1.2-messages").partition(b"\n")[2]
-    assert read(announced, Known(label="1.2-messages"), size) == MESSAGES
+    assert read(announced, KnownProperties(label="1.2-messages"), size) == MESSAGES
     with pytest.raises(LogError):
         read(announced, size=size)
 
@@ -124,59 +127,59 @@ def test_nothing_is_no_message(size: int) -> None:
 QUAD = b"<urn:s> <urn:p> <urn:o> <urn:g> .\n"
 
 # the bytes, what is known of them, how many messages come before the error, and what it says
-ERRORS: dict[str, tuple[bytes, Known, int, type[ConstructMessagesError], str]] = {
+ERRORS: dict[str, tuple[bytes, KnownProperties, int, type[ConstructMessagesError], str]] = {
     "cut": (
         gzip.compress(log(N_QUADS))[:-1],
-        Known(),
+        KnownProperties(),
         3,
         LogError,
         r"message 4: byte \d+: the \.gz data end early",
     ),
     "empty, and named as packed": (
         b"",
-        Known(packing=".gz"),
+        KnownProperties(packing=".gz"),
         0,
         LogError,
         r"message 1: byte 0: the \.gz data end early",
     ),
     "not packed, and named so": (
         log(N_QUADS),
-        Known(packing=".zst"),
+        KnownProperties(packing=".zst"),
         0,
         LogError,
         r"message 1: byte \d+: the \.zst data are damaged",
     ),
     "malformed": (
         QUAD * 200 + b"nonsense",
-        Known(),
+        KnownProperties(),
         0,
         LogError,
         "it was taken for N-Quads by its first bytes",
     ),
     "malformed, of a known format": (
         b"nonsense",
-        Known(format=N_QUADS),
+        KnownProperties(format=N_QUADS),
         0,
         LogError,
         "line 1, column 1",
     ),
     "a label for an archive": (
         archive(("0.nt", b"")),
-        Known(label="rdfm"),
+        KnownProperties(label="rdfm"),
         0,
         UsageError,
         "archive",
     ),
     "a label for what needs none": (
         b"{}\n",
-        Known(label="rdfm"),
+        KnownProperties(label="rdfm"),
         0,
         UsageError,
         "NDJSON-LD delimits messages by itself",
     ),
     "a label for a known format": (
         b"{}\n",
-        Known(format=NDJSON_LD, label="rdfm"),
+        KnownProperties(format=NDJSON_LD, label="rdfm"),
         0,
         UsageError,
         "by itself",
@@ -198,7 +201,7 @@ def test_errors(case: str, size: int) -> None:
 def test_a_bomb(size: int) -> None:
     bomb = gzip.compress(b'<urn:s> <urn:p> "' + b"x" * 50_000_000)
     with pytest.raises(LimitExceeded, match="message 1"):
-        read(bomb, Known(format=N_QUADS), size, message_bytes=1 << 20)
+        read(bomb, KnownProperties(format=N_QUADS), size, message_bytes=1 << 20)
 
 
 # --- damage ---------------------------------------------------------------------------------------------------------
@@ -224,10 +227,17 @@ def damaged(draw: st.DrawFn) -> bytes:
 
 @given(
     damaged(),
-    st.sampled_from([Known(), Known(archive=True), Known(format=TRIG), Known(packing=".gz")]),
+    st.sampled_from(
+        [
+            KnownProperties(),
+            KnownProperties(archive=True),
+            KnownProperties(format=TRIG),
+            KnownProperties(packing=".gz"),
+        ]
+    ),
 )
 @settings(max_examples=4 * settings.default.max_examples)
-def test_damaged_bytes_give_our_errors_only(data: bytes, known: Known) -> None:
+def test_damaged_bytes_give_our_errors_only(data: bytes, known: KnownProperties) -> None:
     """And the same, however the bytes come; but of damaged packed data, the chunk with the damage gives nothing."""
     (whole, error), (in_pieces, same_error) = (
         outcome(data, known, 1 << 30),
@@ -239,7 +249,7 @@ def test_damaged_bytes_give_our_errors_only(data: bytes, known: Known) -> None:
     assert whole == in_pieces or known.packing or packing_of(data)
 
 
-def outcome(data: bytes, known: Known, size: int) -> tuple[list[str], str]:
+def outcome(data: bytes, known: KnownProperties, size: int) -> tuple[list[str], str]:
     """The messages before the end or an error, and the kind of the error. Blank nodes may have random labels."""
     messages = []
     try:

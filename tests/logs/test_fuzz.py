@@ -62,9 +62,12 @@ def test_seeds_are_valid(format: Format) -> None:
 
 
 @each_format
-def test_whatever_the_bytes_only_errors_of_ours_come_out(format: Format) -> None:
+def test_whatever_the_bytes_only_errors_of_ours_come_out(
+    format: Format, pytestconfig: pytest.Config
+) -> None:
     counts: Counter[bool] = Counter()
-    for input in itertools.islice(inputs(format.extension, seed=1), 200):
+    most = pytestconfig.getoption("--inputs")
+    for input in itertools.islice(inputs(format.extension, seed=1), most):
         found = check(input)
         counts[found.error is None] += 1
         counts[True] += bool(found.messages)

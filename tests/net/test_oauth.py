@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from construct_messages.errors import SourceError, UsageError
-from construct_messages.net.oauth import ClientCredentials, Tokens, read_secret, tokens_for
+from construct_messages.net.oauth import AccessTokens, ClientCredentials, read_secret, tokens_for
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
 from construct_messages.sources.http.endpoint import EndpointSource
@@ -72,7 +72,7 @@ def credentials(issuer: Issuer, **more: Any) -> ClientCredentials:
     return ClientCredentials(f"{issuer.url}/token", **given)
 
 
-async def ask(how: str, url: str, tokens: Tokens) -> list[Solutions]:
+async def ask(how: str, url: str, tokens: AccessTokens) -> list[Solutions]:
     if how == "upstream":
         async with aclosing(
             Upstream(url, tokens=tokens, allow_private=True, retries=0)
@@ -89,7 +89,7 @@ HOW = pytest.mark.parametrize("how", ["blocking", "asyncio", "upstream"])
 
 @HOW
 async def test_a_token_is_kept_and_renewed(how: str, issuer: Issuer, endpoint: Protected) -> None:
-    tokens = Tokens(credentials(issuer, scope="sparql read"))
+    tokens = AccessTokens(credentials(issuer, scope="sparql read"))
     for _ in range(3):
         await ask(how, endpoint.url, tokens)
     assert endpoint.sent == ["Bearer token-1"] * 3
@@ -105,7 +105,7 @@ async def test_a_token_is_kept_and_renewed(how: str, issuer: Issuer, endpoint: P
 async def test_an_endpoint_that_accepts_none(how: str, issuer: Issuer, endpoint: Protected) -> None:
     endpoint.revoked = {f"token-{number}" for number in range(9)}
     with pytest.raises(SourceError) as raised:
-        await ask(how, endpoint.url, Tokens(credentials(issuer)))
+        await ask(how, endpoint.url, AccessTokens(credentials(issuer)))
     assert raised.value.response_status == 401
     assert "token-" not in str(raised.value)
     assert len(endpoint.sent) == 2, "once more, and not again"
@@ -113,7 +113,7 @@ async def test_an_endpoint_that_accepts_none(how: str, issuer: Issuer, endpoint:
 
 async def test_when_a_token_expires(issuer: Issuer) -> None:
     now = 0.0
-    tokens = Tokens(credentials(issuer), lambda: now)
+    tokens = AccessTokens(credentials(issuer), lambda: now)
     issuer.lifetime = 100
     assert await asyncio.to_thread(tokens.get) == "token-1"
     now = 89.0
@@ -127,7 +127,7 @@ async def test_when_a_token_expires(issuer: Issuer) -> None:
 
 
 async def test_one_request_for_many_threads(issuer: Issuer) -> None:
-    tokens = Tokens(credentials(issuer))
+    tokens = AccessTokens(credentials(issuer))
     with ThreadPoolExecutor(8) as threads:
         loop = asyncio.get_running_loop()
         found = await asyncio.gather(
@@ -139,7 +139,7 @@ async def test_one_request_for_many_threads(issuer: Issuer) -> None:
 @HOW
 async def test_wrong_credentials(how: str, issuer: Issuer, endpoint: Protected) -> None:
     with pytest.raises(SourceError, match=r"401 \(invalid_client\)") as raised:
-        await ask(how, endpoint.url, Tokens(credentials(issuer, secret="hunter2")))
+        await ask(how, endpoint.url, AccessTokens(credentials(issuer, secret="hunter2")))
     assert "hunter2" not in str(raised.value) + repr(credentials(issuer, secret="hunter2"))
     assert (raised.value.response_status, endpoint.sent) == (401, [])
 
@@ -147,11 +147,11 @@ async def test_wrong_credentials(how: str, issuer: Issuer, endpoint: Protected) 
 async def test_a_token_endpoint_that_fails(issuer: Issuer) -> None:
     issuer.status = 503
     with pytest.raises(SourceError) as raised:
-        await asyncio.to_thread(Tokens(credentials(issuer)).get)
+        await asyncio.to_thread(AccessTokens(credentials(issuer)).get)
     assert raised.value.transient
     away = ClientCredentials("http://127.0.0.1:9/token", "me", "x")
     with pytest.raises(SourceError):
-        await asyncio.to_thread(Tokens(away).get)
+        await asyncio.to_thread(AccessTokens(away).get)
 
 
 def test_no_secret_goes_over_plain_http() -> None:

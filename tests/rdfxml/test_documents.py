@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from construct_messages.errors import LimitExceeded
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.message import Message, Quad
-from construct_messages.rdfxml import Limits, NTriplesFile, RdfXmlError, RdfXmlParser
+from construct_messages.rdfxml import DocumentLimits, NTriplesFile, RdfXmlError, RdfXmlParser
 from construct_messages.terms import RDF, XSD, from_rdflib
 
 ITS = "http://www.w3.org/2005/11/its"
@@ -30,7 +30,9 @@ class Dribble(io.BytesIO):
 
 
 def statements(
-    document: bytes | str, base: str | None = "http://base/doc", limits: Limits | None = None
+    document: bytes | str,
+    base: str | None = "http://base/doc",
+    limits: DocumentLimits | None = None,
 ) -> Message:
     if isinstance(document, str):
         document = document.encode()

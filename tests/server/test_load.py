@@ -1,6 +1,6 @@
 """Many clients at once, in small: nothing lost or doubled, a slow one holds back itself, who leaves is forgotten.
 
-The same at length, with figures: `python -m benchmarks micro load`.
+The same with more clients: `make load`.
 """
 
 import asyncio
@@ -36,7 +36,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-async def test_many_clients_get_their_own_answers(store: Path) -> None:
+async def test_many_clients_get_their_own_answers(store: Path, pytestconfig: pytest.Config) -> None:
+    clients: int = pytestconfig.getoption("--clients")
     starts = [random.randint(0, 1400) for _ in range(10)]
     subjects = [" ".join(f"<urn:s{start + number}>" for number in range(20)) for start in starts]
     queries = [f"{CONSTRUCT} VALUES ?s {{ {among} }}" for among in subjects]
@@ -52,10 +53,10 @@ async def test_many_clients_get_their_own_answers(store: Path) -> None:
                 assert unlabelled(await response.read()) == expected[query]
 
     async with (
-        serving(store, queue_seconds=600, queue_length=100) as server,
+        serving(store, queue_seconds=600, queue_length=2 * clients) as server,
         aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session,
     ):
-        await asyncio.gather(*(client(session, server.sparql) for _ in range(60)))
+        await asyncio.gather(*(client(session, server.sparql) for _ in range(clients)))
 
 
 async def test_a_slow_reader_holds_back_only_itself(store: Path) -> None:
@@ -83,7 +84,8 @@ def in_flight(server: Served) -> str:
 
 
 @pytest.mark.parametrize("abrupt", [True, False], ids=["reset", "closed"])
-async def test_who_leaves_leaves_nothing_behind(abrupt: bool) -> None:
+async def test_who_leaves_leaves_nothing_behind(abrupt: bool, pytestconfig: pytest.Config) -> None:
+    leavers: int = pytestconfig.getoption("--leavers")
     async with dripping(500) as upstream, serving(upstream.url) as server:
         for number in count(1):
             most = (
@@ -91,7 +93,7 @@ async def test_who_leaves_leaves_nothing_behind(abrupt: bool) -> None:
             )  # seconds; in the first ones a slow machine may not get as far as to the upstream
             leaving = (
                 leave(server.sparql, CONSTRUCT, random.random() * most, abrupt=abrupt)
-                for _ in range(50)
+                for _ in range(leavers)
             )
             await asyncio.gather(*leaving)
             if number >= 4 and upstream.asked:

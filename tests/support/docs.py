@@ -1,7 +1,10 @@
-"""The code blocks of the README and the docs."""
+"""The code blocks of the README and the docs, and the names that examples need."""
 
+import builtins
+import doctest
 import re
 import subprocess
+import symtable
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -71,3 +74,33 @@ def printed(command: str, place: Path, environment: Mapping[str, str]) -> str:
         timeout=240,
     )
     return done.stdout + (f"[exit status {done.returncode}]\n" if done.returncode else "")
+
+
+PROVIDED = {"spark", "server"}
+"""What examples of docstrings may need: a session of Spark, the URL of a server. tests/docs/test_api.py runs those."""
+
+
+def undefined(program: str) -> set[str]:
+    """The names that a program uses and neither defines nor imports."""
+    top = symtable.symtable(program, "block", "exec")
+    tables, names = [top], set[str]()
+    while tables:
+        table = tables.pop()
+        tables += table.get_children()
+        names |= {
+            symbol.get_name()
+            for symbol in table.get_symbols()
+            if symbol.is_referenced() and (table is top or symbol.is_global())
+        }
+    known = {
+        symbol.get_name()
+        for symbol in top.get_symbols()
+        if symbol.is_assigned() or symbol.is_imported()
+    }
+    return names - known - {*vars(builtins), "__name__", "__file__"}
+
+
+def needed(test: doctest.DocTest) -> set[str]:
+    """Which of `PROVIDED` the examples of a docstring need."""
+    program = "".join(example.source for example in test.examples)
+    return (undefined(program) & PROVIDED) - test.globs.keys() if program else set()

@@ -47,7 +47,7 @@ _ALL: Final = ~Needs.NOTHING
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldElement:
     """An element as windows hold it.
 
     Args:
@@ -103,7 +103,9 @@ class Contents:
             [*quads, *(_member(_STATIC, graph) for graph in _graphs(quads))]
         )
 
-    def hold(self, stream: int, stream_iri: str, name: str, time: int, element: Element) -> Held:
+    def hold(
+        self, stream: int, stream_iri: str, name: str, time: int, element: Element
+    ) -> HeldElement:
         """An element, to enter windows.
 
         Args:
@@ -135,9 +137,9 @@ class Contents:
                 if read is None or predicate in read
             )
             context += (ox.Quad(node, _GRAPH, graph) for graph in _graphs(named))
-        return Held(element.sequence, node, quads, named, context)
+        return HeldElement(element.sequence, node, quads, named, context)
 
-    def enter(self, window: int, held: Held) -> None:
+    def enter(self, window: int, held: HeldElement) -> None:
         """Counts what an element adds to a window."""
         quads = held._in_window[window] = self._quads(window, held)
         counts, before = self._counts, self._before
@@ -147,7 +149,7 @@ class Contents:
             if quad not in before:
                 before[quad] = count > 0 or quad in self._static
 
-    def leave(self, window: int, held: Held) -> None:
+    def leave(self, window: int, held: HeldElement) -> None:
         """Takes back what `enter` counted."""
         counts, before = self._counts, self._before
         for quad in held._in_window.pop(window):
@@ -170,7 +172,7 @@ class Contents:
         self._store.change(removed, added, self._counts)
         return self._store.store
 
-    def _quads(self, window: int, held: Held) -> list[ox.Quad]:
+    def _quads(self, window: int, held: HeldElement) -> list[ox.Quad]:
         """What an element adds to a window; some of it maybe twice."""
         needs, quads = self._needs[window], list[ox.Quad]()
         own = held.quads + held.context if Needs.CONTEXT in needs else held.quads

@@ -9,7 +9,6 @@ from base64 import urlsafe_b64encode
 from hashlib import blake2b
 from typing import Self
 
-from construct_messages.errors import UsageError
 from construct_messages.feeds.collections.values import Value, value_of
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Start
@@ -33,11 +32,9 @@ class Known:
 
     def __init__(self, checkpoint: Checkpoint | None) -> None:
         self.sequence = 0 if checkpoint is None else checkpoint.sequence
+        if checkpoint is not None:
+            checkpoint.check("last", "known")
         place = {} if checkpoint is None else checkpoint.place
-        if place.keys() - {"last", "known"}:
-            raise UsageError(
-                "the checkpoint is of another transport", hint="continue via the same one"
-            )
         # the values that order the last member, and digests of the IRIs of those with these values
         self._terms = tuple(map(Term, place.get("last", ())))
         self._last = tuple(map(value_of, self._terms))

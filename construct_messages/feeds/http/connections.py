@@ -56,6 +56,7 @@ class ConnectionState:
     def at(cls, start: Start) -> ConnectionState:
         """Returns the state before the first connection."""
         if start.checkpoint is not None:
+            start.checkpoint.check()
             return cls(start.checkpoint.sequence, identity=start.checkpoint.identity)
         if start.last is not None:
             return cls(None, {Parameter.LAST: str(start.last)})

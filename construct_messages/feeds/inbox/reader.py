@@ -1,7 +1,8 @@
 """Reads an LDN inbox: its notifications as elements, each once.
 
 Linked Data Notifications, sections 3.3.2 and 3.4 (consumers): the inbox lists notifications by `ldp:contains`, in no
-order, and each is a document of its own. Linked Data Platform Paging, section 6.2: a list may have pages, which are all read, whatever page the inbox answers with.
+order, and each is a document of its own. Linked Data Platform Paging, section 6.2: a list may have pages, which are all
+read, whatever page the inbox answers with.
 """
 
 from __future__ import annotations

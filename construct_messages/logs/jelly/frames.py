@@ -34,7 +34,7 @@ from construct_messages.logs.jelly.tags import (
     TRIPLE,
     TRIPLE_POSITIONS,
     Iri,
-    Position,
+    PositionTags,
     iri_of,
     options_row,
     row,
@@ -183,7 +183,7 @@ class FrameWriter:
         self.last = last
 
     def term(
-        self, position: Position, term: Term, quad: Statement | tuple[()], rows: list[bytes]
+        self, position: PositionTags, term: Term, quad: Statement | tuple[()], rows: list[bytes]
     ) -> bytes:
         """Encodes a term as a field, and appends the table entries that it needs to `rows`.
 
@@ -222,7 +222,7 @@ class FrameWriter:
         return tag + form
 
     def _quoted(
-        self, position: Position, term: Term, quad: Statement | tuple[()], rows: list[bytes]
+        self, position: PositionTags, term: Term, quad: Statement | tuple[()], rows: list[bytes]
     ) -> bytes:
         if not self.options.rdf_star:
             raise UnsupportedByFormat(

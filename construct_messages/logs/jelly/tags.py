@@ -16,7 +16,7 @@ from construct_messages.logs.jelly.wire import delimited, varint
 _MOST_IRIS: Final = 1 << 14
 
 
-class Position(NamedTuple):
+class PositionTags(NamedTuple):
     """The tags of the fields for one position of a statement, by the kind of the term."""
 
     iri: bytes
@@ -25,13 +25,13 @@ class Position(NamedTuple):
     triple: bytes
 
 
-SUBJECT: Final = Position(b"\x0a", b"\x12", b"\x1a", b"\x22")
-PREDICATE: Final = Position(b"\x2a", b"\x32", b"\x3a", b"\x42")
-OBJECT: Final = Position(b"\x4a", b"\x52", b"\x5a", b"\x62")
+SUBJECT: Final = PositionTags(b"\x0a", b"\x12", b"\x1a", b"\x22")
+PREDICATE: Final = PositionTags(b"\x2a", b"\x32", b"\x3a", b"\x42")
+OBJECT: Final = PositionTags(b"\x4a", b"\x52", b"\x5a", b"\x62")
 TRIPLE_POSITIONS: Final = (SUBJECT, PREDICATE, OBJECT)
 # graphs are named by no triple: neither RDF nor rdf.proto has a place for that
-GRAPH: Final = Position(b"\x6a", b"\x72", b"\x82\x01", b"")
-STARTED_GRAPH: Final = Position(b"\x0a", b"\x12", b"\x22", b"")
+GRAPH: Final = PositionTags(b"\x6a", b"\x72", b"\x82\x01", b"")
+STARTED_GRAPH: Final = PositionTags(b"\x0a", b"\x12", b"\x22", b"")
 DEFAULT_GRAPH: Final = b"\x7a\x00"
 STARTED_DEFAULT_GRAPH: Final = b"\x1a\x00"
 

@@ -17,7 +17,7 @@ from typing import Final, cast
 from construct_messages.formats import Format, Syntax
 from construct_messages.labels import Labels
 from construct_messages.logs import EncoderOptions
-from construct_messages.logs.capabilities import Capabilities
+from construct_messages.logs.capabilities import CapabilityCheck
 from construct_messages.logs.encoded import EncodedBatch
 from construct_messages.logs.plain_encoder import PlainTemplateEncoder
 from construct_messages.message import Message
@@ -53,7 +53,7 @@ class LinesEncoder:
     """
 
     def __init__(self, format: Format, syntax: Syntax, _options: EncoderOptions) -> None:
-        self._capabilities = Capabilities(format, syntax)
+        self._capabilities = CapabilityCheck(format, syntax)
         self.format, self.syntax = format, syntax
         self.before = syntax.delimiter.encode() if syntax.delimiter_first else b""
         self.after = b"" if syntax.delimiter_first else syntax.delimiter.encode()

@@ -58,7 +58,7 @@ _REMEMBERED: Final = 1 << 20
 """How many characters are read before the predicates that were met are forgotten, which bounds what they take."""
 
 
-class Lines(NamedTuple):
+class StatementLines(NamedTuple):
     """The statements of some complete lines.
 
     Args:
@@ -95,7 +95,7 @@ class Statements:
         self._known: set[Term] = set()
         self._read = 0
 
-    def read(self, text: str) -> Lines:
+    def read(self, text: str) -> StatementLines:
         """The canonical statements of some lines.
 
         Args:
@@ -123,14 +123,14 @@ class Statements:
                     [4 * index + place for index, mark in enumerate(column) if mark is not None]
                 )
         blanks.sort()
-        return Lines(found, blanks, others)
+        return StatementLines(found, blanks, others)
 
-    def _one_by_one(self, text: str) -> Lines:
+    def _one_by_one(self, text: str) -> StatementLines:
         # splitlines() would know more line ends
         lines = text.split("\n")[:-1]
         if len(lines) == 1:
-            return Lines([], [], [text])
-        together = Lines([], [], [])
+            return StatementLines([], [], [text])
+        together = StatementLines([], [], [])
         left: list[str] = []  # since the last statement
         for line in lines:
             read = self.read(f"{line}\n")

@@ -21,7 +21,7 @@ from construct_messages.logs.line_buffer import WholeLines, decode_utf8
 from construct_messages.logs.lines.statements import Statements
 from construct_messages.logs.turtle.declarations import MOST_BASE
 from construct_messages.message import Message, Quad
-from construct_messages.rdfxml import Limits, NTriplesFile, RdfXmlError
+from construct_messages.rdfxml import DocumentLimits, NTriplesFile, RdfXmlError
 from construct_messages.terms import RDF, Lenience, map_blanks
 
 _MOST: Final = 1024
@@ -110,7 +110,7 @@ def _read(
         options.lenience is not None,
         most_characters(len(document), options.message_bytes),
     )
-    limits = Limits(f"message {number}", most, open=_MOST, base=MOST_BASE, doctype=False)
+    limits = DocumentLimits(f"message {number}", most, open=_MOST, base=MOST_BASE, doctype=False)
     statements = NTriplesFile(io.BytesIO(document), options.base, limits, lenient=lenient)
     try:
         rename = labels.in_message(number).__getitem__

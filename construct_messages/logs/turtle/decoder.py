@@ -22,7 +22,7 @@ from construct_messages.logs.from_pyoxigraph import Rename
 from construct_messages.logs.line_buffer import too_long
 from construct_messages.logs.turtle.declarations import MOST_BASE
 from construct_messages.logs.turtle.plain import PlainMessages
-from construct_messages.logs.turtle.scanner import Kind, Mark, TurtleScanner
+from construct_messages.logs.turtle.scanner import Mark, MarkKind, TurtleScanner
 from construct_messages.logs.turtle.statements import TurtleStatements, check_utf8
 from construct_messages.message import Message, Quad, of_terms
 from construct_messages.terms import Term, map_blanks
@@ -36,20 +36,20 @@ _LONGEST: Final = 1 << 20
 _DECLARED: Final = 1 << 3
 """How many bytes are read for each prefix before prefixes are looked up again."""
 
-_WORDS: Final = {Kind.MESSAGE: b"MESSAGE", Kind.COMMENT: b"@message"}
+_WORDS: Final = {MarkKind.MESSAGE: b"MESSAGE", MarkKind.COMMENT: b"@message"}
 _COMPLETE: Final = {
-    Kind.MESSAGE: re.compile(rb"MESSAGE[ \t\r\n]"),
-    Kind.COMMENT: re.compile(rb"@message[^\r\n]*+[\r\n]"),
+    MarkKind.MESSAGE: re.compile(rb"MESSAGE[ \t\r\n]"),
+    MarkKind.COMMENT: re.compile(rb"@message[^\r\n]*+[\r\n]"),
 }
 _DECLARES: Final = re.compile(rb"prefix|base", re.IGNORECASE)
 # as pyoxigraph labels a node that has no label
 _RANDOM: Final = re.compile(r"_:[a-f][0-9a-f]{23,31}(?![\w.·-])")
 
 _SHOWN: Final = {
-    Kind.MESSAGE: "MESSAGE",
-    Kind.COMMENT: "# @message",
-    Kind.VERSION: "VERSION",
-    Kind.DOTLESS: "@message",
+    MarkKind.MESSAGE: "MESSAGE",
+    MarkKind.COMMENT: "# @message",
+    MarkKind.VERSION: "VERSION",
+    MarkKind.DOTLESS: "@message",
 }
 
 
@@ -88,7 +88,7 @@ class TurtleDecoder:
         self._beginning: bytes | None = b""  # until it is known whether it is a byte order mark
         self._number = 1  # of the message that is open
         # what ends a message; under rdfm, from the first delimiter on, which may come before all of them
-        self._delimiter: Kind | None = None
+        self._delimiter: MarkKind | None = None
         self._syntax = syntax
         if syntax is not None and not syntax.delimiter_first:
             self._scoped()
@@ -123,19 +123,19 @@ class TurtleDecoder:
             yield from self._read(self._scanner.feed(self._beginning))
         yield from self._read(self._scanner.close())
         message = self._message(len(self._scanner.text), "the log ends")
-        if len(message) or self._delimiter is Kind.COMMENT:
+        if len(message) or self._delimiter is MarkKind.COMMENT:
             yield message
 
     def _read(self, marks: Iterable[Mark]) -> Iterator[Message]:
         for mark in marks:
             self._bound(mark.end)
             match mark.kind:
-                case Kind.MESSAGE | Kind.COMMENT if mark.kind is self._delimiter:
+                case MarkKind.MESSAGE | MarkKind.COMMENT if mark.kind is self._delimiter:
                     yield self._message(mark.start, _SHOWN[mark.kind])
                     self._pass(mark)
                     yield from self._read_plain()
-                case Kind.COMMENT:  # the first: the text before it need not be a message
-                    self._syntax, self._delimiter = self._syntax or RDFM, Kind.COMMENT
+                case MarkKind.COMMENT:  # the first: the text before it need not be a message
+                    self._syntax, self._delimiter = self._syntax or RDFM, MarkKind.COMMENT
                     message = self._message(mark.start, _SHOWN[mark.kind])
                     if len(message):
                         yield message
@@ -143,16 +143,16 @@ class TurtleDecoder:
                         self._number -= 1
                     self._pass(mark)
                     yield from self._read_plain()
-                case Kind.VERSION:
+                case MarkKind.VERSION:
                     if mark.label.endswith("-messages"):
                         self._announce(mark)
-                case Kind.MESSAGE if self._syntax is None:
+                case MarkKind.MESSAGE if self._syntax is None:
                     hint = 'begin the log with VERSION "1.2-messages", or add version=1.2-messages to its media type'
                     raise self._error(mark, "MESSAGE in a log that announces no messages", hint)
-                case Kind.MESSAGE:
+                case MarkKind.MESSAGE:
                     hint = "delimit messages by comments, as in # @message"
                     raise self._error(mark, "MESSAGE in a log of messages=rdfm", hint)
-                case Kind.DOTLESS:
+                case MarkKind.DOTLESS:
                     raise self._error(mark, "@message without a dot", "write @message . or MESSAGE")
         self._bound(len(self._scanner.text))
 
@@ -182,7 +182,7 @@ class TurtleDecoder:
             raise self._error(mark, f"{shown} in a log of {self._syntax.label}", hint)
 
     def _scoped(self) -> None:
-        self._delimiter, self._scanner.comments = Kind.MESSAGE, False
+        self._delimiter, self._scanner.comments = MarkKind.MESSAGE, False
 
     def _error(self, mark: Mark, message: str, hint: str) -> LogError:
         """Returns the error at a mark, unless there is an earlier error in the same message."""
@@ -254,7 +254,7 @@ class TurtleDecoder:
             return False
         if self._plain is None:
             self._plain = PlainMessages(
-                by_comment=self._delimiter is Kind.COMMENT, graphs=self._graphs
+                by_comment=self._delimiter is MarkKind.COMMENT, graphs=self._graphs
             )
         self._plain.declare(prefixes)
         return True
@@ -263,7 +263,7 @@ class TurtleDecoder:
 
     def _pass(self, mark: Mark) -> None:
         """Removes a delimiter and the text before it."""
-        if mark.kind is Kind.COMMENT:
+        if mark.kind is MarkKind.COMMENT:
             comment = bytes(self._scanner.text[mark.start : mark.end])
             check_utf8(comment, self._scanner.place_of(mark.start), self._number)
         self._scanner.cut(mark.end)

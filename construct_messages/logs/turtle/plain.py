@@ -86,7 +86,7 @@ def _expression(by_comment: bool, graphs: bool) -> re.Pattern[str]:
 # --- messages -------------------------------------------------------------------------------------------------------
 
 
-class Plain(NamedTuple):
+class PlainRead(NamedTuple):
     """The messages that a text begins with.
 
     Args:
@@ -120,7 +120,7 @@ class PlainMessages:
         """Takes these prefixes from now on."""
         self._tokens = Tokens(prefixes)
 
-    def read(self, text: str) -> Plain:
+    def read(self, text: str) -> PlainRead:
         """Reads the plain messages that a text begins with and whose delimiters are in it."""
         known = self._tokens
         known.begin()
@@ -187,7 +187,7 @@ class PlainMessages:
         if end < len(marks) - bool(left) or not end:
             # a second look tells where the last of them ends
             left = self._split(text, end)[-1] if end else text
-        return Plain(messages, len(text) - len(left))
+        return PlainRead(messages, len(text) - len(left))
 
     def _is_declared(self, mark: str) -> bool:
         declaration = _DECLARATION.fullmatch(mark)

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from construct_messages.errors import Position
 
 
-class Kind(Enum):
+class MarkKind(Enum):
     """The kind of a mark."""
 
     MESSAGE = auto()  # MESSAGE, or @message with its dot
@@ -29,7 +29,7 @@ class Kind(Enum):
 class Mark(NamedTuple):
     """Something found, at bytes `start` to `end` of the scanner's text; a version has its label."""
 
-    kind: Kind
+    kind: MarkKind
     start: int
     end: int
     label: str = ""
@@ -134,7 +134,7 @@ class TurtleScanner:
     >>> for mark in scanner.feed(b'<urn:s> <urn:p> "MESSAGE" . MESSAGE <urn:t>'):
     ...     print(mark.kind, bytes(scanner.text[mark.start : mark.end]))
     ...     scanner.cut(mark.end)
-    Kind.MESSAGE b'MESSAGE'
+    MarkKind.MESSAGE b'MESSAGE'
     >>> scanner.place, bytes(scanner.text)
     (Position(line=1, column=36), b' <urn:t>')
     """
@@ -160,7 +160,7 @@ class TurtleScanner:
         yield from self.feed(b"\n")
         del self.text[-1:]
         if self._last is _Last.MESSAGE:
-            yield Mark(Kind.DOTLESS, self._last_start, len(self.text))
+            yield Mark(MarkKind.DOTLESS, self._last_start, len(self.text))
 
     def cut(self, end: int) -> None:
         """Takes the first `end` bytes off the text."""
@@ -188,7 +188,7 @@ class TurtleScanner:
             mark, byte = None, text[self._at]
             match self._mode:
                 case _Mode.BETWEEN if quick and (whole := _WHOLE.match(text, self._at)):
-                    mark, self._at = Mark(Kind.MESSAGE, *whole.span()), whole.end()
+                    mark, self._at = Mark(MarkKind.MESSAGE, *whole.span()), whole.end()
                 case _Mode.BETWEEN if not quick and self._is_other(byte):
                     self._last = _Last.OTHER
                 case _Mode.BETWEEN if self._last is _Last.MESSAGE and byte != _OPENS_COMMENT:
@@ -214,7 +214,7 @@ class TurtleScanner:
                     if self.comments and _DELIMITS.match(
                         text[self._start : self._at].decode(errors="replace")
                     ):
-                        mark = Mark(Kind.COMMENT, self._start, self._at)
+                        mark = Mark(MarkKind.COMMENT, self._start, self._at)
                     self._leave(self._last, self._at)
                 case _Mode.SHORT:
                     mark = self._short_string(byte)
@@ -245,7 +245,9 @@ class TurtleScanner:
 
     def _message(self, byte: int) -> Mark:
         self._at += byte == _DOT
-        return Mark(Kind.MESSAGE if byte == _DOT else Kind.DOTLESS, self._last_start, self._at)
+        return Mark(
+            MarkKind.MESSAGE if byte == _DOT else MarkKind.DOTLESS, self._last_start, self._at
+        )
 
     def _begin(self, byte: int) -> bool:
         """Enters a token; returns whether enough of it has been read to know its kind."""
@@ -282,7 +284,7 @@ class TurtleScanner:
         if keyword is None:
             return None
         if keyword[1].lower() == b"message":
-            return Mark(Kind.MESSAGE, keyword.start(1), end)
+            return Mark(MarkKind.MESSAGE, keyword.start(1), end)
         self._last, self._last_start = _Last.VERSION, keyword.start(1)
         return None
 
@@ -302,7 +304,9 @@ class TurtleScanner:
         label, of_version = self.text[self._start + 1 : self._at], self._last is _Last.VERSION
         self._leave(_Last.STRING, self._at + 1)
         if of_version:
-            return Mark(Kind.VERSION, self._last_start, self._at, label.decode(errors="replace"))
+            return Mark(
+                MarkKind.VERSION, self._last_start, self._at, label.decode(errors="replace")
+            )
         return None
 
 

@@ -19,7 +19,7 @@ _KEPT_SECONDS: Final = 5.0
 _CHECK_SECONDS: Final = 5.0
 
 
-class Checked(Protocol):
+class Checkable(Protocol):
     """Something with a health check."""
 
     async def check(self) -> None:
@@ -38,7 +38,7 @@ class Health:
 
     def __init__(
         self,
-        backends: Mapping[str, Checked],
+        backends: Mapping[str, Checkable],
         *,
         kept_seconds: float = _KEPT_SECONDS,
         check_seconds: float = _CHECK_SECONDS,
@@ -74,7 +74,7 @@ class Health:
 class _Check:
     """The last result of one check, which is repeated when it is old; concurrent probes wait for the same one."""
 
-    def __init__(self, backend: Checked, *, kept_seconds: float, check_seconds: float) -> None:
+    def __init__(self, backend: Checkable, *, kept_seconds: float, check_seconds: float) -> None:
         self._backend, self._kept_seconds, self._check_seconds = (
             backend,
             kept_seconds,

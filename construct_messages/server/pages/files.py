@@ -45,7 +45,7 @@ _TYPES: Final[Mapping[str, str]] = {
 _ROOT: Final = b"ROOT/"
 
 
-class File(NamedTuple):
+class SentFile(NamedTuple):
     """What is sent.
 
     Args:
@@ -59,17 +59,17 @@ class File(NamedTuple):
     tag: str
 
 
-def file_of(content_type: str, body: bytes) -> File:
+def file_of(content_type: str, body: bytes) -> SentFile:
     """What is sent, with its entity tag.
 
     >>> file_of(CSS, b"").tag
     'e3b0c44298fc1c14'
     """
-    return File(content_type, body, hashlib.sha256(body).hexdigest()[:16])
+    return SentFile(content_type, body, hashlib.sha256(body).hexdigest()[:16])
 
 
 @cache
-def static_files() -> Mapping[str, File]:
+def static_files() -> Mapping[str, SentFile]:
     """The files of the page by name, read once.
 
     >>> sorted(static_files())[-1].endswith(".js")
@@ -93,7 +93,7 @@ def root_from(path: str) -> str:
 
 
 @cache
-def page_at(root: str) -> File:
+def page_at(root: str) -> SentFile:
     """The page, for a path from which the root is `root`."""
     page = static_files()["index.html"]
     return file_of(page.content_type, page.body.replace(_ROOT, root.encode()))
@@ -104,7 +104,7 @@ def send_page(request: web.Request) -> web.Response:
     return send_file(request, page_at(root_from(request.path)))
 
 
-def send_file(request: web.Request, file: File) -> web.Response:
+def send_file(request: web.Request, file: SentFile) -> web.Response:
     """Answers with a file, or with 304 where the client has it."""
     headers = {
         "Cache-Control": "no-cache",

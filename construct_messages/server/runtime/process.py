@@ -39,7 +39,7 @@ _RESET_SECONDS: Final = 2.0
 """How long resetting answers may take."""
 
 
-class Job(msgspec.Struct, frozen=True):
+class WorkerJob(msgspec.Struct, frozen=True):
     """The job of a worker.
 
     Args:
@@ -175,7 +175,7 @@ class _RunningRequests:
             await asyncio.wait(rest, timeout=_RESET_SECONDS)
 
 
-async def _work(job: Job, request_log: RequestLog, supervisor: Parent[Job]) -> None:
+async def _work(job: WorkerJob, request_log: RequestLog, supervisor: Parent[WorkerJob]) -> None:
     stop = Stop()
     stop.on(signal.SIGTERM)
     # nothing more comes from the supervisor but its end
@@ -186,7 +186,7 @@ async def _work(job: Job, request_log: RequestLog, supervisor: Parent[Job]) -> N
         await serve(job.config, directories, listening, request_log, stop, ready)
 
 
-def _supervisor_ended(supervisor: Parent[Job], stop: Stop) -> None:
+def _supervisor_ended(supervisor: Parent[WorkerJob], stop: Stop) -> None:
     asyncio.get_running_loop().remove_reader(supervisor.fileno())
     stop()
 
@@ -194,7 +194,7 @@ def _supervisor_ended(supervisor: Parent[Job], stop: Stop) -> None:
 def main() -> int:
     """Does the job that the supervisor sends; returns the exit status."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's business
-    supervisor = Parent[Job](Job)
+    supervisor = Parent[WorkerJob](WorkerJob)
     job, _ = next(supervisor.orders())
     request_log = RequestLog(job.config)
     request_log.capture_logging()

@@ -26,7 +26,7 @@ from construct_messages.server.config import Config, EndpointSettings
 from construct_messages.server.http.metrics import DIRECTORY
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.runtime.memory import bounded
-from construct_messages.server.runtime.process import Job, Ready, Stop, serve
+from construct_messages.server.runtime.process import Ready, Stop, WorkerJob, serve
 from construct_messages.server.sparql.endpoint import path_of
 from construct_messages.sources.evaluators.loading import load_directory
 
@@ -278,7 +278,7 @@ class Supervisor:
 
     async def _start(self, worker: int) -> Child[Ready]:
         directories = {name: str(directory) for name, directory in self._directories.items()}
-        job = Job(share(self._config, worker), directories, self._listening.fileno())
+        job = WorkerJob(share(self._config, worker), directories, self._listening.fileno())
         process = Child[Ready](
             "construct_messages.server.runtime.process",
             reports=Ready,

@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 
 from construct_messages.errors import UsageError
-from construct_messages.net.oauth import ClientCredentials, Tokens, read_secret, tokens_for
+from construct_messages.net.oauth import AccessTokens, ClientCredentials, read_secret, tokens_for
 from construct_messages.server.config import EndpointSettings
 from construct_messages.server.sparql.service_proxy import ServiceProxy
 from construct_messages.sources.evaluators.pool import EvaluatorPool
@@ -80,7 +80,7 @@ def _upstream(
     )
 
 
-def _tokens(settings: EndpointSettings) -> Tokens | None:
+def _tokens(settings: EndpointSettings) -> AccessTokens | None:
     if settings.token_url is None or settings.client_id is None:
         return None
     secret = read_secret(_secret(settings.client_secret_variable), settings.client_secret_file)

@@ -19,7 +19,7 @@ from construct_messages.errors import LimitExceeded
 from construct_messages.formats import LOGS, content_type
 from construct_messages.formats.documents import TRIPLES
 from construct_messages.formats.negotiation import prefer
-from construct_messages.rdfxml import Limits, NTriplesFile
+from construct_messages.rdfxml import DocumentLimits, NTriplesFile
 from construct_messages.terms import iri
 
 _RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -46,7 +46,7 @@ _SPECIFICATIONS: Final = {
 
 
 @dataclass(frozen=True)
-class Description:
+class ServiceDescription:
     """A description to send.
 
     Args:
@@ -68,7 +68,7 @@ def describe(
     results: Sequence[str] = (),
     refused: Collection[str] = (),
     extended: tuple[str, bytes] | None = None,
-) -> Description:
+) -> ServiceDescription:
     """Returns the description of an endpoint.
 
     Args:
@@ -94,7 +94,7 @@ def describe(
     triples = dict.fromkeys((*_own(service, languages, results), *taken))
     # N-Quads and TriG take triples, too: those of the default graph
     body = ox.serialize(triples, format=_WRITTEN[media_type], prefixes=_PREFIXES)
-    return Description(media_type, body or b"", left_out)
+    return ServiceDescription(media_type, body or b"", left_out)
 
 
 def _own(
@@ -150,7 +150,7 @@ def _taken_over(
     try:
         document: Any = body
         if format == ox.RdfFormat.RDF_XML:
-            document = NTriplesFile(io.BytesIO(body), service.value, Limits(doctype=False))
+            document = NTriplesFile(io.BytesIO(body), service.value, DocumentLimits(doctype=False))
             format = ox.RdfFormat.N_TRIPLES
         # what is relative there is ours here; blank nodes are renamed, to stay apart from ours
         quads = list(

@@ -16,7 +16,7 @@ from construct_messages.formats.negotiation import prefer
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for
 from construct_messages.message import Message
 from construct_messages.streams.element import Element, messages_of
-from construct_messages.streams.reading import Lines
+from construct_messages.streams.reading import ElementLines
 from construct_messages.streams.vocabulary import PROV
 from construct_messages.terms import XSD
 
@@ -155,7 +155,7 @@ def is_log_as_stored(format: Format, syntax: Syntax) -> bool:
     return format == N_QUADS and syntax.triple_terms and syntax.directions
 
 
-async def stored_log(lines: AsyncGenerator[Lines], syntax: Syntax) -> AsyncGenerator[bytes]:
+async def stored_log(lines: AsyncGenerator[ElementLines], syntax: Syntax) -> AsyncGenerator[bytes]:
     """The same log as that of `log` where it `is_log_as_stored`.
 
     Args:

@@ -1,6 +1,7 @@
 """Elements pushed as they come: server-sent events, and frames of WebSockets.
 
-RDF Messages, section 3 (SSE, WebSocket); WHATWG HTML, section 9.2 (server-sent events); RFC 6455. Both begin after an element that the follower names, so that one that connects again misses nothing. What many followers get at once is made
+RDF Messages, section 3 (SSE, WebSocket); WHATWG HTML, section 9.2 (server-sent events); RFC 6455. Both begin after an
+element that the follower names, so that one that connects again misses nothing. What many followers get at once is made
 ready once.
 """
 
@@ -241,7 +242,8 @@ async def event_stream(
 ) -> AsyncGenerator[bytes]:
     """Server-sent events, and a comment for each pause, which keeps the connection open.
 
-    An element that the format cannot represent ends them, with an event `error`; a server that stops ends them with a comment.
+    An element that the format cannot represent ends them, with an event `error`; a server that stops ends them with a
+    comment.
 
     Args:
         live: pages of elements, see `Live`; closed at the end.

@@ -21,7 +21,7 @@ from construct_messages.options import RETRIES, UNION
 from construct_messages.query.select import Select
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Request
-from construct_messages.sources.http.paging import Page, pages
+from construct_messages.sources.http.paging import ResultPage, pages
 from construct_messages.sources.http.profiles import Profile
 from construct_messages.sources.http.protocol import FORMAT_PARAMETERS, Endpoint
 from construct_messages.sources.http.reading import aread, read
@@ -143,7 +143,7 @@ class EndpointSource:
     def close(self) -> None:
         """Does nothing: connections end with the generators that use them."""
 
-    def _pages(self, request: Request) -> Iterator[Page]:
+    def _pages(self, request: Request) -> Iterator[ResultPage]:
         return pages(request, self._profile, asked=self._asked, url=self._endpoint.name)
 
     def _timeouts(self, request: Request) -> Timeouts:

@@ -36,7 +36,7 @@ _NewReader: TypeAlias = Callable[[_Kind, int, Header, Select], ResponseReader]
 
 
 @dataclass
-class Page:
+class ResultPage:
     """A part of a result: the SELECT for the missing solutions, and the reader of the response.
 
     It is a context manager around all attempts, and translates their failures.
@@ -96,7 +96,7 @@ class Page:
 
 
 @dataclass
-class _Window(Page):
+class _Window(ResultPage):
     """A window over the result: what has not arrived of it, after the last solutions that have.
 
     Args:
@@ -155,7 +155,7 @@ class _Window(Page):
 
 
 @dataclass
-class _KeyPage(Page):
+class _KeyPage(ResultPage):
     """A page by key: the solutions from the last group on that is not whole.
 
     Args:
@@ -182,7 +182,7 @@ class _KeyPage(Page):
 
 
 @dataclass
-class _KeyEnd(Page):
+class _KeyEnd(ResultPage):
     """The end of a result in pages by key, or what shows that there is more.
 
     Args:
@@ -197,7 +197,7 @@ class _KeyEnd(Page):
 
 
 @dataclass
-class _Probe(Page):
+class _Probe(ResultPage):
     """A page that only checks whether there are more solutions.
 
     Args:
@@ -238,7 +238,7 @@ class _Counting(ResponseReader):
 
 def pages(
     request: Request, profile: Profile, *, asked: tuple[str, ...], url: str
-) -> Iterator[Page]:
+) -> Iterator[ResultPage]:
     """Yields the pages of a request, or a single one without paging; read each to its end before the next.
 
     Between pages there are probes, which yield no solutions: after a page that was shorter than requested, or if the
@@ -282,8 +282,10 @@ def pages(
         yield from _windows(request.select, request.page_size, profile, url, new_reader)
 
 
-def _whole(select: Select, profile: Profile, url: str, new_reader: _NewReader) -> Iterator[Page]:
-    yield (whole := Page(url, select, new_reader))
+def _whole(
+    select: Select, profile: Profile, url: str, new_reader: _NewReader
+) -> Iterator[ResultPage]:
+    yield (whole := ResultPage(url, select, new_reader))
     if (
         whole.cap is None
         or whole.received < whole.cap
@@ -307,7 +309,7 @@ def _whole(select: Select, profile: Profile, url: str, new_reader: _NewReader) -
 
 def _windows(
     select: Select, full: int, profile: Profile, url: str, new_reader: _NewReader
-) -> Iterator[Page]:
+) -> Iterator[ResultPage]:
     changing = volatile(select)
     overlap = Overlap(
         url,
@@ -350,7 +352,7 @@ def _windows(
 
 def _by_key(
     select: Select, size: int, key: str, url: str, new_reader: _NewReader
-) -> Iterator[Page]:
+) -> Iterator[ResultPage]:
     by_key(select, key, size)  # which raises an error for a variable that is none
     groups = Groups(url, key, select.variables.index(key))
     while True:

@@ -20,7 +20,7 @@ from construct_messages.net.urls import check_url, without_query
 if TYPE_CHECKING:
     from SPARQLWrapper import SPARQLWrapper
 
-    from construct_messages.net.oauth import Tokens
+    from construct_messages.net.oauth import AccessTokens
 
 _AGENT: Final = f"construct-messages/{__version__} (one RDF Message per CONSTRUCT solution)"
 _METHODS: Final = ("get", "post")
@@ -50,7 +50,7 @@ class Endpoint:
     headers: Mapping[str, str]
     parameters: tuple[tuple[str, str], ...] = ()
     digest: tuple[str, str] | None = None
-    tokens: Tokens | None = None
+    tokens: AccessTokens | None = None
     read_seconds: float | None = None
 
     @classmethod
@@ -61,7 +61,7 @@ class Endpoint:
         method: str = "post",
         headers: Mapping[str, str] | None = None,
         contact: str | None = None,
-        tokens: Tokens | None = None,
+        tokens: AccessTokens | None = None,
     ) -> Endpoint:
         """The endpoint at a URL.
 

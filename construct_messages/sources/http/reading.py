@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from construct_messages.net.timeouts import Timeouts
 from construct_messages.net.urllib_client import receive, send
 from construct_messages.solutions import Solutions
-from construct_messages.sources.http.paging import Page
+from construct_messages.sources.http.paging import ResultPage
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -28,7 +28,7 @@ _LONG: Final = 1 << 14
 
 def read(
     request: urllib.request.Request,
-    page: Page,
+    page: ResultPage,
     timeouts: Timeouts,
     *handlers: urllib.request.BaseHandler,
 ) -> Generator[Solutions]:
@@ -52,7 +52,7 @@ def read(
 async def aread(
     session: aiohttp.ClientSession,
     request: urllib.request.Request,
-    page: Page,
+    page: ResultPage,
     timeouts: Timeouts,
     executor: Executor | None = None,
 ) -> AsyncGenerator[Solutions]:

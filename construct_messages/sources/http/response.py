@@ -16,7 +16,7 @@ from construct_messages.errors import IncompleteResult, SourceError, SourceTimeo
 from construct_messages.formats.results import READ, find_results
 from construct_messages.net.responses import Header, announced_length, content_type, date, seconds
 from construct_messages.query.select import Select
-from construct_messages.results import Decoder, NewDecoder, decoder_of
+from construct_messages.results import NewDecoder, ResultsDecoder, decoder_of
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Condition, Validators
 from construct_messages.sources.http.partial import partial_reason
@@ -103,7 +103,7 @@ class ResponseReader:
         self._is_delimited = self._promised is not None or coding == "chunked"
         self._body = _Body(header("Content-Encoding"))
         self._detail = b""
-        self._decoder: Decoder | None = None
+        self._decoder: ResultsDecoder | None = None
         self._rest: list[Solutions] | None = (
             None  # once the body has ended: those that only the end completes
         )

@@ -20,7 +20,7 @@ from construct_messages.formats.results import JSON
 from construct_messages.net.addresses import Addresses, CheckedResolver
 from construct_messages.net.aiohttp_client import areceive, asend, new_session
 from construct_messages.net.headers import authorization, check_header
-from construct_messages.net.oauth import Tokens
+from construct_messages.net.oauth import AccessTokens
 from construct_messages.net.responses import seconds
 from construct_messages.net.retries import attempts
 from construct_messages.net.timeouts import Timeouts
@@ -110,7 +110,7 @@ class Upstream:
         user: str | None = None,
         password: str | None = None,
         token: str | None = None,
-        tokens: Tokens | None = None,
+        tokens: AccessTokens | None = None,
         contact: str | None = None,
         prefixes: Mapping[str, str] | None = None,
         retries: int = RETRIES,

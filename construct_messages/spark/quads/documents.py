@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
@@ -38,9 +38,7 @@ QUADS: Final = "subject string, predicate string, object string, graph string"
 FAILURES: Final = "file string, text string, reason string"
 """The schema of malformed files and lines."""
 
-MEND: Final = (
-    "mend it, or load with on_error='quarantine', which tells what is wrong with each line"
-)
+MEND: Final = "mend it, or load with on_error='quarantine', which records the error of each line"
 """What to do about a malformed line."""
 
 _MOST_ROWS: Final = 10_000
@@ -176,9 +174,15 @@ def reasons(
         return f"not a line of {'N-Quads' if graphs else 'N-Triples'}" if told else None
 
     def explained(batches: Batches) -> Batches:
-        for file, text in _pairs(batches):
-            if (why := reason(file, text)) is not None:
-                yield _failures([(file, text.decode("utf-8", "replace"), why)])
+        for batch in batches:
+            judged = ((file, text, reason(file, text)) for file, text in _pairs(iter([batch])))
+            rows = [
+                (file, text.decode("utf-8", "replace"), why)
+                for file, text, why in judged
+                if why is not None
+            ]
+            if rows:
+                yield _failures(rows)
 
     return explained
 
@@ -205,7 +209,7 @@ def _line(file: str, text: bytes, graphs: bool, lenient: bool) -> Iterator[Row]:
         yield read(quad.subject), read(quad.predicate), read(quad.object), graph
 
 
-def _failures(rows: list[tuple[str, str | None, str]]) -> pa.RecordBatch:
+def _failures(rows: Sequence[tuple[str, str | None, str]]) -> pa.RecordBatch:
     columns = zip(*rows, strict=True)
     return pa.RecordBatch.from_arrays(
         [pa.array(column, pa.string()) for column in columns], ["file", "text", "reason"]

@@ -27,7 +27,7 @@ from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.lines import statements as lines_statements
 from construct_messages.logs.lines.decoder import LinesDecoder
-from construct_messages.logs.lines.statements import Lines, Statements
+from construct_messages.logs.lines.statements import StatementLines, Statements
 from construct_messages.message import Message
 from construct_messages.terms import RDF
 from tests.support.logs.cases.lines import (
@@ -213,7 +213,7 @@ class Work:
         self.done = 0
         read, work = Statements.read, self
 
-        def counted(statements: Statements, text: str) -> Lines:
+        def counted(statements: Statements, text: str) -> StatementLines:
             work.done += len(text)
             return read(statements, text)
 

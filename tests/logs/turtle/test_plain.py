@@ -1,4 +1,4 @@
-"""Plain messages of Turtle and TriG: what the fast path takes, and that it reads what the simple path reads."""
+"""PlainRead messages of Turtle and TriG: what the fast path takes, and that it reads what the simple path reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from construct_messages.errors import LogError
 from construct_messages.formats import RDFM, TRIG, TURTLE, Format, find_syntax
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.turtle import decoder
-from construct_messages.logs.turtle.plain import Plain, PlainMessages
+from construct_messages.logs.turtle.plain import PlainMessages, PlainRead
 from tests.support.logs.fuzzer import check, inputs
 from tests.support.logs.kinds import Kind, Reading, cut, isomorphic, read, single_bytes
 from tests.support.logs.simple import read_simply
@@ -38,7 +38,7 @@ class Counted(PlainMessages):
 
     taken = 0
 
-    def read(self, text: str) -> Plain:
+    def read(self, text: str) -> PlainRead:
         plain = super().read(text)
         Counted.taken += len(plain.messages)
         return plain

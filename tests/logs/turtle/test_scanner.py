@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from construct_messages.formats import RDFM, TRIG, TURTLE, Format, find_syntax
 from construct_messages.logs.from_pyoxigraph import to_message
-from construct_messages.logs.turtle.scanner import Kind as Found
-from construct_messages.logs.turtle.scanner import TurtleScanner
+from construct_messages.logs.turtle.scanner import MarkKind, TurtleScanner
 from construct_messages.message import Message
 from tests.support.growth import assert_linear, cpu_seconds
 from tests.support.logs.kinds import Kind, cut, isomorphic, read, single_bytes
@@ -302,7 +301,7 @@ def test_nothing_is_found_in_statements(text: list[str], joint: str) -> None:
     scanner = TurtleScanner()
     document = HEAD + joint.join(text)
     assert [
-        mark for mark in scanner.feed(f"{document}\n".encode()) if mark.kind is not Found.VERSION
+        mark for mark in scanner.feed(f"{document}\n".encode()) if mark.kind is not MarkKind.VERSION
     ] == []
     parse(document, TRIG)
 
@@ -347,7 +346,7 @@ def test_a_message_without_an_end_takes_linear_time(case: str, piece: int, size:
                 assert [
                     mark
                     for mark in scanner.feed(data[at : at + piece])
-                    if mark.kind is not Found.VERSION
+                    if mark.kind is not MarkKind.VERSION
                 ] == []
 
         return cpu_seconds(feed)

@@ -7,13 +7,13 @@ import pytest
 
 from construct_messages.errors import NotAcceptable, TermError
 from construct_messages.formats.negotiation import OFFERED
-from construct_messages.server.sparql.description import MEDIA_TYPES, Description, describe
+from construct_messages.server.sparql.description import MEDIA_TYPES, ServiceDescription, describe
 
 SD = "http://www.w3.org/ns/sparql-service-description#"
 URL = "http://127.0.0.1:8080/dbpedia/sparql"
 
 
-def read(description: Description) -> ox.Store:
+def read(description: ServiceDescription) -> ox.Store:
     store = ox.Store()
     store.load(description.body, format=ox.RdfFormat.from_media_type(description.content_type))
     return store

@@ -18,7 +18,7 @@ from construct_messages.errors import (
     SourceTimeout,
 )
 from construct_messages.query.select import Select
-from construct_messages.results import Decoder
+from construct_messages.results import ResultsDecoder
 from construct_messages.results.json import JsonDecoder
 from construct_messages.results.tsv import TsvDecoder
 from construct_messages.results.xml import XmlDecoder
@@ -413,7 +413,7 @@ def test_the_event_loop_has_its_turn(
     )
     turn, fed = 0, []
 
-    def feed(self: Decoder, data: bytes) -> list[Solutions]:
+    def feed(self: ResultsDecoder, data: bytes) -> list[Solutions]:
         fed.append((turn, len(data)))
         return by_decoder(self, data)
 

@@ -10,7 +10,7 @@ import pyoxigraph as ox
 import rdflib
 from rdflib.query import Result
 
-from construct_messages.results import Decoder
+from construct_messages.results import ResultsDecoder
 from construct_messages.terms import from_pyoxigraph, from_rdflib
 
 Table: TypeAlias = list[tuple[str, ...]]
@@ -28,7 +28,7 @@ def in_pieces(document: bytes, size: int | None) -> Iterator[bytes]:
     return (document[start : start + step] for start in range(0, len(document), step))
 
 
-def decode(decoder: Decoder, pieces: Iterable[bytes]) -> Table:
+def decode(decoder: ResultsDecoder, pieces: Iterable[bytes]) -> Table:
     """All solutions, those that only the end completes too."""
     solutions: Table = [
         solution for piece in pieces for batch in decoder.feed(piece) for solution in batch

@@ -43,7 +43,7 @@ class Authorizer(Protocol):
     def asks(self) -> Literal["open", "token", "deny"]: ...
 
     async def admit(self, request: web.Request, right: Right) -> None:
-        """Returns if the request may use the right.
+        """Checks that the request may use the right.
 
         Raises:
             Forbidden: it may not; with 401, other credentials may help.

@@ -1,5 +1,8 @@
 // A message as elements of the page: subjects nested as in Turtle, terms shortened, long literals cut.
 //
+// Logs are read here, in the browser. HTML of streams is made by the server, without scripts: streams/html/nesting.py. There
+// a message cannot grow by a click, so more of it is shown at once.
+//
 // RDF 1.2 Turtle, section 2.6 (nested blank nodes). Text becomes text nodes only: nothing of a message is read as HTML.
 
 import { Prefixes, RDF, XSD, isLink, parseLine } from "./terms.js";

@@ -1,6 +1,9 @@
 """Messages as people read them: subjects with their properties, blank nodes nested where they are named once.
 
 What templates show, and what they link to. Everything has a bound, and what was left out is counted. No HTML here.
+
+The page for queries renders messages by itself (`pages/static/message-view.js`): it reads logs in the browser, also
+those of another server. HTML of streams needs no script, so it has no button for more, and its bounds are larger.
 """
 
 from __future__ import annotations

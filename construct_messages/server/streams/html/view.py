@@ -1,6 +1,7 @@
 """The views of streams for browsers: the values that their templates show, all of them from descriptions and messages.
 
-A page shows the document or the messages that other clients get in RDF, so the two cannot differ. Templates are in `server/pages/templates`.
+A page shows the document or the messages that other clients get in RDF, so the two cannot differ. Templates are in
+`server/pages/templates`.
 """
 
 from __future__ import annotations

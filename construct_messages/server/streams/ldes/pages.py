@@ -1,6 +1,8 @@
 """A stream as a Linked Data Event Stream: its root, its pages and its members, as messages. No I/O.
 
-LDES 1.0.0-alpha with its server primer (https://w3id.org/ldes/server-primer), and the TREE profile: hypermedia come before the members, and the quads of a member are together. A member is the IRI of an element: the default graph contains the time when it was stored, and the graph of that name is the default graph of the message.
+LDES 1.0.0-alpha with its server primer (https://w3id.org/ldes/server-primer), and the TREE profile: hypermedia come
+before the members, and the quads of a member are together. A member is the IRI of an element: the default graph
+contains the time when it was stored, and the graph of that name is the default graph of the message.
 """
 
 from __future__ import annotations
@@ -207,7 +209,8 @@ def members(
 ) -> Iterator[Message]:
     """Elements as members, each with blank nodes of its own, which have the same labels each time.
 
-    Named graphs of messages keep their names. Without named graphs, the default graph of a message follows the statements about its member, and only the TREE profile shows where it belongs.
+    Named graphs of messages keep their names. Without named graphs, the default graph of a message follows the
+    statements about its member, and only the TREE profile shows where it belongs.
 
     Args:
         iris: of the stream.

@@ -41,7 +41,8 @@ def read_messages(
         most: how many there may be.
 
     Raises:
-        ProtocolError: another media type or charset (415), an empty body in a format without empty documents (400), or bytes that are not in the format (422).
+        ProtocolError: another media type or charset (415), an empty body in a format without empty documents (400), or
+            bytes that are not in the format (422).
         LimitExceeded: too many messages, or too large a one.
 
     >>> options = {"base": "urn:x", "message_bytes": 1000, "most": 10}
