@@ -200,7 +200,7 @@ def test_no_wrong_type_ends_a_store(name: str, tmp_path: Path) -> None:
         ),
         (
             lambda: write_log(None, "log.nq"),  # type: ignore[arg-type]
-            "write_log(): stream must be Iterable[Message], not None",
+            "write_log(): messages must be Iterable[Message], not None",
             "pass Iterable[Message]",
         ),
         (
