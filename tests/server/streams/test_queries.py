@@ -228,7 +228,9 @@ async def test_a_failure_is_in_the_description(served: StreamsServer) -> None:
 @pytest.mark.parametrize(
     ("path", "query", "status", "said"),
     [
-        pytest.param("/streams/a/query", b"CONSTRUCT { ?s ?p }", 400, "expected a variable", id="malformed"),
+        pytest.param(
+            "/streams/a/query", b"CONSTRUCT { ?s ?p }", 400, "expected a variable", id="malformed"
+        ),
         pytest.param(
             "/streams/a/query",
             UNFINISHED,
