@@ -17,8 +17,8 @@ from construct_messages.errors import (
 class Failure(msgspec.Struct, tag=True, frozen=True):
     """What an order failed with.
 
-    >>> Failure.of(UsageError("no such file", hint="name one")).error()
-    UsageError('no such file', hint='name one')
+    >>> Failure.of(UsageError("no such file")).error()
+    UsageError('no such file')
     """
 
     kind: str

@@ -80,7 +80,7 @@ def test_what_another_program_wrote_stays(tmp_path: Path) -> None:
     size = log.append([numbered(1)])
     with (tmp_path / "log.nq").open("ab") as file:
         file.write(b"# of another program\n")
-    with pytest.raises(UsageError, match=f"behind byte {size} another program wrote"):
+    with pytest.raises(UsageError, match=f"by another program after byte {size}"):
         log.append([numbered(2)], at=size)
     assert (tmp_path / "log.nq").read_bytes().endswith(b"# of another program\n")
 

@@ -193,7 +193,7 @@ class TriplesReader(Reader):
         read = self._triple(start, self._inner)
         self.need(")>>", "at the end of the triple term")
         self.depth -= 1
-        return read._replace(end=self.end)
+        return TripleTermNode(start, self.end, read.subject, read.predicate, read.object)
 
     def _triple(self, start: int, part: Callable[[], TermNode]) -> TripleTermNode:
         subject = part()
