@@ -15,6 +15,7 @@ from tests.support.logs.kinds import isomorphic
 from tests.support.streams import numbered
 
 TEXTS = [type for type in LOGS if not type.format.binary]
+FIRST = {type.format: type for type in reversed(TEXTS)}.values()
 
 
 def growing(path: Path, type: LogType) -> GrowingLog:
@@ -25,7 +26,17 @@ def there(path: Path, type: LogType) -> list[Message]:
     return list(read_log(path, type.format.extension, syntax=type.syntax.label or None))
 
 
-@pytest.mark.parametrize("type", TEXTS, ids=lambda type: f"{type.format.name}-{type.syntax.label}")
+@pytest.mark.parametrize(
+    "type",
+    [
+        pytest.param(
+            type,
+            marks=() if type in FIRST else pytest.mark.slow,
+            id=f"{type.format.name}-{type.syntax.label}",
+        )
+        for type in TEXTS
+    ],
+)
 @given(
     counts=st.lists(st.integers(1, 3), min_size=1, max_size=4),
     left=st.floats(0, 1),
