@@ -24,7 +24,6 @@ _SHORT_ESCAPES: Final = {
 _LONG_ESCAPES: Final = str.maketrans(
     {chr(c): f"\\u{c:04X}" for c in (*range(0x20), 0x7F, 0xFFFE, 0xFFFF)}
 )
-_LONG: Final = re.compile(r"[\x00-\x1f\x7f\ufffe\uffff]")  # the same characters
 _AT_ONCE: Final = 1 << 16  # characters
 NEEDS_ESCAPE: Final = re.compile(f"[{NEVER_PLAIN}]|[{NO_XML}]")
 """Finds in the text of a literal what canonical N-Triples escapes."""
@@ -50,8 +49,7 @@ def _escaped(text: str) -> str:
     # the escapes of most are few, and to look for each is quicker than to look at each character
     for character, escape in _SHORT_ESCAPES.items():
         text = text.replace(character, escape)
-    is_done = text.isprintable() or not _LONG.search(text)
-    return text if is_done else text.translate(_LONG_ESCAPES)
+    return text if text.isprintable() else text.translate(_LONG_ESCAPES)
 
 
 def unescape(text: str) -> str:
