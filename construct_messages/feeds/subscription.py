@@ -79,6 +79,7 @@ def subscribe(
             cannot be reached; `status` 410: the next element was removed by retention, or elements are missing.
         LogError, LimitExceeded: the data are not a message, or too large.
 
+    >>> import asyncio
     >>> from construct_messages import Message
     >>> from construct_messages.feeds import publish
     >>> async def main(stream):

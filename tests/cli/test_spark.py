@@ -411,7 +411,7 @@ def test_a_typo_costs_no_session() -> None:
     )
     done = run(*COMMAND, "spark", "run", *arguments, PATH="", JAVA_HOME="", PYTHONPATH=str(ROOT))
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: line 1, column 39: ")
+    assert done.stderr.startswith("error: line 1, column 38: ")
 
 
 SETTINGS = (

@@ -184,7 +184,7 @@ async def test_a_child_that_is_killed(child: Child[Report], do: str) -> None:
     if do == "echo":
         await child.receive()
     os.kill(child.pid, signal.SIGKILL)
-    with pytest.raises(IncompleteResult, match="was ended by SIGKILL, by somebody") as caught:
+    with pytest.raises(IncompleteResult, match="was ended by SIGKILL, by a user") as caught:
         await child.receive()
     assert caught.value.hint == "give it more memory"
 

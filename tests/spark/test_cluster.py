@@ -28,7 +28,7 @@ from construct_messages import construct_messages, read_log
 from construct_messages.errors import SparkUnavailable
 from construct_messages.spark import session
 from tests.support.commands import Done
-from tests.support.docs import BLOCKS, SPARK
+from tests.support.docs import BLOCKS
 from tests.support.places import ROOT, absent
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
@@ -36,6 +36,7 @@ pytestmark = [pytest.mark.process, pytest.mark.slow]
 QUERIES = ROOT / "queries"
 DATA = QUERIES / "data" / "companies.ttl"
 COMPANIES, COUNTRIES = QUERIES / "companies.rq", QUERIES / "countries-by-graph.rq"
+PAGE = "docs/reference/spark.md"
 SECONDS = 1200
 BASH = shutil.which("bash") or "bash"
 # small and soon ready: what is tested is what comes to where, and not how fast
@@ -118,7 +119,7 @@ def page(word: str) -> str:
     (text,) = (
         block.text
         for block in BLOCKS
-        if (block.page, block.language) == (SPARK, "sh") and word in block.text
+        if (block.page, block.language) == (PAGE, "sh") and word in block.text
     )
     return text
 

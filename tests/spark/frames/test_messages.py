@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from construct_messages.assembly import Assembly, Options
 from construct_messages.message import Message
+from construct_messages.options import Grouping
 from construct_messages.query.algebra.nodes import Var
 from construct_messages.solutions import Solutions
 from construct_messages.spark.sql.columns import column
@@ -98,7 +99,9 @@ def test_equals_assembly(spark: SparkSession, options: dict[str, Any]) -> None:
     @settings(FEW, max_examples=3)
     @given(template=templates(), solutions=MANY)
     def check(template: Template, solutions: list[Solution]) -> None:
-        assembly = Assembly(template, Options(**options), stable_blank_nodes=True)
+        same = {name: value for name, value in options.items() if name != "keys"}
+        grouping = Grouping(options.get("keys", ()))
+        assembly = Assembly(template, Options(grouping, **same), stable_blank_nodes=True)
         expected = [*assembly.feed(Solutions.of(solutions)), *assembly.finish()]
         found = by_spark(frame_of(spark, solutions), template, room.MessageOptions(**options))
         assert found == list(map(text_of, expected))

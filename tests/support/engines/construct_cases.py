@@ -850,7 +850,7 @@ DIFFERENCES: Final[Mapping[str, Mapping[str, Differs]]] = {
     "a WHERE that the engine refuses": {
         "spark": Differs(
             "does not ask an engine: this package parses the query",
-            Fails(QueryError, 400, "the query is not SPARQL"),
+            Fails(QueryError, 400, "expected a variable or an RDF term"),
         ),
     },
     "groups over pages by blank nodes": {

@@ -312,11 +312,11 @@ CASES: Final[Mapping[str, Case]] = {
     ),
     # --- errors behind 200, with a clean end ---
     **{
-        f"{name} behind the result": Case(followed(text), breaks("behind"))
+        f"{name} behind the result": Case(followed(text), breaks("after"))
         for name, text in TRAILERS.items()
     },
     **{
-        f"{name} within the result": Case(broken_off(text), breaks("behind"))
+        f"{name} within the result": Case(broken_off(text), breaks("after"))
         for name, text in TRAILERS.items()
     },
     **{
@@ -334,9 +334,9 @@ CASES: Final[Mapping[str, Case]] = {
     "a member that comes twice": Case(
         paused(response(JSON_BODY[:-2] + b',"bindings":[{}]}}')), breaks("comes twice")
     ),
-    "a control character in JSON": Case(instead_of("label 8", "label\b8"), breaks("behind")),
-    "a line break in JSON": Case(instead_of("label 8", "label\n8"), breaks("behind")),
-    "no UTF-8": Case(instead_of("label 8", b"label \xff"), breaks("behind")),
+    "a control character in JSON": Case(instead_of("label 8", "label\b8"), breaks("after")),
+    "a line break in JSON": Case(instead_of("label 8", "label\n8"), breaks("after")),
+    "no UTF-8": Case(instead_of("label 8", b"label \xff"), breaks("after")),
     "a relative IRI": Case(instead_of("urn:8", "eight"), breaks("relative")),
     "a control character in XML": Case(instead_of("label 8", "label &#8;", "xml"), breaks("XML")),
     "an entity in XML": Case(instead_of("label 8", "&label;", "xml"), breaks("XML")),
