@@ -384,7 +384,7 @@ def test_names_of_classes_are_unique() -> None:
 
 
 def test_files_are_small() -> None:
-    assert long(MODULES, 520) == []
+    assert long(MODULES, 512) == []
 
 
 def test_folders_are_small() -> None:
@@ -429,7 +429,7 @@ def test_no_test_imports_a_test() -> None:
 
 def test_test_modules_are_small() -> None:
     tests = [path for path in TEST_MODULES if path.name.startswith("test_")]
-    assert long(tests, 660) == []
+    assert long(tests, 656) == []
 
 
 def test_folders_of_tests_are_small() -> None:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass
@@ -52,6 +53,17 @@ def listening(
             yield found[1].rstrip("/"), process
         finally:
             process.terminate()
+
+
+@contextmanager
+def streams_server(store: Path) -> Iterator[Server]:
+    """`construct-messages serve` of the streams in a store, on a free port; its URL is that of the server."""
+    command = [
+        *(sys.executable, "-m", "construct_messages", "serve"),
+        *("--streams", str(store), "--bind", "127.0.0.1:0"),
+    ]
+    with listening(command, os.environ) as (url, process):
+        yield Server(url, process)
 
 
 @contextmanager

@@ -11,7 +11,6 @@ import argparse
 import asyncio
 import os
 import re
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from urllib.request import Request, urlopen
 import aiohttp
 
 from benchmarks.harness import Figure, report
-from benchmarks.micro.serving import Server, listening
+from benchmarks.micro.serving import Server, streams_server
 from benchmarks.micro.streams import paged, pulled
 
 LOG = "application/n-quads; messages=rdfm"
@@ -39,13 +38,10 @@ def text(number: int) -> str:
 @contextmanager
 def serving(folder: Path) -> Iterator[Server]:
     """A server with an empty stream, `a`."""
-    command = [sys.executable, "-m", "construct_messages", "serve", "--bind", "127.0.0.1:0"]
-    with listening([*command, "--streams", str(folder / "streams.db")], os.environ) as (
-        url,
-        process,
-    ):
-        urlopen(Request(f"{url}/streams/a", method="PUT")).close()
-        yield Server(f"{url}/streams/a", process)
+    with streams_server(folder / "streams.db") as server:
+        stream = f"{server.url}/streams/a"
+        urlopen(Request(stream, method="PUT")).close()
+        yield Server(stream, server.process)
 
 
 def cpu_seconds(server: Server) -> float:

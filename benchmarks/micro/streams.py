@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import re
 import sqlite3
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,7 +16,7 @@ from tempfile import TemporaryDirectory
 from urllib.request import Request, urlopen
 
 from benchmarks.harness import Figure, report
-from benchmarks.micro.serving import Server, listening
+from benchmarks.micro.serving import streams_server
 from construct_messages import Message, Quad, iri, literal
 from construct_messages.logs.lines.texts import to_text
 from construct_messages.streams import StreamStore, open_store
@@ -110,25 +108,14 @@ def paged_in_json_ld(stream: str) -> int:
 
 def over_http(store: Path, count: int) -> Iterator[Figure]:
     """All elements from a server."""
-    command = [
-        sys.executable,
-        "-m",
-        "construct_messages",
-        "serve",
-        "--streams",
-        str(store),
-        "--bind",
-        "127.0.0.1:0",
-    ]
-    with listening(command, os.environ) as (url, process):
-        server = Server(url, process)
+    with streams_server(store) as server:
         for what, read, goal in (
             ("one log", pulled, "300,000/s"),
             ("pages of an event stream", paged, "10,000/s"),
             ("pages of an event stream, JSON-LD", paged_in_json_ld, "10,000/s"),
         ):
             started = time.perf_counter()
-            found = read(f"{url}/streams/a")
+            found = read(f"{server.url}/streams/a")
             seconds = time.perf_counter() - started
             if found != count:
                 raise SystemExit(f"{found} elements of {count} came over HTTP")

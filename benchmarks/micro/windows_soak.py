@@ -10,18 +10,16 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import re
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from subprocess import Popen
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 import aiohttp
 
+from benchmarks.micro.serving import streams_server
 from construct_messages.continuous import WindowedQuery, WindowOptions
 from construct_messages.feeds import register
 from construct_messages.query.continuous.parse import parse_continuous
@@ -125,7 +123,8 @@ def cpu_seconds(process: int) -> float:
 
 async def at_server(messages: int, every: int, text: int, folder: Path) -> None:
     """Publishes to a server with a registered query, and prints a line for so many messages."""
-    with serving(folder) as (server, process):
+    with streams_server(folder / "streams.db") as served:
+        server, process = served.url, served.process.pid
         async with aiohttp.ClientSession(raise_for_status=True) as session:
             kept = {"retainedElements": 4 * _MOST_BEHIND}
             async with session.put(f"{server}/streams/in", json=kept):
@@ -182,30 +181,6 @@ async def description(session: aiohttp.ClientSession, stream: str) -> dict[str, 
     async with session.get(stream, headers={"Accept": "application/ld+json"}) as response:
         said: dict[str, Any] = await response.json(content_type=None)
         return said
-
-
-@contextmanager
-def serving(folder: Path) -> Iterator[tuple[str, int]]:
-    """A server of streams: its address, and its process."""
-    command = [
-        sys.executable,
-        "-m",
-        "construct_messages",
-        "serve",
-        "--streams",
-        str(folder / "streams.db"),
-    ]
-    log = folder / "log"
-    with (
-        log.open("wb") as stderr,
-        Popen([*command, "--bind", "127.0.0.1:0"], stderr=stderr) as process,
-    ):
-        try:
-            while not (address := re.search(r"listening on\W+(http://[\d.:]+)", log.read_text())):
-                time.sleep(0.1)
-            yield address[1], process.pid
-        finally:
-            process.terminate()
 
 
 def children(process: int) -> list[int]:

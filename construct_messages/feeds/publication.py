@@ -79,13 +79,8 @@ async def publish(
     if batch < 1:
         raise UsageError(f"batch={batch} is less than 1")
     check_url(url)
-    sent = (
-        Sent.begin(url, key) if state is None else read_state(state, Sent) or Sent.begin(url, key)
-    )
-    if sent.url != url:
-        raise UsageError(
-            f"the state is of {sent.url}, and not of {url}", hint="name another state file"
-        )
+    known = None if state is None else read_state(state, Sent, url)
+    sent = known or Sent.begin(url, key)
     # labels that no other publisher has: the server keeps them, so that a node is one over all batches
     labels = Labels.at(sent.key).in_log
     settings = Settings(

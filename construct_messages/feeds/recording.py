@@ -13,7 +13,6 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import Final
 
-from construct_messages.errors import UsageError
 from construct_messages.feeds.state import Received, read_state, write_state
 from construct_messages.feeds.subscription import Subscription
 from construct_messages.streams.element import Element
@@ -41,12 +40,7 @@ class RecordingState:
 
     def __init__(self, path: str | os.PathLike[str], url: str, *, can_be_cut: bool) -> None:
         self._path, self._url, self.can_be_cut = path, url, can_be_cut
-        self.known = self._saved = read_state(path, Received)
-        if self.known is not None and self.known.url != url:
-            raise UsageError(
-                f"the state is of {self.known.url}, and not of {url}",
-                hint="name another state file",
-            )
+        self.known = self._saved = read_state(path, Received, url)
 
     def save(self, log: OpenLog, elements: Subscription) -> None:
         """Writes how far a log is, after the log itself.

@@ -79,11 +79,11 @@ class Received(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 S = TypeVar("S", Sent, Received)
 
 
-def read_state(path: str | os.PathLike[str], kind: type[S]) -> S | None:
-    """Reads a state file; None: there is none.
+def read_state(path: str | os.PathLike[str], kind: type[S], url: str) -> S | None:
+    """Reads the state file of a stream; None: there is none.
 
     Raises:
-        UsageError: it cannot be read, or is no such state.
+        UsageError: it cannot be read, is no such state, or is one of another stream.
     """
     try:
         data = Path(path).read_bytes()
@@ -92,11 +92,16 @@ def read_state(path: str | os.PathLike[str], kind: type[S]) -> S | None:
     except OSError as error:
         raise UsageError(f"cannot read {os.fspath(path)}: {error.strerror}") from error
     try:
-        return msgspec.json.decode(data, type=kind)
+        state = msgspec.json.decode(data, type=kind)
     except msgspec.DecodeError as error:
         raise UsageError(
             f"{os.fspath(path)} is no state of this command", hint="name another file"
         ) from error
+    if state.url != url:
+        raise UsageError(
+            f"the state is of {state.url}, and not of {url}", hint="name another state file"
+        )
+    return state
 
 
 def write_state(path: str | os.PathLike[str], state: Sent | Received) -> None:

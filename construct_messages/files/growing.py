@@ -66,7 +66,7 @@ def append_once(path: Path, data: bytes, at: int) -> None:
     with _errors(path):
         if path.exists() and not path.is_file():
             with open(path, "wb", buffering=0) as target:
-                _write(target, data)
+                write_whole(target, data)
             return
         with _locked(path) as file:
             _settle(path, file)
@@ -111,10 +111,10 @@ def _is_due(path: Path, file: IO[bytes], data: bytes, at: int) -> bool:
 def _append(path: Path, file: IO[bytes], data: bytes, at: int) -> None:
     journal = _journal(path)
     with open(journal, "wb", buffering=0) as kept:
-        _write(kept, b"%d %d %d\n" % (at, len(data), crc32(data)))
+        write_whole(kept, b"%d %d %d\n" % (at, len(data), crc32(data)))
         os.fsync(kept.fileno())
     _sync_folder(path)  # the names of journal and file are on disk before the part is
-    _write(file, data)
+    write_whole(file, data)
     os.fsync(file.fileno())
     journal.unlink()
 
@@ -176,7 +176,8 @@ def _read(file: IO[bytes], size: int) -> bytes:
     return b"".join(parts)
 
 
-def _write(file: IO[bytes], data: bytes) -> None:
+def write_whole(file: IO[bytes], data: bytes) -> None:
+    """Writes all of the data to a file without a buffer, which may take a part at a time."""
     left = memoryview(data)
     while left:
         left = left[file.write(left) :]

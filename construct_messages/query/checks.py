@@ -264,10 +264,5 @@ class _Checks:
 
 def _outside_aggregates(expression: Any) -> Iterator[VariableNode]:
     """The variables of an expression that are not in an aggregate or a group."""
-    left: list[Any] = [expression]
-    while left:
-        node = left.pop()
-        if isinstance(node, VariableNode):
-            yield node
-        elif not isinstance(node, AggregateNode | GroupPattern):
-            left.extend([part for part in reversed(node) if isinstance(part, tuple)])
+    inside = walk(expression, closed=(AggregateNode, GroupPattern))
+    return (node for node in inside if isinstance(node, VariableNode))

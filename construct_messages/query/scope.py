@@ -23,6 +23,7 @@ from construct_messages.query.syntax.nodes import (
     SelectForm,
     ValuesPattern,
     VariableNode,
+    walk,
 )
 
 
@@ -102,13 +103,8 @@ def aggregates(*nodes: Any) -> Iterator[AggregateNode]:
     >>> [found.name for found in aggregates(parse("ASK {} ORDER BY ?a DESC(COUNT(?b))").form.clauses)]
     ['COUNT']
     """
-    left: list[Any] = [nodes]
-    while left:
-        node = left.pop()
-        if isinstance(node, AggregateNode):
-            yield node
-        elif not isinstance(node, GroupPattern):
-            left.extend([part for part in reversed(node) if isinstance(part, tuple)])
+    inside = walk(*nodes, closed=(AggregateNode, GroupPattern))
+    return (node for node in inside if isinstance(node, AggregateNode))
 
 
 def _variables(nodes: tuple[Any, ...], *, binding: bool) -> dict[str, None]:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from construct_messages.arguments import checked
 from construct_messages.errors import UsageError
 from construct_messages.files.compression import COMPRESSIONS
-from construct_messages.files.growing import append_once, growing, settled_size
+from construct_messages.files.growing import append_once, growing, settled_size, write_whole
 from construct_messages.formats import find_log
 from construct_messages.logs import (
     Encoder,
@@ -187,16 +188,11 @@ class GrowingLog:
             self.check_continued()
         with growing(self._path, at) as file:
 
-            def write(data: bytes) -> None:
-                left = memoryview(data)
-                while left:
-                    left = left[file.write(left) :]
-
             def sync() -> None:
                 if self._path.is_file():  # a device has nothing to sync
                     os.fsync(file.fileno())
 
-            yield OpenLog(self._encoder(), write, size=at, sync=sync)
+            yield OpenLog(self._encoder(), partial(write_whole, file), size=at, sync=sync)
 
     def _encoder(self) -> Encoder:
         return encoder_for(*self._type, EncoderOptions(triple_terms=True, own=self._options))

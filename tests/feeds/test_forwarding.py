@@ -144,7 +144,7 @@ async def test_a_log_that_was_cut_is_continued(
     end = 0
 
     whole: list[bytes] = []
-    append = growing._write
+    append = growing.write_whole
 
     def killed(file: IO[bytes], data: bytes) -> None:
         if file.name.endswith(".appending"):  # the journal
@@ -154,7 +154,7 @@ async def test_a_log_that_was_cut_is_continued(
         file.write(data[:end])
         raise Killed
 
-    monkeypatch.setattr(growing, "_write", killed)
+    monkeypatch.setattr(growing, "write_whole", killed)
     for end in (0, 1, *range(5, 10_000, 13)):
         with pytest.raises(Killed):
             await forwarded(store, file_target(path, type))
@@ -165,7 +165,7 @@ async def test_a_log_that_was_cut_is_continued(
             "another run goes on where the page began"
         )
         assert path.read_bytes() == before
-    monkeypatch.setattr(growing, "_write", append)
+    monkeypatch.setattr(growing, "write_whole", append)
     assert await forwarded(store, file_target(path, type)) == len(sent)
     assert path.read_bytes() == before + whole[0]
     assert os.listdir(tmp_path).count("log") == 1
@@ -181,14 +181,14 @@ async def test_bytes_written_grow_with_the_log(
 ) -> None:
     """Issue 26: a log was copied for each page that was appended to it."""
     path, written = tmp_path / "log.nq", 0
-    append = growing._write
+    append = growing.write_whole
 
     def counted(file: IO[bytes], data: bytes) -> None:
         nonlocal written
         written += len(data) if file.name == str(path) else 0
         append(file, data)
 
-    monkeypatch.setattr(growing, "_write", counted)
+    monkeypatch.setattr(growing, "write_whole", counted)
     for page in range(20):
         store.append_all("out", [numbered(100 * page + number) for number in range(100)])
         assert await forwarded(store, file_target(path)) == 100

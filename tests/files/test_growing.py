@@ -33,7 +33,7 @@ def log(tmp_path: Path) -> Path:
 def begin(path: Path, part: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that ends when the part is written, and nothing is on disk for sure."""
 
-    write = growing._write
+    write = growing.write_whole
 
     def killed(file: IO[bytes], data: bytes) -> None:
         if data == part:
@@ -41,7 +41,7 @@ def begin(path: Path, part: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
         write(file, data)
 
     with monkeypatch.context() as patch:
-        patch.setattr(growing, "_write", killed)
+        patch.setattr(growing, "write_whole", killed)
         with pytest.raises(Killed):
             append_once(path, part, settled_size(path))
 

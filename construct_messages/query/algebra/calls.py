@@ -161,15 +161,6 @@ def aggregation(
     return Aggregation(node.name, of, node.distinct, separator)
 
 
-def aggregates(node: object) -> bool:
-    """Whether nodes have aggregates of their own, not of a group in them."""
-    if isinstance(node, AggregateNode):
-        return True
-    return (
-        isinstance(node, tuple) and not isinstance(node, ExistsNode) and any(map(aggregates, node))
-    )
-
-
 def substituted(expression: Expression, replacements: Mapping[Var, Expression]) -> Expression:
     """An expression with others in the place of variables, but not of those in an EXISTS.
 

@@ -13,7 +13,6 @@ from typing import Final, TypeVar
 from construct_messages.errors import QueryError
 from construct_messages.query.algebra.calls import (
     ExpressionTranslator,
-    aggregates,
     aggregation,
     is_repeatable,
     mentioned,
@@ -43,6 +42,7 @@ from construct_messages.query.algebra.nodes import (
 from construct_messages.query.algebra.patterns import join, union
 from construct_messages.query.algebra.plan import Dataset, Plan
 from construct_messages.query.checks import check
+from construct_messages.query.scope import aggregates
 from construct_messages.query.syntax.nodes import (
     AggregateNode,
     AliasNode,
@@ -170,9 +170,8 @@ class _Query:
             self._clause(HavingClause),
             self._clause(OrderClause),
         )
-        self._grouped = self._keyed is not None or any(
-            map(aggregates, (self._projected, self._having_clause, self._order_clause))
-        )
+        parts = (self._projected, self._having_clause, self._order_clause)
+        self._grouped = self._keyed is not None or any(True for _ in aggregates(*parts))
 
     def _clause(self, kind: type[_Clause]) -> _Clause | None:
         return next((clause for clause in self._form.clauses if isinstance(clause, kind)), None)

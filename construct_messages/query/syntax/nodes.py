@@ -476,11 +476,12 @@ SyntaxNode: TypeAlias = (
 )
 
 
-def walk(*nodes: Any) -> Iterator[Any]:
+def walk(*nodes: Any, closed: tuple[type, ...] = ()) -> Iterator[Any]:
     """Yields nodes and all nodes in them, those of `SyntaxNode`, each before its parts, in the order of the text.
 
     Args:
         nodes: nodes, None, or tuples of these.
+        closed: the classes of nodes whose parts are left out.
 
     >>> alias = AliasNode(4, 9, VariableNode(5, 7, "a"), VariableNode(8, 9, "b"))
     >>> [node.name for node in walk(BindPattern(0, 9, alias)) if isinstance(node, VariableNode)]
@@ -491,4 +492,5 @@ def walk(*nodes: Any) -> Iterator[Any]:
         node = left.pop()
         if type(node) is not tuple:
             yield node
-        left.extend([part for part in reversed(node) if isinstance(part, tuple)])
+        if not isinstance(node, closed):
+            left.extend([part for part in reversed(node) if isinstance(part, tuple)])

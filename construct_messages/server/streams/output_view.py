@@ -17,7 +17,6 @@ from construct_messages.net.wire import Header
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.coding import negotiate_coding
 from construct_messages.server.http.conditions import entity_tag, is_known
-from construct_messages.server.http.sending import send
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.server.streams.documents import (
     ElementDocuments,
@@ -44,6 +43,7 @@ from construct_messages.server.streams.requests import (
     FOR_GOOD,
     InThread,
     accept_of,
+    answered,
     counted,
     described,
     record_of,
@@ -183,21 +183,9 @@ class OutputView:
             Header.LAST: str(max(selection.after, selection.last)),
             "X-Accel-Buffering": "no",
         }
-        if is_known(request, headers["ETag"]):
-            return web.Response(status=304, headers=headers)
-        if request.method == "HEAD":
-            return web.Response(headers=headers)
-        try:
-            return await send(
-                request,
-                body,
-                headers,
-                idle_seconds=self._settings.idle_seconds,
-                coding=coding,
-                sent=record.sent,
-            )
-        except UnsupportedByFormat as error:
-            raise not_carried(error) from error
+        return await answered(
+            request, body, headers, idle_seconds=self._settings.idle_seconds, coding=coding
+        )
 
     async def _list(self, request: web.Request, iri: str) -> web.StreamResponse:
         """Answers with the list of elements, or with a page of it if one is asked for."""
@@ -244,18 +232,13 @@ class OutputView:
             "Cache-Control": "no-cache",
             "Vary": "Prefer",
         }
-        if is_known(request, headers["ETag"]):
-            return web.Response(status=304, headers=headers)
-        if request.method == "HEAD":
-            return web.Response(headers=headers)
-        return await send(
+        return await answered(
             request,
             whole_list(iris, iri, state, media_type),
             headers,
             idle_seconds=self._settings.idle_seconds,
             buffer_bytes=_WHOLE_BYTES,
             coding=coding,
-            sent=record.sent,
         )
 
     async def element(self, request: web.Request) -> web.StreamResponse:

@@ -8,7 +8,12 @@ from typing import Final, ParamSpec, Protocol, TypeVar
 
 from aiohttp import web
 
-from construct_messages.errors import ConstructMessagesError, ProtocolError, UsageError
+from construct_messages.errors import (
+    ConstructMessagesError,
+    ProtocolError,
+    UnsupportedByFormat,
+    UsageError,
+)
 from construct_messages.formats import find_format
 from construct_messages.formats.documents import DOCUMENTS
 from construct_messages.formats.negotiation import choose
@@ -18,6 +23,8 @@ from construct_messages.server.http.conditions import entity_tag, is_known
 from construct_messages.server.http.endpoint import Handler
 from construct_messages.server.http.problems import problem
 from construct_messages.server.http.record import RECORD
+from construct_messages.server.http.sending import send
+from construct_messages.server.streams.documents import not_carried
 from construct_messages.server.streams.publishing.messages import ACCEPTED
 from construct_messages.server.streams.rdf import serialize
 from construct_messages.server.streams.record import StreamRecord
@@ -110,6 +117,44 @@ def described(request: web.Request, document: Document) -> web.Response:
     if is_known(request, headers["ETag"]):
         return web.Response(status=304, headers=headers)
     return web.Response(body=body, headers=headers)
+
+
+async def answered(
+    request: web.Request,
+    body: AsyncGenerator[bytes],
+    headers: Mapping[str, str],
+    *,
+    idle_seconds: float,
+    coding: str | None,
+    buffer_bytes: int = 0,
+) -> web.StreamResponse:
+    """The answer that a body is as it comes; without it to HEAD, and where the client has it already.
+
+    Args:
+        request: the request.
+        body: of elements, or of what is known about them.
+        headers: of the response, among them `ETag`.
+        idle_seconds, coding, buffer_bytes: see `send`.
+
+    Raises:
+        NotAcceptable: the format cannot carry the first message.
+    """
+    if is_known(request, headers["ETag"]):
+        return web.Response(status=304, headers=headers)
+    if request.method == "HEAD":
+        return web.Response(headers=headers)
+    try:
+        return await send(
+            request,
+            body,
+            headers,
+            idle_seconds=idle_seconds,
+            buffer_bytes=buffer_bytes,
+            coding=coding,
+            sent=record_of(request).sent,
+        )
+    except UnsupportedByFormat as error:
+        raise not_carried(error) from error
 
 
 def idempotency_key(request: web.Request) -> str | None:

@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 from aiohttp import web
 
-from construct_messages.errors import Gone, NotFound, UnsupportedByFormat
+from construct_messages.errors import Gone, NotFound
 from construct_messages.formats import N_QUADS, N_TRIPLES, NDJSON_LD, RDFM, TRIG, TURTLE
 from construct_messages.formats.negotiation import prefer
 from construct_messages.logs import EncoderOptions, encoder_for
@@ -23,10 +23,8 @@ from construct_messages.message import Message
 from construct_messages.net.wire import Parameter
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.coding import negotiate_coding
-from construct_messages.server.http.conditions import is_known
-from construct_messages.server.http.sending import send
 from construct_messages.server.streams.addresses import StreamIris
-from construct_messages.server.streams.documents import JsonLdDocument, not_carried
+from construct_messages.server.streams.documents import JsonLdDocument
 from construct_messages.server.streams.html.view import HtmlView
 from construct_messages.server.streams.ldes.pages import (
     LDES_PREFIXES,
@@ -41,6 +39,7 @@ from construct_messages.server.streams.requests import (
     FOR_GOOD,
     InThread,
     accept_of,
+    answered,
     counted,
     record_of,
 )
@@ -205,22 +204,13 @@ class LdesView:
             "Cache-Control": cache_control,
             "Link": f'<{iris.stream}>; rel="collection"',
         }
-        if is_known(request, headers["ETag"]):
-            return web.Response(status=304, headers=headers)
-        if request.method == "HEAD":
-            return web.Response(headers=headers)
-        body = self._encoded(media_type, head, pages, iris)
-        try:
-            return await send(
-                request,
-                body,
-                headers,
-                idle_seconds=self._settings.idle_seconds,
-                coding=coding,
-                sent=record.sent,
-            )
-        except UnsupportedByFormat as error:
-            raise not_carried(error) from error
+        return await answered(
+            request,
+            self._encoded(media_type, head, pages, iris),
+            headers,
+            idle_seconds=self._settings.idle_seconds,
+            coding=coding,
+        )
 
     async def _encoded(
         self, media_type: str, head: Message, pages: AsyncGenerator[list[Element]], iris: StreamIris
