@@ -20,7 +20,7 @@ class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         url: where it publishes.
         key: what the keys of its batches begin with.
         acknowledged: how many messages were.
-        in_flight: how many behind these were sent as one batch, and may have been acknowledged; 0: none.
+        in_flight: how many after these were sent as one batch, and may have been acknowledged; 0: none.
     """
 
     url: str

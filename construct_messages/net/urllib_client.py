@@ -31,7 +31,7 @@ from construct_messages.net.timeouts import Timeouts
 _CHUNK: Final = 1 << 16
 _LENGTH_DIGITS: Final = 19  # those of 2⁶³
 _CLOSE_SECONDS: Final = 5.0  # until a connection closes that the endpoint said it would close
-# behind some data of a chunk: more of it; or its end, a next size that is not 0, and data (RFC 9112, section 7.1)
+# after some data of a chunk: more of it; or its end, a next size that is not 0, and data (RFC 9112, section 7.1)
 _CHUNK_BEGINS: Final = re.compile(rb"[^\r]|\r\n0*[1-9A-Fa-f][0-9A-Fa-f]*[^\r\n]*\r\n.", re.DOTALL)
 
 

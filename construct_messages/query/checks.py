@@ -67,7 +67,7 @@ def check(query: Query) -> None:
     >>> check(parse("SELECT ?s { ?s ?p ?o BIND(1 AS ?o) }"))
     Traceback (most recent call last):
     construct_messages.errors.QueryError: line 1, column 32: ?o is bound already
-      hint: name another variable behind AS
+      hint: name another variable after AS
     """
     problem = query.unknown()
     if problem is not None:
@@ -157,7 +157,7 @@ class _Checks:
 
     def _refuse_bound(self, variable: VariableNode, bound: dict[str, None]) -> None:
         if variable.name in bound:
-            hint = "name another variable behind AS"
+            hint = "name another variable after AS"
             raise self._error(variable, f"?{variable.name} is bound already", hint)
 
     def _values(self, values: ValuesPattern) -> None:

@@ -1,4 +1,4 @@
-"""Prefixed names with several full stops as IRIs, for pyoxigraph 0.5, which refuses `ex:a.b.c` behind `ex:a.b`.
+"""Prefixed names with several full stops as IRIs, for pyoxigraph 0.5, which refuses `ex:a.b.c` after `ex:a.b`.
 
 SPARQL 1.2 Query, section 19.8, [PN_LOCAL]. Everything else in the text stays, so that other lines keep their columns.
 """

@@ -172,7 +172,7 @@ class ConstructQuery:
                 )
             if name not in variables:
                 variables.append(name)
-        # behind GROUP BY, only a sub-select lets what VALUES binds be projected
+        # after GROUP BY, only a sub-select lets what VALUES binds be projected
         apart = None if keys is None or set(variables) <= set(keys) else keys
         projection = " ".join(f"?{name}" for name in variables)
         if not variables:

@@ -42,7 +42,7 @@ class ServiceClause(NamedTuple):
         iri: what it reaches, absolute; None for a variable and for what cannot be told.
         silent: whether it says SILENT.
         start: the offset of what it reaches, as it is written.
-        end: the offset behind that.
+        end: the offset after that.
     """
 
     iri: str | None
@@ -218,7 +218,7 @@ def check_functions(text: str | QueryText, unsafe: Collection[str], safe: Collec
 def check_fetches(text: str | QueryText) -> None:
     """Makes sure that a query or update holds no pragma that makes a Virtuoso load from the web what the text names.
 
-    Those are `get:…` and `input:grab-…`, behind DEFINE and in the OPTION of a FROM clause.
+    Those are `get:…` and `input:grab-…`, after DEFINE and in the OPTION of a FROM clause.
 
     Raises:
         Forbidden: at the first of them.
@@ -257,7 +257,7 @@ def _unsafe_function(
             if name.startswith(unsafe) and name not in safe:
                 return token
         if token.kind == "pname" and written.partition(":")[2].startswith(unsafe):
-            return token  # behind an empty namespace
+            return token  # after an empty namespace
         if token.kind == "iri" and resolved is None:
             before = tokens[index - 1] if index else nothing
             following = tokens[index + 1] if index + 1 < len(tokens) else nothing
@@ -355,8 +355,8 @@ class _Names:
 def _is_ambiguous(tokens: Sequence[Token]) -> bool:
     """Whether an engine without tokens may find other ones.
 
-    That is so behind a string without its end, in a long string that it may give up for an escape it does not know and
-    read as short ones, and for a `<` behind an operand within brackets, if a string, a comment or a bracket could
+    That is so after a string without its end, in a long string that it may give up for an escape it does not know and
+    read as short ones, and for a `<` after an operand within brackets, if a string, a comment or a bracket could
     begin or end in what is an IRI here.
     """
     brackets: list[str] = []
@@ -398,7 +398,7 @@ def _pragmas(query: QueryText) -> Iterator[Token]:
                 for match in _FETCHING.finditer(query.text)
             )
         return
-    option = 0  # the depth of brackets behind OPTION
+    option = 0  # the depth of brackets after OPTION
     before = ""
     for token in tokens:
         if token.kind in ("pname", "iri") and (option or before.endswith("DEFINE")):

@@ -71,7 +71,7 @@ class Token(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The offset behind its last character."""
+        """The offset after its last character."""
         return self.start + len(self.text)
 
     @property

@@ -311,14 +311,14 @@ def test_no_such_page(limit: int, offset: int) -> None:
 
 @pytest.mark.parametrize("slice", ["LIMIT ${n}", "LIMIT %n% OFFSET 1", "LIMIT 1 OFFSET ?x"])
 def test_pages_need_a_slice_that_can_be_read(slice: str) -> None:
-    with pytest.raises(QueryError, match="expected a number behind") as raised:
+    with pytest.raises(QueryError, match="expected a number after") as raised:
         page(select(f"CONSTRUCT {{ ?s a 1 }}\n{{}}\n{slice}"), 10, 0)
     assert raised.value.position == Position(3, 1 + re.search(r"[$%?]", slice).start())  # type: ignore[union-attr] # it matches
 
 
 def test_a_limit_without_number() -> None:
     with pytest.raises(
-        QueryError, match="line 1, column 25: expected a number behind LIMIT, and the query ends"
+        QueryError, match="line 1, column 25: expected a number after LIMIT, and the query ends"
     ):
         page(ConstructQuery.parse("CONSTRUCT { ?s a 1 }       {} LIMIT").rewritten, 10, 0)
 

@@ -55,11 +55,11 @@ _GRAPH: Final = re.compile(rf"(?:GRAPH(?=[ \t\r\n<]){_WHITE}*+)?+([^\s{{]*+){_WH
 
 @cache
 def _expression(by_comment: bool, graphs: bool) -> re.Pattern[str]:
-    """One triple with the punctuation behind it; or a mark: a delimiter, a brace, a declaration; or all that is left.
+    """One triple with the punctuation after it; or a mark: a delimiter, a brace, a declaration; or all that is left.
 
     Groups: a subject, unless the triple before ends with `;` or `,`; a predicate, unless with `,`; an object that is a
     string with or without its language, the prefix and the local name of one, or any other; a datatype or language
-    behind a string; a mark, or what is left, which reaches to the end. Matches follow each other without a gap.
+    after a string; a mark, or what is left, which reaches to the end. Matches follow each other without a gap.
     """
     if by_comment:
         # no punctuation of a triple stands before the next match

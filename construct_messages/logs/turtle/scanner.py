@@ -169,7 +169,7 @@ class TurtleScanner:
         self._at -= end
 
     def skip(self, end: int) -> None:
-        """Takes the first `end` bytes off the text and goes on behind them as between two messages."""
+        """Takes the first `end` bytes off the text and goes on after them as between two messages."""
         self.cut(end)
         self._leave(_Last.OTHER, 0)
 

@@ -60,7 +60,7 @@ def read_registration(cursor: Cursor) -> RegisterClause:
     """
     found = cursor.take(*OPERATORS, "STREAM", "QUERY")
     if not found and cursor.token.kind not in ("iri", "pname"):
-        raise cursor.expected(f"{', '.join(OPERATORS)}, STREAM or QUERY behind REGISTER")
+        raise cursor.expected(f"{', '.join(OPERATORS)}, STREAM or QUERY after REGISTER")
     output = cursor.bare_name(
         "a name for the output",
         "write REGISTER RSTREAM <output> AS CONSTRUCT ...",
@@ -185,7 +185,7 @@ def _since_now(cursor: Cursor) -> Specification:
 
 def _ago(cursor: Cursor, *, zero: bool = False) -> int:
     if cursor.token.text != "-":
-        raise cursor.expected("- and a duration behind NOW", _BRACKET_HINT)
+        raise cursor.expected("- and a duration after NOW", _BRACKET_HINT)
     cursor.next()
     return read_duration(cursor, zero=zero)
 
@@ -272,7 +272,7 @@ def read_from(cursor: Cursor) -> GraphClause | WindowClause:
         name = window_name(stream, cursor.text, start.start)
         return WindowClause(name, stream, read_specification(cursor), implicit=True)
     cursor.take("GRAPH")  # of drafts of RSP-QL
-    return GraphClause(cursor.iri("the IRI of a graph, WINDOW or STREAM behind FROM"), named)
+    return GraphClause(cursor.iri("the IRI of a graph, WINDOW or STREAM after FROM"), named)
 
 
 def _window(cursor: Cursor, *, named: bool) -> WindowClause:

@@ -193,7 +193,7 @@ class _WindowReader(Cursor):
             raise self.expected("the name of a window", _WINDOW_HINT)
         name = self.name("the name of a window")
         if not self.at("{"):
-            raise self.expected(f"{{ behind {self.text[name.start : name.end]}", _WINDOW_HINT)
+            raise self.expected(f"{{ after {self.text[name.start : name.end]}", _WINDOW_HINT)
         group = self.group()
         return WindowPattern(start, self.end, "WINDOW", name, "", None, group)
 
@@ -207,7 +207,7 @@ class _WindowReader(Cursor):
         elif name not in self._declared:  # by FROM STREAM
             raise self.expected("[ with the width of the window", _STREAM_HINT)
         if not self.at("{"):
-            raise self.expected("{ behind the window", _STREAM_HINT)
+            raise self.expected("{ after the window", _STREAM_HINT)
         group = self.group()
         return WindowPattern(start, self.end, "STREAM", None, stream, window, group)
 

@@ -121,7 +121,7 @@ class QueryParser(PatternReader):
         if self.at("{"):
             template = self._template()
         elif self.token.keyword not in ("FROM", "WHERE"):
-            raise self.expected("{ or WHERE behind CONSTRUCT")
+            raise self.expected("{ or WHERE after CONSTRUCT")
         dataset = self.dataset()
         named = self.token.keyword == "WHERE"
         if template is not None:
@@ -144,7 +144,7 @@ class QueryParser(PatternReader):
         while not everything and (self.token.kind == "variable" or self.is_iri()):
             targets.append(self.name("what is described"))
         if not (everything or targets):
-            raise self.expected("a variable, an IRI or * behind DESCRIBE")
+            raise self.expected("a variable, an IRI or * after DESCRIBE")
         dataset = self.dataset()
         where = self._where() if self.token.keyword == "WHERE" or self.at("{") else None
         clauses = self.clauses()
@@ -177,7 +177,7 @@ class QueryParser(PatternReader):
             if self.take("GRAPH"):
                 name = self.graph_name()
                 if not self.at("{"):
-                    raise self.expected("{ behind the name of the graph")
+                    raise self.expected("{ after the name of the graph")
             elif not self.at("{"):
                 raise self.unexpected("a full stop or the end of the template")
             opening = self.next().start
@@ -214,7 +214,7 @@ class QueryParser(PatternReader):
             start, first = self.token.start, self.index
             self.index += 1
             if not self.at("{"):
-                raise self.expected("{ behind WITH")
+                raise self.expected("{ after WITH")
             self.group()
             self.require("AS")
             for is_name in (self.token.text == "%", self.tokens[self.index + 1].kind == "word"):
@@ -242,7 +242,7 @@ class QueryParser(PatternReader):
         has_word = self.take("WHERE")
         if not self.at("{"):
             self._not_at_end()
-            raise self.expected("{ behind WHERE" if has_word else "FROM, WHERE or {")
+            raise self.expected("{ after WHERE" if has_word else "FROM, WHERE or {")
         return (read or self.group)()
 
     def _not_at_end(self) -> None:
@@ -289,11 +289,11 @@ class QueryParser(PatternReader):
         if keyword in ("LIMIT", "OFFSET"):
             token = self.token
             if token.kind != "number" or not token.text.isdigit():
-                raise self.expected(f"a number behind {keyword}")
+                raise self.expected(f"a number after {keyword}")
             self.index += 1
             return SliceClause(start, self.end, keyword, token.text)
         if keyword == "HAVING":
-            conditions = self._several(self._condition, "a condition behind HAVING")
+            conditions = self._several(self._condition, "a condition after HAVING")
             return HavingClause(start, self.end, conditions)
         self.require("BY")
         if keyword == "GROUP":
@@ -340,7 +340,7 @@ class QueryParser(PatternReader):
         start = self.token.start
         order = self.take("ASC", "DESC")
         if order and not self.at("("):
-            raise self.expected(f"( behind {order}")
+            raise self.expected(f"( after {order}")
         is_variable = self.token.kind == "variable"
         expression = self.variable() if is_variable else self._condition()
         return OrderCondition(start, self.end, expression, order == "DESC")

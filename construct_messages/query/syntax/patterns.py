@@ -47,7 +47,7 @@ class PatternReader(ExpressionReader):
     def __init__(self, text: str, tokens: Sequence[Token]) -> None:
         super().__init__(text, tokens)
         self.triples = []
-        # by the offset of its brace, with the index behind it: an error makes tokens be read twice, but no group
+        # by the offset of its brace, with the index after it: an error makes tokens be read twice, but no group
         self._groups: dict[int, tuple[GroupPattern, int]] = {}
 
     def sub_select(self) -> SelectForm:
@@ -295,7 +295,7 @@ class PatternReader(ExpressionReader):
         return ends
 
     def _triples(self, elements: list[PatternNode]) -> None:
-        """TriplesBlock, and what is unknown behind it."""
+        """TriplesBlock, and what is unknown after it."""
         around = self.triples
         self.triples = []
         start, statement, whole, depth = self.token.start, self.index, 0, self.depth

@@ -263,7 +263,7 @@ async def event_stream(
             if pushed.refused is not None:
                 yield _error_event(not_carried(pushed.refused))
                 return
-    yield b": the server stops; come back behind the last event\n\n"
+    yield b": the server stops; come back after the last event\n\n"
 
 
 def _error_event(error: ConstructMessagesError) -> bytes:

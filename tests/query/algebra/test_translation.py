@@ -113,9 +113,9 @@ ILLEGAL = [
     (
         "limit that is no integer",
         "SELECT * {} LIMIT 1.0",
-        "expected a number behind LIMIT, found 1.0",
+        "expected a number after LIMIT, found 1.0",
     ),
-    ("negative offset", "SELECT * {} OFFSET -1", "expected a number behind OFFSET, found -1"),
+    ("negative offset", "SELECT * {} OFFSET -1", "expected a number after OFFSET, found -1"),
 ]
 
 

@@ -45,7 +45,7 @@ MALFORMED = {
     "another brace": ("SELECT * §{ { }", "this { is never closed"),
     "FROM nothing": (
         "SELECT * FROM §WHERE {}",
-        "expected the IRI of a graph, WINDOW or STREAM behind FROM, found WHERE",
+        "expected the IRI of a graph, WINDOW or STREAM after FROM, found WHERE",
     ),
     "window without name": (
         "SELECT * FROM NAMED WINDOW ON <urn:s> [NOW] §{}",
@@ -202,7 +202,7 @@ MALFORMED = {
     "WINDOW without name": (f"{FROM} {{ WINDOW §{{}} }}", "expected the name of a window, found {"),
     "WINDOW without group": (
         f"{FROM} {{ WINDOW <urn:w> §?s ?p ?o }}",
-        "expected { behind <urn:w>, found ?s",
+        "expected { after <urn:w>, found ?s",
     ),
     "STREAM without name": (
         "SELECT * { STREAM §[NOW] {} }",
@@ -210,7 +210,7 @@ MALFORMED = {
     ),
     "STREAM without group": (
         "SELECT * { STREAM <urn:s> [NOW] §?s ?p ?o }",
-        "expected { behind the window, found ?s",
+        "expected { after the window, found ?s",
     ),
     "a name that is no IRI": (
         "SELECT * FROM WINDOW §<urn:a%> ON <urn:s> [NOW] {}",
