@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,7 +41,10 @@ def listening(
     command: Sequence[str], environment: Mapping[str, str]
 ) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """A server that a command starts: its URL, once it listens, and its process."""
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+    with (
+        ExitStack() as stack,
+        subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process,
+    ):
         try:
             assert process.stderr is not None
             for line in process.stderr:
@@ -49,7 +52,10 @@ def listening(
                     break
             else:
                 raise SystemExit("the server did not start")
-            subprocess.Popen(["cat"], stdin=process.stderr, stdout=subprocess.DEVNULL)  # its log
+            # the server's log, to its end
+            stack.enter_context(
+                subprocess.Popen(["cat"], stdin=process.stderr, stdout=subprocess.DEVNULL)
+            )
             yield found[1].rstrip("/"), process
         finally:
             process.terminate()
