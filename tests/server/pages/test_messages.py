@@ -153,10 +153,16 @@ async def test_the_filter_finds_what_is_shown(page: Browser) -> None:
         seen = await page.run(
             """
             await page.fill("#filter", given.text);
-            await page.waitForFunction((it) => document.getElementById("kept").textContent === it, given.said);
+            // cards are made in the frames after it is said what is kept
+            await page.waitForFunction(
+              ({ said, found }) => document.getElementById("kept").textContent === said
+                && document.querySelectorAll(".card").length >= found,
+              given,
+            );
             return [await page.locator(".card h3").allTextContents(), await page.textContent("#announcement")];
             """,
             text=text,
+            found=len(found),
             said=(said := said_of(len(found)) if text else "kept: 1 to 5"),
         )
         assert seen == [found, said], text
