@@ -104,6 +104,14 @@ TRANSPORTS: Final = (
         room="inbox.reader:InboxTransport",
         endpoint=Property.INBOX,
     ),
+    TransportKind(
+        name="grpc",
+        title="Jelly gRPC",
+        schemes=("grpc", "grpcs"),
+        capabilities=Capabilities(ends=True, replays=True, numbered=True, writes=True, keyed=True),
+        room="grpc.transport:GrpcTransport",
+        extra="grpc",
+    ),
 )
 """All of them, in the order in which one is chosen."""
 
