@@ -74,6 +74,7 @@ class StreamsEndpoint:
 
     Attributes:
         bounds: how much is done at once.
+        grpc: the gRPC service; None: there is none.
     """
 
     record = StreamRecord
@@ -132,7 +133,7 @@ class StreamsEndpoint:
             iris_of=self._iris,
             admit=self._admit_publisher,
         )
-        self._grpc = None if settings.grpc is None else self._grpc_service()
+        self.grpc = None if settings.grpc is None else self._grpc_service()
 
     def routes(self) -> Iterable[Route]:
         """See `Endpoint.routes`."""
@@ -182,8 +183,8 @@ class StreamsEndpoint:
     async def start(self, observe: Observe) -> None:
         """See `Endpoint.start`: queries that were registered go on."""
         await self._queries.registry.start()
-        if self._grpc is not None:
-            await self._grpc.start(observe)
+        if self.grpc is not None:
+            await self.grpc.start(observe)
 
     async def check(self) -> None:
         """See `Endpoint.check`."""
@@ -193,14 +194,14 @@ class StreamsEndpoint:
         """See `Endpoint.stop`: followers get a proper end, and can resume; queries go on at the next start."""
         self._publishing.stop()
         self._following.stop()
-        if self._grpc is not None:
-            self._grpc.stop()
+        if self.grpc is not None:
+            self.grpc.stop()
         await asyncio.gather(self.bounds.end_followers(), self._queries.registry.stop())
 
     async def aclose(self) -> None:
         """See `Endpoint.aclose`."""
-        if self._grpc is not None:
-            await self._grpc.aclose()
+        if self.grpc is not None:
+            await self.grpc.aclose()
         await self._in_thread(self._store.close)
 
     # --- streams ---

@@ -47,7 +47,12 @@ class RdfStreamService:
         in_thread: calls a function where it does not hold up the event loop.
         admit_reader: refuses a call that may not read.
         admit_publisher: refuses a call that may not publish to a stream.
+
+    Attributes:
+        address: host and port, once it takes calls.
     """
+
+    address = ""
 
     def __init__(
         self,
@@ -85,8 +90,8 @@ class RdfStreamService:
         self._observe = observe
         host, port = self._settings.grpc_address
         found, bound = await self._calls.listen(host, port)
-        shown = f"[{found}]" if ":" in found else found
-        _LOGGER.info("listening for gRPC on %s:%d", shown, bound)
+        self.address = f"[{found}]:{bound}" if ":" in found else f"{found}:{bound}"
+        _LOGGER.info("listening for gRPC on %s", self.address)
 
     def stop(self) -> None:
         """Ends all calls that would go on without end; clients resume after what they got."""
