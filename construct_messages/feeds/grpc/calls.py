@@ -28,8 +28,9 @@ from h2.exceptions import H2Error
 from multidict import CIMultiDict
 
 from construct_messages.errors import SourceError, SourceTimeout, shown
+from construct_messages.formats.media_types import GRPC
 from construct_messages.net.failures import unreachable
-from construct_messages.net.grpc.framing import CODINGS, CONTENT_TYPE, IDENTITY, MessageReader
+from construct_messages.net.grpc.framing import CODINGS, IDENTITY, MessageReader
 from construct_messages.net.grpc.status import PASSING, GrpcStatus, http_status_of
 from construct_messages.net.timeouts import CONNECT_SECONDS
 from construct_messages.net.wire import CallMetadata
@@ -84,7 +85,9 @@ class Connection:
         ).__for_client__()
         self._protocol: _Protocol | None = None
 
-    async def call(self, path: str, metadata: Mapping[str, str], coding: str, most: int) -> Call:
+    async def call(
+        self, path: str, metadata: Mapping[str, str], coding: str, most: int
+    ) -> ClientCall:
         """Begins a call.
 
         Args:
@@ -97,14 +100,14 @@ class Connection:
             SourceError: the server cannot be reached.
         """
         protocol = await self._connected()
-        call = Call(self._address.shown, most)
+        call = ClientCall(self._address.shown, most)
         headers = [
             (":method", "POST"),
             (":scheme", "http" if self._address.tls is None else "https"),
             (":path", path),
             (":authority", self._address.authority),
             ("te", "trailers"),
-            ("content-type", f"{CONTENT_TYPE}+proto"),
+            ("content-type", f"{GRPC}+proto"),
             ("user-agent", USER_AGENT),
             ("grpc-accept-encoding", CODINGS),
             ("grpc-encoding", coding),
@@ -149,7 +152,7 @@ class Connection:
         return protocol
 
 
-class Call:
+class ClientCall:
     """A call that was begun, as an async context manager, which resets it where it has not ended.
 
     Args:
@@ -197,7 +200,7 @@ class Call:
         if "grpc-status" in said:
             self.trailers = said
             self._check_status(said)
-        elif not said.get("content-type", "").startswith(CONTENT_TYPE):
+        elif not said.get("content-type", "").startswith(GRPC):
             raise SourceError(f"{self._shown} answers with {shown(said.get('content-type', ''))}")
         coding = said.get("grpc-encoding", IDENTITY)
         self._messages = MessageReader(self._receive, coding, self._most, self._shown)

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from construct_messages.errors import LimitExceeded, SourceError, SourceTimeout, UsageError, shown
-from construct_messages.feeds.grpc.calls import Address, Call, Connection
+from construct_messages.feeds.grpc.calls import Address, ClientCall, Connection
 from construct_messages.feeds.sequences import check_next, is_sequence
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Settings, Start, Transport, option_values
@@ -187,7 +187,7 @@ class GrpcTransport(Transport):
                 async for each in elements:
                     yield each
 
-    async def _subscribed(self, state: _State, *, follow: bool) -> Call:
+    async def _subscribed(self, state: _State, *, follow: bool) -> ClientCall:
         metadata = self._authorization() | state.asked()
         metadata[CallMetadata.FRAME_BYTES] = str(self._settings.message_bytes)
         if not follow:

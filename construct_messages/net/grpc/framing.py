@@ -14,7 +14,6 @@ from typing import Final
 
 from construct_messages.errors import LimitExceeded, SourceError
 
-CONTENT_TYPE: Final = "application/grpc"
 IDENTITY, GZIP = "identity", "gzip"
 CODINGS: Final = f"{IDENTITY},{GZIP}"
 """The value of `grpc-accept-encoding`."""

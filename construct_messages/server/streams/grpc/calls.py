@@ -22,9 +22,9 @@ from h2.exceptions import H2Error
 from multidict import CIMultiDict
 
 from construct_messages.errors import SourceError
+from construct_messages.formats.media_types import GRPC
 from construct_messages.net.grpc.framing import (
     CODINGS,
-    CONTENT_TYPE,
     GZIP,
     IDENTITY,
     MessageReader,
@@ -34,10 +34,10 @@ from construct_messages.net.grpc.status import GrpcStatus
 _WINDOW: Final = 1 << 20
 """How many bytes of what clients send wait in memory for each connection."""
 
-Answer: TypeAlias = "Callable[[Call], Awaitable[None]]"
+Answer: TypeAlias = "Callable[[ServerCall], Awaitable[None]]"
 
 
-class Call:
+class ServerCall:
     """A call that is being answered.
 
     Args:
@@ -84,7 +84,7 @@ class Call:
             coding: of its compressed messages.
         """
         self._began = True
-        headers = [(":status", "200"), ("content-type", f"{CONTENT_TYPE}+proto")]
+        headers = [(":status", "200"), ("content-type", f"{GRPC}+proto")]
         headers += [("grpc-encoding", coding), ("grpc-accept-encoding", CODINGS)]
         await self._stream.send_headers([*headers, *metadata.items()])
 
@@ -103,7 +103,7 @@ class Call:
         if not self._began:
             headers = [
                 (":status", "200"),
-                ("content-type", f"{CONTENT_TYPE}+proto"),
+                ("content-type", f"{GRPC}+proto"),
                 ("grpc-accept-encoding", CODINGS),
                 *headers,
             ]
@@ -213,16 +213,14 @@ class CallServer:
     ) -> None:
         try:
             said = dict(headers)
-            if said.get(":method") != "POST" or not said.get("content-type", "").startswith(
-                CONTENT_TYPE
-            ):
+            if said.get(":method") != "POST" or not said.get("content-type", "").startswith(GRPC):
                 await stream.send_headers([(":status", "415")], end_stream=True)
                 return
             if self._server is None or not self._server.is_serving():
                 await _refuse(stream, GrpcStatus.UNAVAILABLE, "the server stops")
                 return
             try:
-                call = Call(stream, headers)
+                call = ServerCall(stream, headers)
             except ValueError:
                 await _refuse(stream, GrpcStatus.INVALID_ARGUMENT, "grpc-timeout is no time")
                 return
@@ -234,7 +232,7 @@ class CallServer:
 
 
 async def _refuse(stream: Stream, status: GrpcStatus, said: str) -> None:
-    headers = [(":status", "200"), ("content-type", f"{CONTENT_TYPE}+proto")]
+    headers = [(":status", "200"), ("content-type", f"{GRPC}+proto")]
     headers += [("grpc-status", str(status.value)), ("grpc-message", said)]
     await stream.send_headers(headers, end_stream=True)
 

@@ -20,7 +20,7 @@ from construct_messages.net.grpc.framing import MessageReader, framed
 from construct_messages.net.wire import CallMetadata
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.streams.bounds import StreamLimits
-from construct_messages.server.streams.grpc.calls import Call
+from construct_messages.server.streams.grpc.calls import ServerCall
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import InThread, idempotency_key
 from construct_messages.streams.store import StreamStore
@@ -50,7 +50,7 @@ class Publishing:
         *,
         bounds: StreamLimits,
         in_thread: InThread,
-        admit: Callable[[Call, str], Awaitable[None]],
+        admit: Callable[[ServerCall, str], Awaitable[None]],
     ) -> None:
         self._settings, self._store, self._bounds = settings, store, bounds
         self._in_thread, self._admit = in_thread, admit
@@ -60,7 +60,7 @@ class Publishing:
         """Takes no further frames. What was taken is stored, and its publisher told how much that is."""
         self._stopping.set()
 
-    async def answer(self, call: Call, record: StreamRecord) -> None:
+    async def answer(self, call: ServerCall, record: StreamRecord) -> None:
         """Appends the messages of a call.
 
         Raises:
@@ -96,7 +96,7 @@ class Publishing:
         record.status = 200
         await call.send(framed(RECEIVED))
 
-    async def _admitted(self, call: Call, topic: str, record: StreamRecord) -> None:
+    async def _admitted(self, call: ServerCall, topic: str, record: StreamRecord) -> None:
         record.stream = topic[:128]
         if not topic:
             raise ProtocolError(

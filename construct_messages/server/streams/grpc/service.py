@@ -23,7 +23,7 @@ from construct_messages.server.http.record import reason_of, request_id
 from construct_messages.server.http.sending import ClientLeft
 from construct_messages.server.streams.addresses import ROOT
 from construct_messages.server.streams.bounds import CLOSE_SECONDS, StreamLimits
-from construct_messages.server.streams.grpc.calls import Call, CallServer
+from construct_messages.server.streams.grpc.calls import CallServer, ServerCall
 from construct_messages.server.streams.grpc.publishing import Publishing
 from construct_messages.server.streams.grpc.subscribing import Subscribing
 from construct_messages.server.streams.push import Live
@@ -61,8 +61,8 @@ class RdfStreamService:
         *,
         bounds: StreamLimits,
         in_thread: InThread,
-        admit_reader: Callable[[Call], Awaitable[None]],
-        admit_publisher: Callable[[Call, str], Awaitable[None]],
+        admit_reader: Callable[[ServerCall], Awaitable[None]],
+        admit_publisher: Callable[[ServerCall, str], Awaitable[None]],
     ) -> None:
         self._settings, self._admit_reader = settings, admit_reader
         self._live = Live(store, settings.heartbeat_seconds)
@@ -104,7 +104,7 @@ class RdfStreamService:
         self.stop()
         await self._calls.aclose(CLOSE_SECONDS)
 
-    async def _answer(self, call: Call) -> None:
+    async def _answer(self, call: ServerCall) -> None:
         if call.path == _HEALTH:
             await call.begin({})
             await call.send(framed(_SERVING))
@@ -120,7 +120,7 @@ class RdfStreamService:
         with self._observe(record):
             await self._observed(call, method, record)
 
-    async def _observed(self, call: Call, method: str, record: StreamRecord) -> None:
+    async def _observed(self, call: ServerCall, method: str, record: StreamRecord) -> None:
         try:
             async with nullcontext() if call.seconds is None else asyncio.timeout(call.seconds):
                 await self._method(call, method, record)
@@ -150,7 +150,7 @@ class RdfStreamService:
             record.aborted("internal")
             await call.end(GrpcStatus.INTERNAL, "the server failed")
 
-    async def _method(self, call: Call, method: str, record: StreamRecord) -> None:
+    async def _method(self, call: ServerCall, method: str, record: StreamRecord) -> None:
         if method == SUBSCRIBE:
             await self._admit_reader(call)
             await self._subscribing.answer(call, record)

@@ -18,7 +18,7 @@ from construct_messages.net.wire import CallMetadata, Parameter
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.sending import ClientLeft
 from construct_messages.server.streams.bounds import StreamLimits
-from construct_messages.server.streams.grpc.calls import Call
+from construct_messages.server.streams.grpc.calls import ServerCall
 from construct_messages.server.streams.grpc.frames import ElementFrames
 from construct_messages.server.streams.push import Live
 from construct_messages.server.streams.record import StreamRecord
@@ -63,7 +63,7 @@ class Subscribing:
         self._settings, self._store, self._bounds = settings, store, bounds
         self._live, self._in_thread = live, in_thread
 
-    async def answer(self, call: Call, record: StreamRecord) -> None:
+    async def answer(self, call: ServerCall, record: StreamRecord) -> None:
         """Sends the elements of a stream until they end, the client leaves, or the server stops.
 
         Raises:
@@ -104,7 +104,7 @@ class Subscribing:
                 "the server stops", status=503, hint="come back after the last element"
             )
 
-    async def _selection(self, call: Call, stream: str) -> Selection:
+    async def _selection(self, call: ServerCall, stream: str) -> Selection:
         """The elements to send: those that are asked for, or those that are new."""
         parameters: dict[str, str] = {
             parameter: call.headers[name]
@@ -121,7 +121,7 @@ class Subscribing:
 
     async def _send(
         self,
-        call: Call,
+        call: ServerCall,
         pages: AsyncGenerator[list[Element]],
         frames: ElementFrames,
         record: StreamRecord,
@@ -138,14 +138,14 @@ class Subscribing:
                     record.deliver(count)
 
 
-def _follow(call: Call) -> bool:
+def _follow(call: ServerCall) -> bool:
     said = call.headers.get(CallMetadata.FOLLOW, "true").lower()
     if said not in ("true", "false"):
         raise ProtocolError(f"{CallMetadata.FOLLOW}: {said[:40]} is neither true nor false")
     return said == "true"
 
 
-def _frame_bytes(call: Call, most: int) -> int:
+def _frame_bytes(call: ServerCall, most: int) -> int:
     """How large a frame may be: as clients take them by default, or as the client says, but not more than `most` twice.
 
     A frame can be a little larger than the message that was sent, as it may have to bring the entries of tables.

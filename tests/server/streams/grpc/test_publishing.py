@@ -11,7 +11,7 @@ import pytest
 
 from construct_messages import Message, Quad, blank, iri, literal
 from construct_messages.errors import SourceError
-from construct_messages.feeds.grpc.calls import Address, Call, Connection
+from construct_messages.feeds.grpc.calls import Address, ClientCall, Connection
 from construct_messages.logs.jelly.frames import FrameWriter
 from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.jelly.service import DEFAULT_OPTIONS, PUBLISH
@@ -46,7 +46,7 @@ async def published(
         connection.close()
 
 
-async def replied(call: Call, frames: Sequence[bytes], *, end: bool = True) -> dict[str, str]:
+async def replied(call: ClientCall, frames: Sequence[bytes], *, end: bool = True) -> dict[str, str]:
     await call.send(b"".join(map(framed, frames)), end=end)
     assert await call.read() == b"", "the reply has no fields"
     assert await call.read() is None

@@ -13,7 +13,7 @@ from pyjelly.jelly import RdfStreamOptions
 
 from construct_messages import Message, Quad, blank, iri, literal, triple
 from construct_messages.errors import SourceError
-from construct_messages.feeds.grpc.calls import Address, Call, Connection
+from construct_messages.feeds.grpc.calls import Address, ClientCall, Connection
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.jelly.frame_stream import FrameReader, read_metadata
 from construct_messages.logs.jelly.service import SUBSCRIBE, RdfStreamSubscribe
@@ -59,7 +59,7 @@ async def frames(
         connection.close()
 
 
-async def all_of(call: Call) -> list[bytes]:
+async def all_of(call: ClientCall) -> list[bytes]:
     """The rest of the frames of a call."""
     found = []
     while (frame := await call.read()) is not None:
