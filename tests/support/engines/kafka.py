@@ -103,7 +103,15 @@ class Kafka:
     def _make_keys(self) -> None:
         keytool = program("keytool", "apt-get install openjdk-17-jre-headless")
         store = ["-keystore", "keys.p12", "-storetype", "PKCS12", "-storepass", "changeit"]
-        pair = ["-genkeypair", "-keyalg", "EC", "-dname", "CN=localhost", "-ext", "san=dns:localhost"]
+        pair = [
+            "-genkeypair",
+            "-keyalg",
+            "EC",
+            "-dname",
+            "CN=localhost",
+            "-ext",
+            "san=dns:localhost",
+        ]
         self._run([keytool, *pair, "-alias", "broker", *store])
         self._run(
             [keytool, "-exportcert", "-rfc", "-alias", "broker", "-file", "broker.pem", *store]
