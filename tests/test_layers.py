@@ -105,7 +105,8 @@ FLOORS = {
         "forwarding",
     ),
     "feeds/collections": floors("values", "hypermedia / known"),
-    "feeds/records": floors("transport", "dead_letters"),
+    "feeds/records": floors("transport / connections", "dead_letters"),
+    "feeds/nats": floors("connection", "publishing / pulling", "transport"),
     "feeds/http": floors("client", "stream / pages", "connections / discovery", "log"),
     "server": floors("config", "http", "pages", "sparql / streams", "runtime"),
     "query/algebra": floors(

@@ -104,6 +104,14 @@ TRANSPORTS: Final = (
         room="inbox.reader:InboxTransport",
         endpoint=Property.INBOX,
     ),
+    TransportKind(
+        name="nats",
+        title="NATS JetStream",
+        schemes=("nats", "tls"),
+        capabilities=Capabilities(ends=True, replays=True, numbered=True, writes=True, keyed=True),
+        room="nats.transport:NatsTransport",
+        extra="nats",
+    ),
 )
 """All of them, in the order in which one is chosen."""
 
