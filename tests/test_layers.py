@@ -92,8 +92,10 @@ FLOORS = {
         "registration", "orders", "evaluator / process / recovery", "query", "registry"
     ),
     "feeds": floors(
-        "state / sequences / table",
+        "state / sequences / table / record",
         "transport",
+        "documents",
+        "records",
         "collections",
         "http",
         " / ".join(TRANSPORT_ROOMS),
@@ -103,6 +105,7 @@ FLOORS = {
         "forwarding",
     ),
     "feeds/collections": floors("values", "hypermedia / known"),
+    "feeds/records": floors("transport", "dead_letters"),
     "feeds/http": floors("client", "stream / pages", "connections / discovery", "log"),
     "server": floors("config", "http", "pages", "sparql / streams", "runtime"),
     "query/algebra": floors(

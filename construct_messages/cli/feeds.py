@@ -61,6 +61,7 @@ def add(commands: Commands) -> None:
     option(publish, "--batch N", "send at most N messages at once", type=int, default=1000)
     option(publish, "--create", "create the stream if it does not exist")
     _add_requests(publish, "the number of acknowledged messages, to continue after a restart")
+    option(publish, "--media-type TYPE", "of the records that a broker gets; default: N-Quads")
     add_input(publish)
     add_reports(publish)
 
@@ -79,7 +80,7 @@ def add(commands: Commands) -> None:
     subscribe.add_argument(
         "url",
         metavar="URL",
-        help="the stream, or its events, socket or output; an event stream (LDES); an LDN inbox",
+        help="the stream, or its events, socket or output; an event stream (LDES); an LDN inbox; a topic of a broker",
     )
     where = subscribe.add_mutually_exclusive_group()
     option(where, "--last N", "start with the N newest messages", type=int)
@@ -112,6 +113,12 @@ def add(commands: Commands) -> None:
         repeatable=True,
     )
     option(subscribe, "--context IRI=FILE", "a JSON-LD context", repeatable=True)
+    option(subscribe, "--media-type TYPE", "of the records of a broker that name none")
+    option(
+        subscribe,
+        "--dead-letters PLACE",
+        "append records of a broker that are no message to this file or topic, instead of stopping",
+    )
     option(
         subscribe,
         "--output FILE",
@@ -156,6 +163,12 @@ def add(commands: Commands) -> None:
 def _add_requests(command: argparse.ArgumentParser, state: str) -> None:
     option(command, "--state FILE", f"store in FILE {state}")
     add_token(command)
+    option(
+        command,
+        "--set NAME=VALUE",
+        "an option of the transport, as its library calls it; $NAME is the value of an environment variable",
+        repeatable=True,
+    )
     option(command, "--retries N", "repeat a request up to N times in a row", type=int, default=10)
 
 
@@ -201,6 +214,8 @@ async def _send(reader: LogReader, options: argparse.Namespace) -> None:
             create=options.create,
             token=token_of(options),
             retries=options.retries,
+            media_type=options.media_type,
+            options=pairs("--set", options.set, "NAME=VALUE"),
         )
 
 
@@ -239,6 +254,9 @@ def _subscribe(options: argparse.Namespace) -> int:
         origins=options.allow_origin,
         token=token_of(options),
         retries=options.retries,
+        media_type=options.media_type,
+        options=pairs("--set", options.set, "NAME=VALUE"),
+        dead_letters=options.dead_letters,
     )
     in_the_way = options.output == STANDARD and sys.stdout.isatty()
     at = 0 if known is None else known.size or 0

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pkgutil import resolve_name
 from typing import Any
-from urllib.parse import urldefrag
+from urllib.parse import urldefrag, urlsplit
 
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds.http.client import Client, check_stream_url, origin_of
@@ -44,6 +44,10 @@ def check_url(url: str) -> None:
     """
     if all(kind.endpoint is not None for kind in kinds_for(url)):
         check_stream_url(urldefrag(url).url)
+    elif "@" in urlsplit(url).netloc:
+        raise UsageError(
+            "the URL holds credentials", hint="pass them as options of the transport, see its page"
+        )
 
 
 @asynccontextmanager

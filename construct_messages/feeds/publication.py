@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping
 from contextlib import aclosing
 from typing import Final, TypeAlias
 
@@ -48,6 +48,8 @@ async def publish(
     token: str | None = None,
     retries: int = RETRIES,
     idle_seconds: float = IDLE_SECONDS,
+    media_type: str | None = None,
+    options: Mapping[str, str] | None = None,
 ) -> int:
     """Sends messages to a stream, in order, each once; returns the number of acknowledged messages.
 
@@ -56,7 +58,7 @@ async def publish(
 
     Args:
         messages: the messages, such as those of `read_log`. A blocking iterable blocks the event loop.
-        url: the URL of the stream, of its input or of its inbox.
+        url: the URL of the stream, of its input or of its inbox; or of a topic of a broker.
         key: the beginning of the keys of batches; None: random. Sending the same messages with the same key again is
             refused, or appends nothing.
         state: a file for the progress. If it exists, the messages that it counts are skipped, and the batch that was in
@@ -66,6 +68,8 @@ async def publish(
         token: a token, sent as `Authorization: Bearer`.
         retries: how often in a row a request is repeated after temporary failures.
         idle_seconds: the maximal time that a server may be silent.
+        media_type: of the records that are sent to a broker; None: N-Quads.
+        options: see `subscribe`.
 
     Raises:
         UsageError: a state file of another stream or of more messages than there are, or an object that is not a
@@ -90,6 +94,8 @@ async def publish(
         retries=retries,
         idle_seconds=idle_seconds,
         create=create,
+        media_type=media_type,
+        options=options or {},
     )
     async with (
         opened(url, settings, write=True) as transport,

@@ -5,17 +5,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, Self
 
 from construct_messages.arguments import checked
 from construct_messages.documents.contexts import KnownContexts
 from construct_messages.errors import UsageError
 from construct_messages.feeds.http.client import check_stream_url, origin_of
-from construct_messages.feeds.opening import check_via, opened
+from construct_messages.feeds.opening import check_url, check_via, opened
+from construct_messages.feeds.record import DeadLetters
+from construct_messages.feeds.records.dead_letters import DeadLetterFile, DeadLetterTopic
 from construct_messages.feeds.state import Checkpoint
+from construct_messages.feeds.table import kinds_for
 from construct_messages.feeds.transport import Settings, Start, Transport
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.streams.element import Element, microseconds_of
@@ -44,12 +50,16 @@ def subscribe(
     retries: int = RETRIES,
     idle_seconds: float = IDLE_SECONDS,
     poll_seconds: float = 1.0,
+    media_type: str | None = None,
+    options: Mapping[str, str] | None = None,
+    dead_letters: str | os.PathLike[str] | None = None,
 ) -> Subscription:
     """The elements of a stream, in order, each once.
 
     Args:
         url: the URL of a stream of `construct-messages serve --streams`, or of its events, its socket or its output.
-            Also a Linked Data Event Stream of any server: its IRI, the root of a view, or a page; or an LDN inbox.
+            Also a Linked Data Event Stream of any server: its IRI, the root of a view, or a page; or an LDN inbox; or a
+            topic of a broker.
         after: start after this sequence; 0: with the first element.
         last: start with this number of newest elements. Without `after`, `last`, `since` and `checkpoint`, a follower
             starts with the next element, and others with the oldest.
@@ -67,6 +77,11 @@ def subscribe(
         idle_seconds: the maximal time that a server may be silent before the connection counts as lost.
         poll_seconds: the time between two pulls, and before pages are requested again; an event stream may ask for
             more.
+        media_type: of the records of a broker that name none; None: such a record is an error.
+        options: those of the transport of a broker, by name, as its library calls them. A value that begins with `$` is
+            the name of an environment variable that has the value.
+        dead_letters: where records of a broker go that are no message: a file of JSON lines, or the URL of another
+            topic; None: such a record is an error.
 
     Returns:
         An async iterator. Close it (`contextlib.aclosing`) if you leave it before its end. The time of an element is
@@ -111,9 +126,20 @@ def subscribe(
         token=token,
         retries=retries,
         idle_seconds=idle_seconds,
+        media_type=media_type,
+        options=options or {},
     )
+    if dead_letters is not None:
+        settings = replace(settings, dead_letters=_dead_letters(os.fspath(dead_letters), settings))
     start = Start(after=after, last=last, since=since, checkpoint=checkpoint)
     return Subscription(opened(url, settings, via=via, follow=follow), start, follow=follow)
+
+
+def _dead_letters(place: str, settings: Settings) -> DeadLetters:
+    if kinds_for(place):
+        check_url(place)
+        return DeadLetterTopic(partial(opened, place, settings, write=True))
+    return DeadLetterFile(place)
 
 
 class Subscription(AsyncIterator[Element]):

@@ -5,13 +5,15 @@ What a transport can do is in `table.py`; `opening.py` opens one for a URL. docs
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Container, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from construct_messages.documents.contexts import KnownContexts
-from construct_messages.errors import UsageError
+from construct_messages.errors import UsageError, shown
+from construct_messages.feeds.record import DeadLetters
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.message import Message
 from construct_messages.streams import Element
@@ -30,6 +32,11 @@ class Settings:
         retries: how often in a row a request is repeated.
         idle_seconds: the maximal time that the other side may be silent.
         create: whether to create a stream that does not exist, before it is written to.
+        media_type: of messages whose type the other side does not name, and of those that are written; None: there is
+            none, and messages are written as N-Quads.
+        options: the transport's own, by name, as its library calls them. A value that begins with `$` is the name of an
+            environment variable that has the value. See `option_values`.
+        dead_letters: the place of what is no message; None: it ends reading with an error.
     """
 
     contexts: KnownContexts
@@ -40,6 +47,45 @@ class Settings:
     retries: int
     idle_seconds: float
     create: bool = False
+    media_type: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    dead_letters: DeadLetters | None = None
+
+
+def option_values(settings: Settings, names: Container[str] | None = None) -> dict[str, str]:
+    """Returns the options of a transport, with the values of environment variables.
+
+    Args:
+        settings: with the options.
+        names: those that the transport has; None: its library checks them.
+
+    Raises:
+        UsageError: another option, or a variable that is not set. The value is not shown.
+
+    >>> from construct_messages.documents.contexts import CONTEXTS
+    >>> settings = Settings(contexts=CONTEXTS, message_bytes=1, retries=0, idle_seconds=1, options={"user": "$NOBODY"})
+    >>> option_values(settings)
+    Traceback (most recent call last):
+    construct_messages.errors.UsageError: the option user names the environment variable NOBODY, which is not set
+      hint: set it, or write the value itself
+    """
+    values = {}
+    for name, value in settings.options.items():
+        if names is not None and name not in names:
+            raise UsageError(
+                f"the transport has no option {shown(name)}",
+                hint="see the options of the transport in docs/reference/streams/clients.md",
+            )
+        if value.startswith("$"):
+            found = os.environ.get(value[1:])
+            if found is None:
+                raise UsageError(
+                    f"the option {name} names the environment variable {value[1:]}, which is not set",
+                    hint="set it, or write the value itself",
+                )
+            value = found
+        values[name] = value
+    return values
 
 
 @dataclass(frozen=True, kw_only=True)

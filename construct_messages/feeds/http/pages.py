@@ -11,15 +11,14 @@ from typing import Final
 import aiohttp
 import pyoxigraph as ox
 
-from construct_messages.documents import DocumentReader, document_format
+from construct_messages.documents import DocumentReader
 from construct_messages.documents.contexts import implied_context
-from construct_messages.errors import SourceError, UsageError
+from construct_messages.feeds.documents import reader_of
 from construct_messages.feeds.http.client import link
 from construct_messages.feeds.transport import Settings
 from construct_messages.formats import N_QUADS, N_TRIPLES, NDJSON_LD, RDF_XML, TRIG, TURTLE
 from construct_messages.formats.media_types import JSON, read_media_type
 from construct_messages.labels import Labels
-from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.message import Quad
 from construct_messages.net.wire import CONTEXT_RELATION
@@ -37,34 +36,6 @@ ACCEPT_PAGES: Final = ", ".join(
     for place, format in enumerate(FETCHED)
 )
 """Asks for pages of Linked Data Event Streams, in the TREE profile where a server keeps to it."""
-
-
-def reader_of(
-    content_type: str, settings: Settings, *, base: str, context: str | None = None
-) -> DocumentReader:
-    """Returns the reader for documents that a server sends.
-
-    Args:
-        content_type: of the documents.
-        settings: which contexts are known, and how large a document may be.
-        base: the IRI that relative IRIs resolve against.
-        context: the IRI of the context that holds for all of them, as a Link header names it; None: there is none.
-
-    Raises:
-        SourceError: the media type is not known.
-    """
-    try:
-        format = document_format(content_type)
-    except UsageError as error:
-        raise SourceError(error.message, hint=error.hint) from error
-    options = DecoderOptions(
-        base=base,
-        contexts=settings.contexts,
-        context=context,
-        message_bytes=settings.message_bytes,
-        comments=False,
-    )
-    return DocumentReader(format, options)
 
 
 def document_in(response: aiohttp.ClientResponse, settings: Settings) -> DocumentReader:

@@ -9,9 +9,9 @@ import aiohttp
 
 from construct_messages.documents import DocumentReader
 from construct_messages.errors import SourceError, shown
+from construct_messages.feeds.documents import reader_of
 from construct_messages.feeds.http.client import link
 from construct_messages.feeds.http.connections import ConnectedTransport, ConnectionState
-from construct_messages.feeds.http.pages import reader_of
 from construct_messages.feeds.sequences import check_next, is_sequence
 from construct_messages.feeds.sse.event_stream import EventParser
 from construct_messages.formats.media_types import EVENT_STREAM

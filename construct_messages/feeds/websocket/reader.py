@@ -9,9 +9,9 @@ from typing import Final
 import aiohttp
 
 from construct_messages.errors import SourceError, shown
+from construct_messages.feeds.documents import reader_of
 from construct_messages.feeds.http.client import refusal
 from construct_messages.feeds.http.connections import ConnectedTransport, ConnectionState
-from construct_messages.feeds.http.pages import reader_of
 from construct_messages.net.urls import without_query
 from construct_messages.net.wire import SUBPROTOCOLS, Property, refused_status
 from construct_messages.streams import Element

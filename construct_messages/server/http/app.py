@@ -24,7 +24,7 @@ from construct_messages.server.http.metrics import Metrics
 from construct_messages.server.http.problems import problem, router_problem
 from construct_messages.server.http.record import (
     RECORD,
-    Record,
+    RequestRecord,
     client_address,
     reason_of,
     request_id,
@@ -149,7 +149,7 @@ class _Server:
     @web.middleware
     async def _observe(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         path, endpoint = self._found(request)
-        record = (endpoint.record if endpoint else Record)(
+        record = (endpoint.record if endpoint else RequestRecord)(
             id=request_id(request.headers.get("X-Request-ID")),
             method=request.method,
             endpoint=endpoint.path if endpoint else path,
@@ -174,7 +174,7 @@ class _Server:
         return path, self._by_route.get(path or "")
 
     async def _answer(
-        self, request: web.Request, handler: Handler, record: Record
+        self, request: web.Request, handler: Handler, record: RequestRecord
     ) -> web.StreamResponse:
         try:
             self._check_origin(request)
@@ -239,7 +239,7 @@ class _Server:
         headers["Server"] = "construct-messages"
         for name, value in _SECURITY.items():
             headers.setdefault(name, value)
-        record: Record | None = request.get(RECORD)
+        record: RequestRecord | None = request.get(RECORD)
         if record is not None:
             headers["X-Request-ID"] = record.id
             record.status = response.status

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from aiohttp import web
 
-from construct_messages.server.http.record import Record
+from construct_messages.server.http.record import RequestRecord
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -80,7 +80,7 @@ class Endpoint(Protocol):
     def path(self) -> str: ...
 
     @property
-    def record(self) -> type[Record]: ...
+    def record(self) -> type[RequestRecord]: ...
 
     @property
     def gauges(self) -> Mapping[str, Measure]: ...

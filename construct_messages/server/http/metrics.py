@@ -18,7 +18,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from construct_messages.server.http.endpoint import Measure
-from construct_messages.server.http.record import REASONS, Record
+from construct_messages.server.http.record import REASONS, RequestRecord
 
 DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable that makes prometheus_client share values; read when it is imported."""
@@ -52,17 +52,17 @@ class Metrics:
     Args:
         endpoints: by path: the class of an endpoint's records, which defines the other counts.
 
-    >>> metrics = Metrics({"/sparql": Record})
-    >>> with metrics.watch(Record(id="1", method="GET", endpoint="/sparql", status=200)):
+    >>> metrics = Metrics({"/sparql": RequestRecord})
+    >>> with metrics.watch(RequestRecord(id="1", method="GET", endpoint="/sparql", status=200)):
     ...     pass
     >>> exposition, content_type = metrics.exposition(None)
     >>> print(next(line for line in exposition.decode().splitlines() if line.startswith("construct_messages_req")))
     construct_messages_requests_total{answer="plain",endpoint="/sparql",status="200"} 1.0
     """
 
-    def __init__(self, endpoints: Mapping[str, type[Record]]) -> None:
+    def __init__(self, endpoints: Mapping[str, type[RequestRecord]]) -> None:
         self._registry = CollectorRegistry()
-        kinds: set[type[Record]] = {Record, *endpoints.values()}
+        kinds: set[type[RequestRecord]] = {RequestRecord, *endpoints.values()}
         self._labels = {name: values for kind in kinds for name, values in kind.LABELS.items()}
         labels = ("endpoint", *self._labels, "answer", "status")
         self._requests = self._counter(
@@ -108,13 +108,13 @@ class Metrics:
         return Gauge(f"{_PREFIX}{name}", help, ("endpoint",), registry=self._registry, **options)
 
     @contextmanager
-    def watch(self, record: Record) -> Generator[None]:
+    def watch(self, record: RequestRecord) -> Generator[None]:
         """Counts a request while it is answered, and the values of its record at the end."""
         endpoint = record.endpoint or ""
         counted = dict.fromkeys(record.COUNTERS, 0)
         counters = {name: self._counters[name].labels(endpoint) for name in counted}
 
-        def progress(record: Record) -> None:
+        def progress(record: RequestRecord) -> None:
             # an answer may take hours: what it delivers is counted as it goes
             for name, count in record.counts().items():
                 if more := count - counted[name]:
@@ -131,7 +131,7 @@ class Metrics:
             progress(record)
             self._end(record, endpoint)
 
-    def _end(self, record: Record, endpoint: str) -> None:
+    def _end(self, record: RequestRecord, endpoint: str) -> None:
         given = record.labels()
         labels = [
             value if (value := given.get(name, "")) in values else ""

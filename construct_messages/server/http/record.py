@@ -54,7 +54,7 @@ class Counted(Protocol):
 
 
 @dataclass(kw_only=True)
-class Record:
+class RequestRecord:
     """The record of a request, filled in while it is answered.
 
     Args:
@@ -94,7 +94,7 @@ class Record:
     bytes: int = 0
     outcome: str = "complete"
     first_seconds: float | None = None
-    observer: Callable[[Record], None] = lambda _: None
+    observer: Callable[[RequestRecord], None] = lambda _: None
     _started: float = field(default_factory=time.perf_counter)
 
     @property
@@ -167,7 +167,7 @@ class Record:
         self.outcome = "client-left"
 
 
-RECORD: Final = web.RequestKey("record", Record)
+RECORD: Final = web.RequestKey("record", RequestRecord)
 """The key of a request's record."""
 
 

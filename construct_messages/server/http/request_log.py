@@ -15,7 +15,7 @@ import structlog
 from structlog.typing import EventDict, Processor
 
 from construct_messages.server.config import Config
-from construct_messages.server.http.record import Record
+from construct_messages.server.http.record import RequestRecord
 
 
 class RequestLog:
@@ -52,7 +52,7 @@ class RequestLog:
             wrapper_class=structlog.make_filtering_bound_logger(self._level),
         )
 
-    def bound(self, record: Record) -> AbstractContextManager[None]:
+    def bound(self, record: RequestRecord) -> AbstractContextManager[None]:
         """Adds the request's identifier to every line that this task, and those it starts, write within the block."""
         return structlog.contextvars.bound_contextvars(request_id=record.id)
 
@@ -64,7 +64,7 @@ class RequestLog:
         """Writes an unforeseen error with its traceback."""
         self._logger.error(event, exc_info=error)
 
-    def write(self, record: Record) -> None:
+    def write(self, record: RequestRecord) -> None:
         """Writes the line of a request that has ended."""
         fields = record.fields() | (record.texts() if self._shows_queries else {})
         failed = record.outcome.startswith("aborted") or (record.status or 0) >= 500

@@ -17,7 +17,7 @@ from construct_messages.formats.documents import TRIPLES
 from construct_messages.formats.media_types import JSON
 from construct_messages.formats.results import SOLUTIONS
 from construct_messages.server.http.endpoint import Measure, Route
-from construct_messages.server.http.record import Record
+from construct_messages.server.http.record import RequestRecord
 from construct_messages.server.pages.files import (
     STATIC,
     file_of,
@@ -53,7 +53,7 @@ class PagesEndpoint:
     """
 
     path = "/"
-    record = Record
+    record = RequestRecord
     gauges: Mapping[str, Measure] = MappingProxyType({})
     exposed_headers = ()
     has_source = False

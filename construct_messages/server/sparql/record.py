@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final, Protocol
 
-from construct_messages.server.http.record import Counted, Record
+from construct_messages.server.http.record import Counted, RequestRecord
 
 FORMS: Final = frozenset(("SELECT", "ASK", "CONSTRUCT", "DESCRIBE", "UPDATE", "description"))
 
@@ -19,7 +19,7 @@ class CountedLog(Counted, Protocol):
 
 
 @dataclass(kw_only=True)
-class SparqlRecord(Record):
+class SparqlRecord(RequestRecord):
     """The record of a request to a SPARQL endpoint.
 
     Args:
@@ -31,11 +31,11 @@ class SparqlRecord(Record):
 
     LABELS: ClassVar[Mapping[str, frozenset[str]]] = {"form": FORMS}
     COUNTERS: ClassVar[Mapping[str, str]] = {
-        **Record.COUNTERS,
+        **RequestRecord.COUNTERS,
         "solutions": "Solutions read from sources for messages.",
     }
     DURATIONS: ClassVar[Mapping[str, str]] = {
-        **Record.DURATIONS,
+        **RequestRecord.DURATIONS,
         "source": "From the request to a source to the first bytes that follow from its answer.",
     }
 
@@ -50,13 +50,13 @@ class SparqlRecord(Record):
         self._source_asked = self.seconds
 
     def sent(self, size: int) -> None:
-        """See `Record.sent`."""
+        """See `RequestRecord.sent`."""
         if self._source_asked is not None and self.source_seconds is None:
             self.source_seconds = self.seconds - self._source_asked
         super().sent(size)
 
     def fields(self) -> dict[str, object]:
-        """See `Record.fields`."""
+        """See `RequestRecord.fields`."""
         return super().fields() | {
             "form": self.form,
             "source_seconds": self.source_seconds,
@@ -64,17 +64,17 @@ class SparqlRecord(Record):
         }
 
     def texts(self) -> dict[str, object]:
-        """See `Record.texts`."""
+        """See `RequestRecord.texts`."""
         return {"query": self.query}
 
     def labels(self) -> Mapping[str, str]:
-        """See `Record.labels`."""
+        """See `RequestRecord.labels`."""
         return {"form": self.form or ""}
 
     def counts(self) -> Mapping[str, int]:
-        """See `Record.counts`."""
+        """See `RequestRecord.counts`."""
         return {**super().counts(), "solutions": self.messages.solutions if self.messages else 0}
 
     def durations(self) -> Mapping[str, float | None]:
-        """See `Record.durations`."""
+        """See `RequestRecord.durations`."""
         return {**super().durations(), "source": self.source_seconds}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from construct_messages.server.http.record import Record
+from construct_messages.server.http.record import RequestRecord
 
 ACTIONS: Final = frozenset(
     (
@@ -28,7 +28,7 @@ ACTIONS: Final = frozenset(
 
 
 @dataclass(kw_only=True)
-class StreamRecord(Record):
+class StreamRecord(RequestRecord):
     """The record of a request.
 
     Args:
@@ -40,7 +40,7 @@ class StreamRecord(Record):
 
     LABELS: ClassVar[Mapping[str, frozenset[str]]] = {"action": ACTIONS}
     COUNTERS: ClassVar[Mapping[str, str]] = {
-        **Record.COUNTERS,
+        **RequestRecord.COUNTERS,
         "published": "Elements appended to streams.",
         "delivered": "Elements sent to clients.",
     }
@@ -55,7 +55,7 @@ class StreamRecord(Record):
         self.delivered += count
 
     def fields(self) -> dict[str, object]:
-        """See `Record.fields`."""
+        """See `RequestRecord.fields`."""
         return super().fields() | {
             "stream": self.stream,
             "action": self.action,
@@ -64,9 +64,9 @@ class StreamRecord(Record):
         }
 
     def labels(self) -> Mapping[str, str]:
-        """See `Record.labels`."""
+        """See `RequestRecord.labels`."""
         return {"action": self.action or ""}
 
     def counts(self) -> Mapping[str, int]:
-        """See `Record.counts`."""
+        """See `RequestRecord.counts`."""
         return {**super().counts(), "published": self.published, "delivered": self.delivered}

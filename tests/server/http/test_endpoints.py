@@ -19,7 +19,7 @@ from construct_messages.server.config import Config, EndpointSettings
 from construct_messages.server.http.app import make_app, runner_of
 from construct_messages.server.http.endpoint import Endpoint, Measure, Route
 from construct_messages.server.http.metrics import Metrics
-from construct_messages.server.http.record import RECORD, Record
+from construct_messages.server.http.record import RECORD, RequestRecord
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.runtime.endpoints import open_endpoints
 from tests.support.waiting import SECONDS
@@ -28,9 +28,12 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @dataclass(kw_only=True)
-class FeedRecord(Record):
+class FeedRecord(RequestRecord):
     LABELS: ClassVar[Mapping[str, frozenset[str]]] = {"transport": frozenset(("sse", "websocket"))}
-    COUNTERS: ClassVar[Mapping[str, str]] = {**Record.COUNTERS, "elements": "Elements received."}
+    COUNTERS: ClassVar[Mapping[str, str]] = {
+        **RequestRecord.COUNTERS,
+        "elements": "Elements received.",
+    }
 
     transport: str | None = None
     elements: int = 0
@@ -243,7 +246,7 @@ async def test_another_path_names_what_there_is(
 
 
 async def test_two_kinds_may_share_a_counter() -> None:
-    metrics = Metrics({"/a": FeedRecord, "/b": Record})
+    metrics = Metrics({"/a": FeedRecord, "/b": RequestRecord})
     with metrics.watch(FeedRecord(id="1", method="GET", endpoint="/a", elements=1)):
         pass
     assert b'construct_messages_elements_total{endpoint="/a"} 1.0' in metrics.exposition(None)[0]

@@ -22,7 +22,7 @@ from construct_messages.errors import (
 from construct_messages.server.config import Config
 from construct_messages.server.http.record import (
     REASONS,
-    Record,
+    RequestRecord,
     client_address,
     reason_of,
     request_id,
@@ -31,7 +31,7 @@ from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.sparql.record import SparqlRecord
 
 
-def lines(record: Record, **settings: Any) -> list[str]:
+def lines(record: RequestRecord, **settings: Any) -> list[str]:
     file = io.StringIO()
     request_log = RequestLog(Config(endpoints={}, **settings), file)
     with request_log.bound(record):
@@ -39,7 +39,7 @@ def lines(record: Record, **settings: Any) -> list[str]:
     return file.getvalue().splitlines()
 
 
-def fields(record: Record, **settings: Any) -> dict[str, Any]:
+def fields(record: RequestRecord, **settings: Any) -> dict[str, Any]:
     (line,) = lines(record, log_format="json", **settings)
     document: dict[str, Any] = json.loads(line)
     return document

@@ -1,0 +1,39 @@
+"""Creates the readers of documents that a stream brings: of one media type, with the contexts and bounds of `Settings`.
+
+No I/O.
+"""
+
+from __future__ import annotations
+
+from construct_messages.documents import DocumentReader, document_format
+from construct_messages.errors import SourceError, UsageError
+from construct_messages.feeds.transport import Settings
+from construct_messages.logs import DecoderOptions
+
+
+def reader_of(
+    content_type: str, settings: Settings, *, base: str, context: str | None = None
+) -> DocumentReader:
+    """Returns the reader for documents that the other side sends.
+
+    Args:
+        content_type: of the documents.
+        settings: which contexts are known, and how large a document may be.
+        base: the IRI that relative IRIs resolve against.
+        context: the IRI of the context that holds for all of them, as a Link header names it; None: there is none.
+
+    Raises:
+        SourceError: the media type is not known.
+    """
+    try:
+        format = document_format(content_type)
+    except UsageError as error:
+        raise SourceError(error.message, hint=error.hint) from error
+    options = DecoderOptions(
+        base=base,
+        contexts=settings.contexts,
+        context=context,
+        message_bytes=settings.message_bytes,
+        comments=False,
+    )
+    return DocumentReader(format, options)

@@ -1,0 +1,76 @@
+"""Records of brokers: the bytes of one message, with what a broker stores beside them; and where those go that are no
+message. No I/O.
+
+RDF Messages, section 3: a record of a broker is one message, and a header names its media type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple, Protocol
+
+from construct_messages.net.wire import Header
+
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
+
+TYPE_HEADERS: Final = (Header.CONTENT_TYPE.value, "content-type")
+"""The headers that name the media type of a record. Both are written; the first that is there is read, in any case."""
+
+
+class Record(NamedTuple):
+    """A record of a broker, whose value is one message.
+
+    Args:
+        value: the bytes of the message; none: a message without statements.
+        content_type: the media type of the value, as a header or a property names it; None: it is not named.
+        key: distinguishes the record from others; empty: it has none.
+        sequence: its number, from 1, as the transport counts.
+        microseconds: when the broker stored it, since 1970 in UTC; None: it is not known.
+        headers: others.
+    """
+
+    value: bytes
+    content_type: str | None = None
+    key: str = ""
+    sequence: int = 0
+    microseconds: int | None = None
+    headers: Mapping[str, str] = _NONE
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The headers, with those that name the media type.
+
+        >>> Record(b"", "application/n-quads").named
+        {'RDF-Message-Content-Type': 'application/n-quads', 'content-type': 'application/n-quads'}
+        """
+        if self.content_type is None:
+            return dict(self.headers)
+        return {**self.headers, **dict.fromkeys(TYPE_HEADERS, self.content_type)}
+
+
+def content_type_in(headers: Mapping[str, str]) -> str | None:
+    """Returns the media type that the headers of a record name, in any case; None: they name none.
+
+    >>> content_type_in({"Content-Type": "text/turtle"}), content_type_in({})
+    ('text/turtle', None)
+    """
+    lower = {name.lower(): value for name, value in headers.items()}
+    return next((lower[name.lower()] for name in TYPE_HEADERS if name.lower() in lower), None)
+
+
+class DeadLetters(Protocol):
+    """The place of records that are no message."""
+
+    async def put(self, record: Record, source: str, reason: str) -> None:
+        """Stores a record durably.
+
+        Args:
+            record: as it came.
+            source: the URL that it came from.
+            reason: why it is no message.
+
+        Raises:
+            CannotWrite: the place cannot be written.
+            SourceError: the broker of the place refuses, or cannot be reached.
+        """

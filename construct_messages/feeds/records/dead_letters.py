@@ -1,0 +1,93 @@
+"""Places of records that are no message: a file of JSON lines, or another topic of a broker."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
+from construct_messages.errors import CannotWrite, UsageError
+from construct_messages.feeds.record import Record
+from construct_messages.feeds.records.transport import RecordTransport
+from construct_messages.feeds.transport import Transport
+from construct_messages.files.growing import write_whole
+
+SOURCE_HEADER: Final = "rdf-message-source"
+"""The header of a dead letter that names the URL that it came from."""
+
+REASON_HEADER: Final = "rdf-message-reason"
+"""The header of a dead letter that names why it is no message."""
+
+
+class DeadLetterFile:
+    """A file with a line of JSON for each record, which is on disk before the next one is read.
+
+    Args:
+        path: of the file, which grows.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = path
+
+    async def put(self, record: Record, source: str, reason: str) -> None:
+        """See `DeadLetters.put`. The value is base64 (RFC 4648, section 4)."""
+        letter = {
+            "source": source,
+            "sequence": record.sequence,
+            "reason": reason,
+            "time": datetime.now(UTC).isoformat(),
+            "contentType": record.content_type,
+            "key": record.key,
+            "headers": dict(record.headers),
+            "value": base64.b64encode(record.value).decode(),
+        }
+        await asyncio.to_thread(self._append, msgspec.json.encode(letter) + b"\n")
+
+    def _append(self, line: bytes) -> None:
+        try:
+            with open(self._path, "a+b", buffering=0) as file:
+                if (size := file.seek(0, os.SEEK_END)) and os.pread(
+                    file.fileno(), 1, size - 1
+                ) != b"\n":
+                    line = b"\n" + line  # a line that was not finished when its process was killed
+                write_whole(file, line)
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise CannotWrite(f"cannot write {os.fspath(self._path)}: {error.strerror}") from error
+
+
+class DeadLetterTopic:
+    """Another topic of a broker, which gets each record as it came, with its source and the reason as headers.
+
+    Args:
+        opening: opens the transport of the topic; called for each record.
+    """
+
+    def __init__(self, opening: Callable[[], AbstractAsyncContextManager[Transport]]) -> None:
+        self._opening = opening
+
+    async def put(self, record: Record, source: str, reason: str) -> None:
+        """See `DeadLetters.put`.
+
+        Raises:
+            UsageError: the transport has no records.
+        """
+        async with self._opening() as transport:
+            if not isinstance(transport, RecordTransport):
+                raise UsageError(
+                    "dead letters go to a file, or to a topic of a broker",
+                    hint="name a file, or a URL such as kafka://localhost/dead-letters",
+                )
+            key = f"{record.key or source}-{record.sequence}"
+            headers = {
+                **record.headers,
+                SOURCE_HEADER: source,
+                REASON_HEADER: reason.replace("\n", "; "),
+            }
+            await transport.send([record._replace(key=key, headers=headers)], key)

@@ -1,0 +1,199 @@
+"""Records as messages and back, whatever the broker: types, empty values, keys, and what is no message."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from construct_messages import Message
+from construct_messages.documents.contexts import CONTEXTS
+from construct_messages.errors import CannotWrite, LogError, SourceError, UsageError
+from construct_messages.feeds.record import Record, content_type_in
+from construct_messages.feeds.records.dead_letters import (
+    REASON_HEADER,
+    SOURCE_HEADER,
+    DeadLetterFile,
+    DeadLetterTopic,
+)
+from construct_messages.feeds.records.transport import RecordTransport
+from construct_messages.feeds.state import Checkpoint
+from construct_messages.feeds.transport import Settings, Start, Transport, option_values
+from construct_messages.formats import FORMATS, Format
+from construct_messages.streams import Element
+from tests.support.strategies import messages
+
+URL = "memory://broker/topic"
+
+
+def settings(**given: object) -> Settings:
+    return Settings(contexts=CONTEXTS, message_bytes=1 << 20, retries=0, idle_seconds=1, **given)  # type: ignore[arg-type] # each by its name
+
+
+class Topic(RecordTransport):
+    """A topic that keeps the records in a list."""
+
+    def __init__(self, settings: Settings, kept: Sequence[Record] = ()) -> None:
+        super().__init__(URL, settings)
+        self.kept = list(kept)
+        self.sequence = 0
+
+    @property
+    def position(self) -> Checkpoint:
+        return Checkpoint(self.sequence)
+
+    async def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Record | None]:  # noqa: ARG002 - the whole
+        yield None
+        for sequence, record in enumerate(self.kept, 1):
+            self.sequence = sequence
+            yield record._replace(sequence=sequence)
+
+    async def send(self, records: Sequence[Record], key: str) -> None:  # noqa: ARG002 - records have keys
+        self.kept.extend(records)
+
+
+async def read(topic: Topic) -> list[Element]:
+    return [each async for each in topic.read(Start(), follow=False) if each is not None]
+
+
+PLAIN = messages(
+    graphs=False,
+    triple_terms=False,
+    directions=False,
+    any_text=False,
+    any_predicate=False,
+    dot_segments=False,
+)
+"""Messages that every format can write."""
+
+
+@given(sent=PLAIN, format=st.sampled_from(FORMATS))
+async def test_what_is_written_is_read(sent: list[Message], format: Format) -> None:
+    """By a reader to whom records name their type."""
+    topic = Topic(settings(media_type=format.document_type))
+    await topic.write(sent, "k")
+    assert [record.key for record in topic.kept] == [f"k-{n}" for n in range(1, len(sent) + 1)]
+    elements = await read(Topic(settings(), topic.kept))
+    assert all(
+        element.message.isomorphic(each) for element, each in zip(elements, sent, strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    ("headers", "found"),
+    [
+        ({"content-type": "text/turtle"}, "text/turtle"),
+        ({"Content-Type": "text/turtle"}, "text/turtle"),
+        (
+            {"rdf-message-content-type": "application/trig", "Content-Type": "a/b"},
+            "application/trig",
+        ),
+        ({"type": "text/turtle"}, None),
+        ({}, None),
+    ],
+)
+def test_the_type_in_headers(headers: dict[str, str], found: str | None) -> None:
+    assert content_type_in(headers) == found
+
+
+def test_both_headers_are_written() -> None:
+    named = Record(b"", "text/turtle", headers={"a": "b"}).named
+    assert named.pop("a") == "b"
+    assert set(named.values()) == {"text/turtle"}
+    assert content_type_in(named) == "text/turtle"
+
+
+LINE = b"<http://example.org/s> <http://example.org/p> <http://example.org/o> ."
+
+
+async def test_the_type_of_the_caller_is_that_of_records_that_name_none() -> None:
+    kept = [Record(LINE), Record(b"{}", "application/ld+json"), Record(b"")]
+    sizes = [
+        len(each.message) for each in await read(Topic(settings(media_type="text/turtle"), kept))
+    ]
+    assert sizes == [1, 0, 0]
+
+
+async def test_times_and_sequences() -> None:
+    (element,) = await read(Topic(settings(), [Record(LINE, "text/turtle", microseconds=7)]))
+    assert (element.stream, element.sequence, element.microseconds) == (URL, 1, 7)
+
+
+BAD = {
+    "no type": (Record(LINE), SourceError, "record 1 names no media type"),
+    "another type": (Record(LINE, "image/png"), SourceError, "image/png"),
+    "malformed": (Record(b"<a", "text/turtle"), LogError, "message 1"),
+    "two messages": (
+        Record(b'VERSION "1.2-messages"\nMESSAGE\nMESSAGE\n', "text/turtle"),
+        LogError,
+        "2 messages",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+async def test_what_is_no_message(case: str, tmp_path: Path) -> None:
+    """It ends reading, or goes to the place that the caller names: a file, or a topic; the others are read."""
+    record, error, words = BAD[case]
+    good = Record(LINE, "text/turtle")
+    with pytest.raises(error, match=words):
+        await read(Topic(settings(), [record]))
+    file = tmp_path / "dead.jsonl"
+    file.write_text('{"cut')  # by a kill
+    kept = [good, record, record, good]
+    assert len(await read(Topic(settings(dead_letters=DeadLetterFile(file)), kept))) == 2
+    cut, *letters = file.read_text().splitlines()
+    assert cut == '{"cut'
+    assert [json.loads(letter)["sequence"] for letter in letters] == [2, 3]
+    letter = json.loads(letters[0])
+    assert base64.b64decode(letter["value"]) == record.value
+    assert (letter["source"], letter["contentType"]) == (URL, record.content_type)
+    assert words.replace(" 1", " 2") in letter["reason"]
+
+    dead = Topic(settings())
+
+    @asynccontextmanager
+    async def opening() -> AsyncGenerator[Transport]:
+        yield dead
+
+    assert len(await read(Topic(settings(dead_letters=DeadLetterTopic(opening)), kept))) == 2
+    assert [each.value for each in dead.kept] == [record.value] * 2
+    assert {each.headers[SOURCE_HEADER] for each in dead.kept} == {URL}
+    assert all("\n" not in each.headers[REASON_HEADER] for each in dead.kept)
+    assert len({each.key for each in dead.kept}) == 2
+
+
+async def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    topic = Topic(settings(dead_letters=DeadLetterFile(tmp_path)), [Record(LINE)])
+    with pytest.raises(CannotWrite, match=tmp_path.name):
+        await read(topic)
+
+
+async def test_any_number_of_types_is_read() -> None:
+    kept = [Record(LINE, f"text/turtle; a={n}") for n in range(200)]
+    topic = Topic(settings(), kept)
+    assert len(await read(topic)) == 200
+    assert len(topic._readers) <= 32
+
+
+def test_a_type_that_cannot_be_written() -> None:
+    with pytest.raises(UsageError, match="image/png"):
+        Topic(settings(media_type="image/png"))
+
+
+def test_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET", "word")
+    given = settings(options={"username": "ann", "password": "$SECRET"})
+    assert option_values(given, {"username", "password"}) == {"username": "ann", "password": "word"}
+    with pytest.raises(UsageError, match="no option username") as refused:
+        option_values(given, {"password"})
+    assert "ann" not in str(refused.value)
+    monkeypatch.delenv("SECRET")
+    with pytest.raises(UsageError, match="SECRET, which is not set"):
+        option_values(given)
