@@ -6,8 +6,12 @@ So a slow source is not delayed until a batch is full, and a fast one is read on
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, Callable
-from typing import Final, Generic, NamedTuple, TypeVar
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
+
+from construct_messages.errors import UsageError
+from construct_messages.feeds.state import Checkpoint
 
 BATCH: Final = 1000
 """How many messages a batch has at most, by default."""
@@ -15,10 +19,12 @@ BATCH: Final = 1000
 _BATCH_BYTES: Final = 4 << 20
 
 T = TypeVar("T")
-P = TypeVar("P")
+
+Position: TypeAlias = Checkpoint | None
+"""That of a source; None: it has none."""
 
 
-class Batch(NamedTuple, Generic[T, P]):
+class Batch(NamedTuple, Generic[T]):
     """Items that are delivered together.
 
     Args:
@@ -27,21 +33,31 @@ class Batch(NamedTuple, Generic[T, P]):
     """
 
     items: list[T]
-    position: P
+    position: Position
+
+
+def check_batch(most: int) -> None:
+    """Checks the option `batch`.
+
+    Raises:
+        UsageError: it is less than 1.
+    """
+    if most < 1:
+        raise UsageError(f"batch={most} is less than 1")
 
 
 async def batches(
-    items: AsyncIterable[T],
-    position: Callable[[], P],
+    items: AsyncGenerator[T],
+    position: Callable[[], Position],
     size: Callable[[T], int],
     most: int = BATCH,
-) -> AsyncGenerator[Batch[T, P] | None]:
+) -> AsyncGenerator[Batch[T] | None]:
     """Collects items while the consumer works; raises the errors of the items, after those before them.
 
     Yields None each time that nothing waits.
 
     Args:
-        items: read in a task of its own.
+        items: read in a task of its own, which closes them.
         position: returns that of the source; called after each item.
         size: returns that of an item in bytes.
         most: how many items a batch has.
@@ -64,25 +80,28 @@ async def batches(
         await asyncio.gather(reading, return_exceptions=True)
 
 
-class _Gathering(Generic[T, P]):
-    def __init__(self, position: Callable[[], P], size: Callable[[T], int], most: int) -> None:
+class _Gathering(Generic[T]):
+    def __init__(
+        self, position: Callable[[], Position], size: Callable[[T], int], most: int
+    ) -> None:
         self._position, self._size, self._most = position, size, most
         self._held: list[T] = []
         self._bytes = 0
         self._reached = position()
         self.arrived, self._room = asyncio.Event(), asyncio.Event()
 
-    async def read(self, items: AsyncIterable[T]) -> None:
-        async for item in items:
-            self._held.append(item)
-            self._bytes += self._size(item)
-            self._reached = self._position()
-            self.arrived.set()
-            if len(self._held) >= self._most or self._bytes >= _BATCH_BYTES:
-                self._room.clear()
-                await self._room.wait()
+    async def read(self, items: AsyncGenerator[T]) -> None:
+        async with aclosing(items):
+            async for item in items:
+                self._held.append(item)
+                self._bytes += self._size(item)
+                self._reached = self._position()
+                self.arrived.set()
+                if len(self._held) >= self._most or self._bytes >= _BATCH_BYTES:
+                    self._room.clear()
+                    await self._room.wait()
 
-    def take(self, *, ended: bool) -> Batch[T, P] | None:
+    def take(self, *, ended: bool) -> Batch[T] | None:
         """Takes what waits; None: nothing does."""
         held, self._held, self._bytes = self._held, [], 0
         if not ended:

@@ -6,17 +6,22 @@ A batch that is sent twice under one key is stored once where the target can kno
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from typing import IO, Protocol
+from typing import IO, Final, Protocol
 
-from construct_messages.errors import SourceError
+from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds.opening import check_url, opened
 from construct_messages.feeds.transport import Settings, Transport
-from construct_messages.formats import LogType
+from construct_messages.formats import LogType, find_log
 from construct_messages.logs import EncoderOptions, FormatOptions, encoder_for
 from construct_messages.message import Message
+from construct_messages.targets import format_of_target
 from construct_messages.writing.growing import GrowingLog
+
+STANDARD: Final = "-"
+"""The name of an output."""
 
 
 class Target(Protocol):
@@ -111,7 +116,7 @@ class OutputTarget:
         options: those that only its format has.
     """
 
-    name, size = "-", None
+    name, size = STANDARD, None
 
     def __init__(
         self, file: IO[bytes], type: LogType, options: FormatOptions | None = None
@@ -126,9 +131,16 @@ class OutputTarget:
     async def send(self, messages: Sequence[Message], key: str, at: int | None) -> None:  # noqa: ARG002 the protocol's
         """See `Target.send`: it is unknown which messages were sent."""
         for message in messages:
-            self._file.write(self._start + self._encoder.encode(message))
-            self._file.flush()
-            self._start = b""
+            self._write(self._encoder.encode(message))
+
+    def finish(self) -> None:
+        """Writes what the format has after the last message."""
+        self._write(self._encoder.finish())
+
+    def _write(self, data: bytes) -> None:
+        self._file.write(self._start + data)
+        self._file.flush()
+        self._start = b""
 
     async def aclose(self) -> None:
         """See `Target.aclose`."""
@@ -163,3 +175,55 @@ class FileTarget:
 
     async def aclose(self) -> None:
         """See `Target.aclose`."""
+
+
+def target_of(
+    place: str | os.PathLike[str] | IO[bytes],
+    settings: Settings,
+    *,
+    syntax: str | None = None,
+    own: FormatOptions | None = None,
+) -> StreamTarget | OutputTarget | FileTarget:
+    """Returns the target that a place is.
+
+    Args:
+        place: the URL of a stream, the path of a log, or a binary file.
+        settings: of the transport; for a log, `media_type` is its format, and nothing else has a meaning.
+        syntax, own: of a log, see `write_log`.
+
+    Raises:
+        UsageError: settings of the other kind, no URL of a transport, or a log that cannot grow.
+    """
+    if isinstance(place, str) and "://" in place:
+        if syntax is not None or own is not None:
+            raise UsageError(
+                "the syntax and options of a format are for a log, and the target is a stream",
+                hint="leave them out",
+            )
+        return StreamTarget(place, settings)
+    name = os.fspath(place) if isinstance(place, str | os.PathLike) else STANDARD
+    refuse_stream_options(
+        name, create=settings.create, token=settings.token, options=settings.options
+    )
+    if not isinstance(place, str | os.PathLike):
+        type = find_log(format_of_target(place, settings.media_type), syntax)
+        return OutputTarget(place, type, own)
+    return FileTarget(GrowingLog(place, settings.media_type, syntax=syntax, options=own))
+
+
+def refuse_stream_options(name: str, **options: object) -> None:
+    """Refuses options that a log does not have.
+
+    Args:
+        name: of the log.
+        options: those that only streams have.
+
+    Raises:
+        UsageError: one of them is given.
+    """
+    for option, value in options.items():
+        if value:
+            raise UsageError(
+                f"{option} is for a stream, and {name} is a log",
+                hint="leave it out, or give the URL of a stream",
+            )
