@@ -108,6 +108,7 @@ FLOORS = {
     "feeds/delivery": floors("batches / targets / logs", "progress"),
     "feeds/collections": floors("values", "hypermedia / known"),
     "feeds/records": floors("transport", "dead_letters"),
+    "feeds/kafka": floors("client", "reader / writer", "transport"),
     "feeds/http": floors("client", "stream / pages", "connections / discovery", "log"),
     "server": floors("config", "http", "pages", "sparql / streams", "runtime"),
     "query/algebra": floors(

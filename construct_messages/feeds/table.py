@@ -104,6 +104,21 @@ TRANSPORTS: Final = (
         room="inbox.reader:InboxTransport",
         endpoint=Property.INBOX,
     ),
+    TransportKind(
+        name="kafka",
+        title="Apache Kafka",
+        schemes=("kafka",),
+        capabilities=Capabilities(
+            ends=True,
+            replays=True,
+            ordered="partition",
+            acknowledges=True,
+            writes=True,
+            keyed=True,
+        ),
+        room="kafka.transport:KafkaTransport",
+        extra="kafka",
+    ),
 )
 """All of them, in the order in which one is chosen."""
 

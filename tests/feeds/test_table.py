@@ -82,11 +82,12 @@ def test_records(kind: TransportKind) -> None:
 @pytest.mark.parametrize("follow", [True, False])
 @pytest.mark.parametrize("kind", TRANSPORTS, ids=lambda kind: kind.name)
 def test_via_is_checked_by_the_table(kind: TransportKind, follow: bool) -> None:
+    url = f"{kind.schemes[0]}://localhost/"
     if follow or kind.capabilities.ends:
-        subscribe("http://localhost/", via=kind.name, follow=follow)
+        subscribe(url, via=kind.name, follow=follow)
     else:
         with pytest.raises(UsageError, match="follows a stream"):
-            subscribe("http://localhost/", via=kind.name, follow=follow)
+            subscribe(url, via=kind.name, follow=follow)
 
 
 def test_what_is_no_transport() -> None:
