@@ -105,7 +105,7 @@ FLOORS = {
         "publication / recording / relaying",
         "forwarding",
     ),
-    "feeds/delivery": floors("batches / targets / logs", "progress"),
+    "feeds/delivery": floors("batches / targets / logs / guarantees", "progress"),
     "feeds/collections": floors("values", "hypermedia / known"),
     "feeds/records": floors("transport", "dead_letters"),
     "feeds/kafka": floors("client", "reader / writer", "transport"),

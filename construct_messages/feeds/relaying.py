@@ -18,7 +18,7 @@ from construct_messages.arguments import checked
 from construct_messages.documents.contexts import KnownContexts
 from construct_messages.errors import UsageError
 from construct_messages.feeds.delivery.batches import BATCH, batches, check_batch
-from construct_messages.feeds.delivery.logs import LogSource
+from construct_messages.feeds.delivery.logs import ReadableLog
 from construct_messages.feeds.delivery.progress import Delivery
 from construct_messages.feeds.delivery.targets import (
     STANDARD,
@@ -139,6 +139,7 @@ async def relay(
             media_type=target_media_type,
             options=target_options or {},
             create=create,
+            repeatable=state is not None,
         ),
     )
     if name == to.name != STANDARD:
@@ -182,7 +183,7 @@ def _source(
         options=settings.options,
     )
     if isinstance(source, LogReader):
-        return name, aclosing(LogSource(source, name))
+        return name, aclosing(ReadableLog(source, name))
     log = read_log(
         source,
         settings.media_type,
@@ -190,7 +191,7 @@ def _source(
         message_bytes=settings.message_bytes,
         keep_labels=True,
     )
-    return name, aclosing(LogSource(log, name))
+    return name, aclosing(ReadableLog(log, name))
 
 
 def _labelled(delivery: Delivery) -> Callable[[list[Element]], list[Message]]:

@@ -48,7 +48,7 @@ class Settings:
         dead_letters: the place of what is no message; None: it ends reading with an error.
     """
 
-    contexts: KnownContexts = CONTEXTS
+    contexts: KnownContexts = field(default_factory=lambda: CONTEXTS)
     message_bytes: int = MESSAGE_BYTES
     poll_seconds: float = 1.0
     origins: frozenset[str] = frozenset()

@@ -24,7 +24,7 @@ Position: TypeAlias = Checkpoint | None
 """That of a source; None: it has none."""
 
 
-class Batch(NamedTuple, Generic[T]):
+class SourceBatch(NamedTuple, Generic[T]):
     """Items that are delivered together.
 
     Args:
@@ -51,7 +51,7 @@ async def batches(
     position: Callable[[], Position],
     size: Callable[[T], int],
     most: int = BATCH,
-) -> AsyncGenerator[Batch[T] | None]:
+) -> AsyncGenerator[SourceBatch[T] | None]:
     """Collects items while the consumer works; raises the errors of the items, after those before them.
 
     Yields None each time that nothing waits.
@@ -101,10 +101,10 @@ class _Gathering(Generic[T]):
                     self._room.clear()
                     await self._room.wait()
 
-    def take(self, *, ended: bool) -> Batch[T] | None:
+    def take(self, *, ended: bool) -> SourceBatch[T] | None:
         """Takes what waits; None: nothing does."""
         held, self._held, self._bytes = self._held, [], 0
         if not ended:
             self.arrived.clear()
         self._room.set()
-        return Batch(held, self._reached) if held else None
+        return SourceBatch(held, self._reached) if held else None

@@ -12,7 +12,7 @@ from construct_messages.streams import Element
 from construct_messages.streams.publication import received
 
 
-class LogSource(Transport):
+class ReadableLog(Transport):
     """A log; see `Transport`. A position is the number of messages, which are skipped when the log is read again.
 
     Args:

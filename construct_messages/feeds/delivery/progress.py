@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from construct_messages.feeds.delivery.batches import Batch, Position
+from construct_messages.feeds.delivery.batches import Position, SourceBatch
 from construct_messages.feeds.delivery.targets import Target
 from construct_messages.feeds.state import Checkpoint, Sent, write_state
 from construct_messages.labels import Labels
@@ -64,7 +64,7 @@ class Delivery:
 
     async def deliver(
         self,
-        batches: AsyncIterable[Batch[T] | None],
+        batches: AsyncIterable[SourceBatch[T] | None],
         messages: Callable[[list[T]], list[Message]],
         acknowledge: Callable[[Checkpoint], Awaitable[None]] | None = None,
     ) -> None:
