@@ -105,12 +105,12 @@ TRANSPORTS: Final = (
         endpoint=Property.INBOX,
     ),
     TransportKind(
-        name="grpc",
-        title="Jelly gRPC",
-        schemes=("grpc", "grpcs"),
+        name="nats",
+        title="NATS JetStream",
+        schemes=("nats", "tls"),
         capabilities=Capabilities(ends=True, replays=True, numbered=True, writes=True, keyed=True),
-        room="grpc.transport:GrpcTransport",
-        extra="grpc",
+        room="nats.transport:NatsTransport",
+        extra="nats",
     ),
     TransportKind(
         name="kafka",
@@ -126,6 +126,14 @@ TRANSPORTS: Final = (
         ),
         room="kafka.transport:KafkaTransport",
         extra="kafka",
+    ),
+    TransportKind(
+        name="grpc",
+        title="Jelly gRPC",
+        schemes=("grpc", "grpcs"),
+        capabilities=Capabilities(ends=True, replays=True, numbered=True, writes=True, keyed=True),
+        room="grpc.transport:GrpcTransport",
+        extra="grpc",
     ),
 )
 """All of them, in the order in which one is chosen."""
