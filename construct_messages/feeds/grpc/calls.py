@@ -66,7 +66,7 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-class Connection:
+class GrpcConnection:
     """A connection to a server, which is made for the first call, and again after it is lost.
 
     Args:

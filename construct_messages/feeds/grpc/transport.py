@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from construct_messages.errors import LimitExceeded, SourceError, SourceTimeout, UsageError, shown
-from construct_messages.feeds.grpc.calls import Address, ClientCall, Connection
+from construct_messages.feeds.grpc.calls import Address, ClientCall, GrpcConnection
 from construct_messages.feeds.sequences import check_next, is_sequence
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Settings, Start, Transport, option_values
@@ -103,7 +103,7 @@ class GrpcTransport(Transport):
         self._url, self._settings = url, settings
         options = option_values(settings, _OPTIONS)
         address, self._topic = _parsed(url, options.get("ca"))
-        self._connection = Connection(address, settings.idle_seconds)
+        self._connection = GrpcConnection(address, settings.idle_seconds)
         self._coding = _choice(options, "compression", {"none": IDENTITY, "gzip": GZIP}, IDENTITY)
         self._replays = _choice(options, "replays", {"true": True, "false": False}, False)
         self._frame_bytes = _size(options, "frame_bytes", FRAME_BYTES)

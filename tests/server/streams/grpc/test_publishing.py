@@ -11,7 +11,7 @@ import pytest
 
 from construct_messages import Message, Quad, blank, iri, literal
 from construct_messages.errors import SourceError
-from construct_messages.feeds.grpc.calls import Address, ClientCall, Connection
+from construct_messages.feeds.grpc.calls import Address, ClientCall, GrpcConnection
 from construct_messages.logs.jelly.frames import FrameWriter
 from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.jelly.service import DEFAULT_OPTIONS, PUBLISH
@@ -37,7 +37,7 @@ async def published(
 ) -> dict[str, str]:
     """Publishes frames, and returns the trailers."""
     host, _, port = served.address.partition(":")
-    connection = Connection(Address(host, int(port), None, "the server"), SECONDS)
+    connection = GrpcConnection(Address(host, int(port), None, "the server"), SECONDS)
     sent = {name.replace("_", "-"): value for name, value in metadata.items()}
     try:
         async with await connection.call(PUBLISH, sent, IDENTITY, 1 << 20) as call:
@@ -154,7 +154,7 @@ async def test_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_messages_are_stored_as_they_come(served: GrpcServer) -> None:
     """A publisher may stay for hours; followers need not wait for its end. The server's end tells it what is stored."""
     host, _, port = served.address.partition(":")
-    connection = Connection(Address(host, int(port), None, "the server"), SECONDS)
+    connection = GrpcConnection(Address(host, int(port), None, "the server"), SECONDS)
     frames = written(SENT)
     async with await connection.call(PUBLISH, {}, IDENTITY, 1 << 20) as call:
         for count, frame in enumerate(frames, 1):
@@ -172,7 +172,7 @@ async def test_a_publisher_that_leaves(served: GrpcServer) -> None:
     """What it sent may be stored or not, and nothing more comes of it; others go on."""
     host, _, port = served.address.partition(":")
     for end in range(3):
-        connection = Connection(Address(host, int(port), None, "the server"), SECONDS)
+        connection = GrpcConnection(Address(host, int(port), None, "the server"), SECONDS)
         call = await connection.call(PUBLISH, {}, IDENTITY, 1 << 20)
         data = b"".join(map(framed, written(SENT)))
         await call.send(data[: len(data) - end], end=False)

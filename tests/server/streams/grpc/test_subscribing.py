@@ -13,7 +13,7 @@ from pyjelly.jelly import RdfStreamOptions
 
 from construct_messages import Message, Quad, blank, iri, literal, triple
 from construct_messages.errors import SourceError
-from construct_messages.feeds.grpc.calls import Address, ClientCall, Connection
+from construct_messages.feeds.grpc.calls import Address, ClientCall, GrpcConnection
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.jelly.frame_stream import FrameReader, read_metadata
 from construct_messages.logs.jelly.service import SUBSCRIBE, RdfStreamSubscribe
@@ -48,7 +48,7 @@ async def frames(
 ) -> list[bytes]:
     """The frames that come; `metadata` with underscores for hyphens."""
     host, _, port = served.address.partition(":")
-    connection = Connection(Address(host, int(port), None, "the server"), SECONDS)
+    connection = GrpcConnection(Address(host, int(port), None, "the server"), SECONDS)
     requested = b"" if options is None else RdfStreamOptions(**options).SerializeToString()
     sent = ALL | {name.replace("_", "-"): value for name, value in metadata.items()}
     try:
@@ -247,7 +247,7 @@ async def test_a_slow_reader(tmp_path: Path) -> None:
         for number in range(12):
             await served.publish(numbered(number, 1 << 20))
         host, _, port = served.address.partition(":")
-        connection = Connection(Address(host, int(port), None, "the server"), SECONDS)
+        connection = GrpcConnection(Address(host, int(port), None, "the server"), SECONDS)
         async with await connection.call(
             SUBSCRIBE, {"rdf-stream-after": "0"}, IDENTITY, 1 << 30
         ) as call:
