@@ -16,6 +16,7 @@ from construct_messages.feeds.record import Record
 from construct_messages.feeds.records.transport import RecordTransport
 from construct_messages.feeds.transport import Transport
 from construct_messages.files.growing import write_whole
+from construct_messages.net.wire import Header
 
 
 class DeadLetterFile:
