@@ -10,6 +10,7 @@ import asyncio
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
@@ -30,7 +31,7 @@ from multidict import CIMultiDict
 from construct_messages.errors import SourceError, SourceTimeout, shown
 from construct_messages.formats.media_types import GRPC
 from construct_messages.net.failures import unreachable
-from construct_messages.net.grpc.framing import CODINGS, IDENTITY, MessageReader
+from construct_messages.net.grpc.framing import CODINGS, IDENTITY, Inbox, MessageReader
 from construct_messages.net.grpc.status import PASSING, GrpcStatus, http_status_of
 from construct_messages.net.timeouts import CONNECT_SECONDS
 from construct_messages.net.wire import CallMetadata
@@ -175,6 +176,9 @@ class ClientCall:
         with self._reported():
             self._stream = protocol.connection.create_stream(wrapper=self._waiting)
             self._release = await self._stream.send_request(headers, _processor=protocol.processor)
+            assert self._stream.id is not None  # it has begun
+            self._inbox = Inbox(partial(protocol.connection.ack, self._stream.id))
+            self._stream.buffer = self._inbox  # type: ignore[assignment] # it has the methods that are used
 
     async def send(self, data: bytes, *, end: bool) -> None:
         """Sends messages after their prefixes, see `framed`; with `end` nothing follows."""
@@ -203,7 +207,7 @@ class ClientCall:
         elif not said.get("content-type", "").startswith(GRPC):
             raise SourceError(f"{self._shown} answers with {shown(said.get('content-type', ''))}")
         coding = said.get("grpc-encoding", IDENTITY)
-        self._messages = MessageReader(self._receive, coding, self._most, self._shown)
+        self._messages = MessageReader(self._inbox.take, coding, self._most, self._shown)
         return said
 
     async def read(self) -> bytes | None:
@@ -216,6 +220,8 @@ class ClientCall:
         if self._messages is None:
             await self.headers()
         assert self._messages is not None  # it is set with the headers
+        if self._messages.ready:
+            return self._messages.ready.popleft()
         with self._reported():
             message = await self._messages.read()
             if message is None and not self.trailers:
@@ -237,12 +243,6 @@ class ClientCall:
             if self._stream.closable:
                 self._stream.reset_nowait()
         self._release()
-
-    async def _receive(self, size: int) -> bytes:
-        try:
-            return await self._stream.recv_data(size)
-        except AssertionError:  # grpclib's, where the data end too early
-            raise SourceError(f"{self._shown} broke off within a message", transient=True) from None
 
     @contextmanager
     def _reported(self) -> Iterator[None]:

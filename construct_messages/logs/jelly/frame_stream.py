@@ -102,12 +102,35 @@ def read_metadata(frame: bytes) -> tuple[dict[str, bytes], bytes]:
     place = 0
     try:
         while place < len(frame) and frame[place] == _METADATA_TAG:
+            short = _short_entry(frame, place)
+            if short is not None:
+                place, name, data = short
+                found[name] = data
+                continue
             _, value, place = read_field(frame, place)
             name, data = _entry(value)
             found[name] = data
     except Malformed:
         return {}, frame  # which the reader of its rows reports
     return found, frame[place:] if place else frame
+
+
+def _short_entry(frame: bytes, place: int) -> tuple[int, str, bytes] | None:
+    """An entry in the usual form and its end, where all lengths take a byte; None: it is not, or malformed."""
+    try:
+        end = place + 2 + frame[place + 1]
+        named = place + 4 + frame[place + 3]
+        if (
+            end - place > 0x81
+            or frame[place + 2] != 0x0A
+            or frame[named] != 0x12
+            or named + 2 + frame[named + 1] != end
+            or end > len(frame)
+        ):
+            return None
+        return end, frame[place + 4 : named].decode(), frame[named + 2 : end]
+    except (IndexError, UnicodeDecodeError):
+        return None
 
 
 def find_metadata(frame: bytes) -> dict[str, bytes]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from grpclib.config import Configuration
@@ -21,12 +22,12 @@ from h2.events import UnknownFrameReceived
 from h2.exceptions import H2Error
 from multidict import CIMultiDict
 
-from construct_messages.errors import SourceError
 from construct_messages.formats.media_types import GRPC
 from construct_messages.net.grpc.framing import (
     CODINGS,
     GZIP,
     IDENTITY,
+    Inbox,
     MessageReader,
 )
 from construct_messages.net.grpc.status import GrpcStatus
@@ -42,6 +43,7 @@ class ServerCall:
 
     Args:
         stream: of HTTP/2.
+        inbox: what the client sends.
         headers: of the request.
 
     Attributes:
@@ -50,8 +52,8 @@ class ServerCall:
         client: the address of the client; None: unknown.
     """
 
-    def __init__(self, stream: Stream, headers: list[tuple[str, str]]) -> None:
-        self._stream = stream
+    def __init__(self, stream: Stream, inbox: Inbox, headers: list[tuple[str, str]]) -> None:
+        self._stream, self._inbox = stream, inbox
         self.headers = CIMultiDict(headers)
         self.path = self.headers.get(":path", "")
         address = stream.connection.get_peer().addr()
@@ -74,7 +76,7 @@ class ServerCall:
     def messages(self, most: int) -> MessageReader:
         """The messages of the request, of up to `most` bytes each."""
         coding = self.headers.get("grpc-encoding", IDENTITY)
-        return MessageReader(self._receive, coding, most, "the client")
+        return MessageReader(self._inbox.take, coding, most, "the client")
 
     async def begin(self, metadata: Mapping[str, str], coding: str = IDENTITY) -> None:
         """Sends the headers of the answer.
@@ -121,12 +123,6 @@ class ServerCall:
         with suppress(H2Error):
             if self._stream.closable:
                 self._stream.reset_nowait()
-
-    async def _receive(self, size: int) -> bytes:
-        try:
-            return await self._stream.recv_data(size)
-        except AssertionError:  # grpclib's, where the data end too early
-            raise SourceError("the request ends within a message", status=400) from None
 
 
 class CallServer:
@@ -189,7 +185,10 @@ class CallServer:
         self, stream: Stream, headers: list[tuple[str, str]], release: Callable[[], None]
     ) -> asyncio.Task[None]:
         """Answers a call in a task."""
-        task = asyncio.create_task(self._run(stream, headers, release))
+        assert stream.id is not None  # it has begun
+        inbox = Inbox(partial(stream.connection.ack, stream.id))
+        stream.buffer = inbox  # type: ignore[assignment] # it has the methods that are used
+        task = asyncio.create_task(self._run(stream, inbox, headers, release))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
@@ -209,7 +208,11 @@ class CallServer:
         return self._configuration
 
     async def _run(
-        self, stream: Stream, headers: list[tuple[str, str]], release: Callable[[], None]
+        self,
+        stream: Stream,
+        inbox: Inbox,
+        headers: list[tuple[str, str]],
+        release: Callable[[], None],
     ) -> None:
         try:
             said = dict(headers)
@@ -220,7 +223,7 @@ class CallServer:
                 await _refuse(stream, GrpcStatus.UNAVAILABLE, "the server stops")
                 return
             try:
-                call = ServerCall(stream, headers)
+                call = ServerCall(stream, inbox, headers)
             except ValueError:
                 await _refuse(stream, GrpcStatus.INVALID_ARGUMENT, "grpc-timeout is no time")
                 return

@@ -15,6 +15,11 @@ from construct_messages.net.wire import FrameMetadata
 from construct_messages.streams.element import Element, messages_of
 
 _METADATA_VERSION: Final = 2
+_SEQUENCE, _TIME = (
+    tuple(metadata_fields({name: bytes(size)})[: -size or None] for size in range(20))
+    for name in FrameMetadata
+)
+"""The bytes before the digits of a number, by how many these are."""
 _PIECE_BYTES: Final = 1 << 16
 """How much is sent at once; HTTP/2 cuts it into frames of its own."""
 
@@ -75,9 +80,5 @@ class ElementFrames:
 
 
 def _metadata(element: Element) -> bytes:
-    return metadata_fields(
-        {
-            FrameMetadata.SEQUENCE: b"%d" % element.sequence,
-            FrameMetadata.TIME: b"%d" % element.microseconds,
-        }
-    )
+    sequence, time = b"%d" % element.sequence, b"%d" % element.microseconds
+    return _SEQUENCE[len(sequence)] + sequence + _TIME[len(time)] + time
