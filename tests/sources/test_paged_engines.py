@@ -126,8 +126,9 @@ def test_pages_are_the_whole(
     name: str,
 ) -> None:
     """Issue 26, 0."""
-    if (engine, name) not in ABORT:
-        check_pages(serve_with, data, engine, SIZES[engine], name)
+    if (engine, name) in ABORT:
+        pytest.skip("Oxigraph may abort")
+    check_pages(serve_with, data, engine, SIZES[engine], name)
 
 
 @pytest.mark.parametrize("name", LARGE)
