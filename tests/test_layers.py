@@ -50,7 +50,7 @@ FLOORS = {
     "engine": floors("query / pipes", "writing"),
     "processes": floors("frames / failure / waiting", "parent / child"),
     "net": floors(
-        "urls / headers / timeouts / failures / addresses / wire",
+        "urls / headers / timeouts / failures / addresses / wire / grpc",
         "responses / retries",
         "aiohttp_client / urllib_client",
         "oauth",

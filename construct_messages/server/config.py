@@ -192,6 +192,7 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         query_seconds: how long one evaluation of a registered query may take; then it is paused.
         query_bytes: memory that the process of one may take for itself; a query that needs more is paused.
         query_output_bytes: of the messages of one evaluation; without windows, of those of up to 1,000 elements.
+        grpc: host and port of Jelly's gRPC service; port 0 takes a free one. None: there is no such service.
     """
 
     file: str
@@ -218,6 +219,16 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     query_seconds: Seconds = 30.0
     query_bytes: Count = 512 << 20
     query_output_bytes: Count = 64 << 20
+    grpc: str | None = None
+
+    @property
+    def grpc_address(self) -> tuple[str, int]:
+        """The host (an IPv6 address without its brackets) and the port of `grpc`.
+
+        Raises:
+            UsageError: it is not of that shape.
+        """
+        return address_of(self.grpc or "")
 
 
 class JwtSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -297,12 +308,21 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         >>> Config(endpoints={}, bind="[::1]:8080").address
         ('::1', 8080)
         """
-        if not (match := _ADDRESS.fullmatch(self.bind)) or int(match["port"]) > 65_535:
-            raise UsageError(
-                f"{self.bind!r} is no address to listen at",
-                hint="write host and port, as in 127.0.0.1:8080 or [::1]:8080",
-            )
-        return match["name"] or match["v6"], int(match["port"])
+        return address_of(self.bind)
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """Parses the address that a server listens at: its host (an IPv6 address without its brackets) and its port.
+
+    Raises:
+        UsageError: it is not of that shape.
+    """
+    if not (match := _ADDRESS.fullmatch(text)) or int(match["port"]) > 65_535:
+        raise UsageError(
+            f"{text!r} is no address to listen at",
+            hint="write host and port, as in 127.0.0.1:8080 or [::1]:8080",
+        )
+    return match["name"] or match["v6"], int(match["port"])
 
 
 def dotted_name(key: Key) -> str:

@@ -6,12 +6,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeAlias
 
 from aiohttp import web
 
 from construct_messages.server.http.record import RequestRecord
+
+Observe: TypeAlias = Callable[[RequestRecord], AbstractContextManager[None]]
+"""Logs and counts what is answered while a context is open, and writes the line of the request at its end."""
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -95,8 +99,11 @@ class Endpoint(Protocol):
         """The paths that it answers."""
         ...
 
-    async def start(self) -> None:
+    async def start(self, observe: Observe) -> None:
         """Prepares what the first answer would otherwise wait for.
+
+        Args:
+            observe: logs and counts what the endpoint answers beside the requests to its routes.
 
         Raises:
             ConstructMessagesError: that failed.

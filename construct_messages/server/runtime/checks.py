@@ -148,6 +148,13 @@ def _check_streams(
                 f"{where('streams', setting)} names {policy}, which is not set",
                 hint=f"set the environment variable {policy} to a token, or write deny or allow",
             )
+    if streams.grpc is not None:
+        _check_at(where("streams", "grpc"), lambda: streams.grpc_address)
+        if find_spec("grpclib") is None:
+            raise UsageError(
+                f"{where('streams', 'grpc')} is set, and grpclib is not installed",
+                hint="pip install 'construct-messages[grpc]'",
+            )
     if streams.ldes_version_of_path is not None and not is_iri(streams.ldes_version_of_path):
         raise UsageError(
             f"{where('streams', 'ldes_version_of_path')}: {streams.ldes_version_of_path!r} is no absolute IRI",

@@ -242,7 +242,7 @@ def _from_flags(flags: Mapping[str, str | list[str] | bool]) -> Iterator[tuple[K
     for name, value in flags.items():
         parts = name.split(".")
         key: Key = ("endpoints", "", *parts[1:]) if parts[0] == UNNAMED else tuple(parts)
-        flag = "--streams" if parts[0] == "streams" else f"--{parts[-1].replace('_', '-')}"
+        flag = "--streams" if name == "streams.file" else f"--{parts[-1].replace('_', '-')}"
         yield (
             key,
             _typed(key, _from_text(key, value, flag) if isinstance(value, str) else value, flag),
