@@ -94,6 +94,7 @@ async def publish(
         retries=retries,
         idle_seconds=idle_seconds,
         create=create,
+        repeatable=not (key is None and state is None),
         media_type=media_type,
         options=options or {},
     )

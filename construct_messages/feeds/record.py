@@ -28,6 +28,7 @@ class Record(NamedTuple):
         sequence: its number, from 1, as the transport counts.
         microseconds: when the broker stored it, since 1970 in UTC; None: it is not known.
         headers: others.
+        place: where the broker has it, as text, if its sequence is not that; empty: the sequence is.
     """
 
     value: bytes
@@ -36,6 +37,7 @@ class Record(NamedTuple):
     sequence: int = 0
     microseconds: int | None = None
     headers: Mapping[str, str] = _NONE
+    place: str = ""
 
     @property
     def named(self) -> dict[str, str]:

@@ -104,6 +104,29 @@ TRANSPORTS: Final = (
         room="inbox.reader:InboxTransport",
         endpoint=Property.INBOX,
     ),
+    TransportKind(
+        name="nats",
+        title="NATS JetStream",
+        schemes=("nats", "tls"),
+        capabilities=Capabilities(ends=True, replays=True, numbered=True, writes=True, keyed=True),
+        room="nats.transport:NatsTransport",
+        extra="nats",
+    ),
+    TransportKind(
+        name="kafka",
+        title="Apache Kafka",
+        schemes=("kafka",),
+        capabilities=Capabilities(
+            ends=True,
+            replays=True,
+            ordered="partition",
+            acknowledges=True,
+            writes=True,
+            keyed=True,
+        ),
+        room="kafka.transport:KafkaTransport",
+        extra="kafka",
+    ),
 )
 """All of them, in the order in which one is chosen."""
 

@@ -32,6 +32,7 @@ class Settings:
         retries: how often in a row a request is repeated.
         idle_seconds: the maximal time that the other side may be silent.
         create: whether to create a stream that does not exist, before it is written to.
+        repeatable: whether batches may be written again by another process, under the keys that they had in this one.
         media_type: of messages whose type the other side does not name, and of those that are written; None: there is
             none, and messages are written as N-Quads.
         options: the transport's own, by name, as its library calls them. A value that begins with `$` is the name of an
@@ -47,6 +48,7 @@ class Settings:
     retries: int
     idle_seconds: float
     create: bool = False
+    repeatable: bool = True
     media_type: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     dead_letters: DeadLetters | None = None
@@ -143,7 +145,8 @@ class Transport(ABC):
 
         Args:
             batch: at least one. A label of a blank node means the same node in all batches.
-            key: the same each time that the batch is written.
+            key: the same each time that the batch is written: a name, `-`, and a number that grows. The name is the
+                same for all batches of one writer.
 
         Raises:
             UsageError: it takes no messages.

@@ -40,6 +40,7 @@ class DeadLetterFile:
         letter = {
             "source": source,
             "sequence": record.sequence,
+            "place": record.place,
             "reason": reason,
             "time": datetime.now(UTC).isoformat(),
             "contentType": record.content_type,

@@ -108,7 +108,7 @@ class RecordTransport(Transport):
         content_type = record.content_type or self.settings.media_type
         if content_type is None:
             raise SourceError(
-                f"{self.url}: record {record.sequence} names no media type",
+                f"{self.url}: record {record.place or record.sequence} names no media type",
                 hint="pass the one that its messages have: media_type=",
             )
         if (reader := self._readers.get(content_type)) is None:

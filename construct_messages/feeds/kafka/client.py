@@ -1,0 +1,368 @@
+"""A topic of Kafka: its URL, the settings of the library, questions to the cluster, and failures as errors.
+
+No record is read or written here. docs/decisions/086-kafka-client.md
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Callable, Container, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
+from urllib.parse import unquote, urlsplit
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import TopicPartition as Partition
+from confluent_kafka.admin import (
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
+
+from construct_messages.errors import SourceError, SourceTimeout, UsageError, shown
+from construct_messages.feeds.transport import Settings, option_values
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+PARTITION: Final = "partition"
+"""The option of this package: the number of the partition to write to, or `key`."""
+
+GROUP: Final = "group.id"
+TRANSACTION: Final = "transactional.id"
+
+_OWN: Final = (PARTITION, GROUP, TRANSACTION)
+_FIXED: Final = frozenset(
+    (
+        "acks",
+        "auto.offset.reset",
+        "bootstrap.servers",
+        "enable.auto.commit",
+        "enable.auto.offset.store",
+        "enable.idempotence",
+        "enable.partition.eof",
+        "metadata.broker.list",
+        "request.required.acks",
+    )
+)
+"""Properties of the library that what is promised depends on."""
+
+_PORT: Final = 9092
+_TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_STATE: Final = re.compile(
+    r" \(after \d+ms in state \w+(, \d+ identical error\(s\) suppressed)?\)|/bootstrap"
+)
+_ATTEMPT_SECONDS: Final = 5.0
+_PAUSE_SECONDS: Final = 0.2
+
+_REFUSED: Final = {
+    KafkaError._AUTHENTICATION: "check sasl.mechanism, sasl.username and sasl.password",
+    KafkaError.SASL_AUTHENTICATION_FAILED: "check sasl.mechanism, sasl.username and sasl.password",
+    KafkaError._SSL: "name the certificate of the cluster's authority: ssl.ca.location=FILE",
+}
+"""What no further attempt changes, though the library goes on trying; and the hints."""
+
+_HINTS: Final = {
+    **_REFUSED,
+    KafkaError.UNKNOWN_TOPIC_OR_PART: "create the topic, for example by publish --create",
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: "allow the user to Read or Write the topic, and to Describe it",
+    KafkaError.GROUP_AUTHORIZATION_FAILED: f"allow the user to Read the group, or leave out {GROUP}",
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "allow the user to Write the transactional id and to Read the "
+    "group of its name, or publish without a state and a key",
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: "allow the user to do so in the cluster",
+    KafkaError._FENCED: "another publisher with the same key, state or transactional.id took over; run one at a time",
+    KafkaError.UNKNOWN_MEMBER_ID: f"others share the group; name another {GROUP}",
+}
+_UNREACHABLE: Final = (
+    "check that a broker runs there, and that security.protocol is that of its port"
+)
+_UNREACHABLE_CODES: Final = frozenset(
+    (
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._MSG_TIMED_OUT,
+        KafkaError._RESOLVE,
+        KafkaError._TIMED_OUT,
+        KafkaError._TIMED_OUT_QUEUE,
+        KafkaError._TRANSPORT,
+    )
+)
+_NO_CONFIG: Final[Mapping[str, object]] = MappingProxyType({})
+_TIMES: Final = frozenset((KafkaError._TIMED_OUT, KafkaError._TIMED_OUT_QUEUE))
+
+
+class TopicUrl(NamedTuple):
+    """The URL of a topic.
+
+    Args:
+        brokers: hosts and ports with commas between them.
+        topic: its name.
+    """
+
+    brokers: str
+    topic: str
+
+    @classmethod
+    def parse(cls, url: str) -> TopicUrl:
+        """Reads a URL.
+
+        Raises:
+            UsageError: it is not one of a topic.
+
+        >>> TopicUrl.parse("kafka://a.example.org,b.example.org:9094/rooms")
+        TopicUrl(brokers='a.example.org:9092,b.example.org:9094', topic='rooms')
+        """
+        parts = urlsplit(url)
+        topic = unquote(parts.path.removeprefix("/"))
+        if not parts.netloc or not _TOPIC.fullmatch(topic) or topic in (".", ".."):
+            raise UsageError(
+                f"{shown(url)} is no URL of a topic", hint="write kafka://HOST:PORT/TOPIC"
+            )
+        if parts.query or parts.fragment:
+            raise UsageError(
+                f"{shown(url)} has more than hosts and a topic",
+                hint="pass options of the library as options: --set NAME=VALUE",
+            )
+        hosts = (host if _has_port(host) else f"{host}:{_PORT}" for host in parts.netloc.split(","))
+        return cls(",".join(hosts), topic)
+
+
+def _has_port(host: str) -> bool:
+    return host.rpartition(":")[2].isdigit() and not host.endswith("]")
+
+
+class Topic(NamedTuple):
+    """A topic as the cluster describes it.
+
+    Args:
+        identity: its id, which no other topic has, also not one that is created under its name later.
+        partitions: their numbers.
+    """
+
+    identity: str
+    partitions: tuple[int, ...]
+
+
+class TopicClient:
+    """Asks a cluster about a topic, and runs what blocks in one thread.
+
+    Args:
+        url: of the topic.
+        settings: see `Settings`.
+
+    Attributes:
+        topic: the name of the topic.
+        patience: how many seconds no broker need be reachable before that is an error.
+        own: the options that this package understands, by name.
+
+    Raises:
+        UsageError: no URL of a topic, or options that the library does not have.
+    """
+
+    def __init__(self, url: str, settings: Settings) -> None:
+        brokers, self.topic = TopicUrl.parse(url)
+        self.url, self._settings = url, settings
+        given = option_values(settings)
+        if fixed := sorted(_FIXED & given.keys()):
+            raise UsageError(
+                f"the option {fixed[0]} cannot be set", hint="what is promised depends on its value"
+            )
+        self.own = {name: given.pop(name) for name in _OWN if name in given}
+        self._config: dict[str, Any] = {
+            # the library writes to standard error what its callers get as errors anyway
+            "log_level": 0,
+            "socket.timeout.ms": int(settings.idle_seconds * 1000),
+            "client.id": "construct-messages",
+            **given,
+            "bootstrap.servers": brokers,
+            "error_cb": self._note,
+        }
+        # as long as other transports repeat a request
+        self.patience = _ATTEMPT_SECONDS + sum(
+            min(8.0, 0.5 * 2**attempt) for attempt in range(settings.retries)
+        )
+        self._cause: KafkaError | None = None
+        self._threads = ThreadPoolExecutor(1, "kafka")
+        self._admin = self.created(AdminClient)
+
+    def created(
+        self, kind: Callable[[dict[str, Any]], T], config: Mapping[str, object] = _NO_CONFIG
+    ) -> T:
+        """Returns a client of the library.
+
+        Args:
+            kind: its class.
+            config: properties that go before those of the user.
+
+        Raises:
+            UsageError: a property that it does not have, or with another value.
+        """
+        try:
+            return kind({**self._config, **config})
+        except KafkaException as error:
+            raise UsageError(
+                f"Kafka's library refuses the options: {shown(error.args[0].str())}",
+                hint="see CONFIGURATION.md of librdkafka",
+            ) from error
+
+    def _note(self, error: KafkaError) -> None:
+        """Called by the library with failures that it goes on after."""
+        if error.code() != KafkaError._ALL_BROKERS_DOWN or self._cause is None:
+            self._cause = error
+
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Calls a function that blocks, in the thread of this topic."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, lambda: function(*args, **kwargs))
+
+    async def repeated(self, ask: Callable[[float], T]) -> T:
+        """Calls a function that blocks until it succeeds, or no broker was reachable for too long.
+
+        Args:
+            ask: takes the seconds that one attempt may take.
+
+        Raises:
+            SourceError: the cluster refuses, or cannot be reached.
+        """
+        deadline = time.monotonic() + self.patience
+        self._cause = None
+        while True:
+            try:
+                return await self.run(ask, _ATTEMPT_SECONDS)
+            except KafkaException as error:
+                await self.survive(error.args[0], deadline)
+
+    async def _answers(
+        self, ask: Callable[[float], Iterable[Future[Any]]], accepted: Container[int] = ()
+    ) -> list[Any]:
+        """As `repeated`, for futures of the library; returns nothing if a failure has an accepted code."""
+        deadline = time.monotonic() + self.patience
+        self._cause = None
+        while True:
+            try:
+                return [await self._answer(each) for each in ask(_ATTEMPT_SECONDS)]
+            except KafkaException as error:
+                if error.args[0].code() in accepted:
+                    return []
+                await self.survive(error.args[0], deadline)
+
+    async def _answer(self, future: Future[Any]) -> Any:
+        """Waits for a future of the library, but not after a refusal that it does not end with."""
+        answer = asyncio.wrap_future(future)
+        while not (await asyncio.wait([answer], timeout=_PAUSE_SECONDS))[0]:
+            self._admin.poll(0)  # calls `_note`
+            if self.refused is not None:
+                answer.cancel()
+                raise self.failure(self.refused)
+        return answer.result()
+
+    async def survive(self, error: KafkaError, deadline: float) -> None:
+        """Returns after a pause if a failure may pass; otherwise raises it.
+
+        Args:
+            error: the failure.
+            deadline: the time after which it is final.
+
+        Raises:
+            SourceError: it is final.
+        """
+        error = self.refused or error
+        if not self.passes(error) or time.monotonic() > deadline:
+            raise self.failure(error)
+        await asyncio.sleep(_PAUSE_SECONDS)
+
+    def passes(self, error: KafkaError) -> bool:
+        """Whether a failure may pass."""
+        code = error.code()
+        return code not in _REFUSED and (
+            error.retriable() or error.txn_requires_abort() or code in _UNREACHABLE_CODES
+        )
+
+    @property
+    def refused(self) -> KafkaError | None:
+        """A refusal of credentials or of the certificate, after which the library goes on trying."""
+        cause = self._cause
+        return cause if cause is not None and cause.code() in _REFUSED else None
+
+    def failure(self, error: KafkaError) -> SourceError:
+        """Returns a failure of the library as an error of this package."""
+        code = error.code()
+        if code in _UNREACHABLE_CODES:
+            cause = self._cause if self._cause is not None else error
+            kind = SourceTimeout if code in _TIMES else SourceError
+            return kind(
+                f"{self.url} cannot be reached: {_said(cause)}",
+                hint=_UNREACHABLE,
+                transient=True,
+            )
+        return SourceError(
+            f"{self.url}: {_said(error)} ({error.name()})",
+            hint=_HINTS.get(code),
+            transient=error.retriable(),
+        )
+
+    async def describe(self) -> Topic:
+        """Returns what the cluster knows of the topic.
+
+        Raises:
+            SourceError: there is none, the user may not see it, or the cluster cannot be reached.
+        """
+        (found,) = await self._answers(
+            lambda seconds: self._admin.describe_topics(
+                TopicCollection([self.topic]), request_timeout=seconds
+            ).values()
+        )
+        numbers = (partition.id for partition in found.partitions)
+        return Topic(str(found.topic_id), tuple(sorted(numbers)))
+
+    async def create(self) -> None:
+        """Creates the topic with one partition, if there is none."""
+        topic = NewTopic(self.topic, num_partitions=1)
+        await self._answers(
+            lambda seconds: self._admin.create_topics([topic], request_timeout=seconds).values(),
+            accepted=(KafkaError.TOPIC_ALREADY_EXISTS,),
+        )
+
+    async def offsets(self, partitions: Iterable[int], spec: OffsetSpec) -> Mapping[int, int]:
+        """Returns an offset of each partition; that of the end is the one that committed records reach.
+
+        Args:
+            partitions: their numbers.
+            spec: which offset.
+
+        Raises:
+            SourceError: the cluster refuses, or cannot be reached.
+        """
+        asked = {Partition(self.topic, number): spec for number in partitions}
+        found = await self._answers(
+            lambda seconds: self._admin.list_offsets(
+                asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=seconds
+            ).values()
+        )
+        return {
+            partition.partition: each.offset for partition, each in zip(asked, found, strict=True)
+        }
+
+    async def message_bytes(self) -> int | None:
+        """Returns the maximal size of a batch of records in the topic; None: the user may not see it."""
+        resource = ConfigResource(ResourceType.TOPIC, self.topic)
+        found = await self._answers(
+            lambda seconds: self._admin.describe_configs(
+                [resource], request_timeout=seconds
+            ).values(),
+            accepted=(KafkaError.TOPIC_AUTHORIZATION_FAILED,),
+        )
+        return int(found[0]["max.message.bytes"].value) if found else None
+
+    async def aclose(self) -> None:
+        """Ends the thread, after what it runs."""
+        self._threads.shutdown(wait=False)
+
+
+def _said(error: KafkaError) -> str:
+    """The text of a failure, without the times and states of connections."""
+    return shown(_STATE.sub("", error.str()).removeprefix("Broker: "))

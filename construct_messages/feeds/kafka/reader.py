@@ -1,0 +1,334 @@
+"""Reads the records of all partitions of a topic, from offsets on, and commits offsets of a group.
+
+The position is the next offset of each partition. Offsets have gaps where a topic is compacted or transactions end, so
+that only the broker knows whether a record was removed: it then refuses the offset, and nothing is skipped.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+from confluent_kafka import Consumer, KafkaError, Message
+from confluent_kafka import TopicPartition as Partition
+from confluent_kafka.admin import OffsetSpec
+
+from construct_messages.errors import SourceError, UsageError
+from construct_messages.feeds.kafka.client import GROUP, Topic, TopicClient
+from construct_messages.feeds.record import TYPE_HEADERS, Record, content_type_in
+from construct_messages.feeds.state import Checkpoint
+from construct_messages.feeds.transport import Start
+from construct_messages.streams.element import microseconds_of
+
+_PLACE: Final = "offsets"
+_GONE: Final = 410
+_WAIT_SECONDS: Final = 0.2
+_AT_ONCE: Final = 500
+_NO_OFFSET: Final = 0  # those that mean something else are less
+_HEADERS: Final = 64  # sets of headers that are remembered
+_TYPES: Final = frozenset(name.lower() for name in TYPE_HEADERS)
+
+_RawHeaders = tuple[Any, ...]
+_Headers = tuple[str | None, Mapping[str, str]]
+
+
+class TopicReader:
+    """Reads a topic, once.
+
+    Args:
+        client: asks about the topic.
+        poll_seconds: the time before new partitions are looked for again.
+    """
+
+    def __init__(self, client: TopicClient, poll_seconds: float) -> None:
+        self._client, self._poll_seconds = client, poll_seconds
+        self._group = client.own.get(GROUP)
+        self._consumer: Consumer | None = None
+        self._identity: str | None = None
+        self._next: dict[int, int] = {}
+        self._count = 0
+        self._headers: dict[_RawHeaders, _Headers] = {}
+
+    @property
+    def position(self) -> Checkpoint | None:
+        """See `Transport.position`: the next offset of each partition, as `partition:offset`."""
+        if self._identity is None:
+            return None
+        offsets = tuple(f"{number}:{offset}" for number, offset in sorted(self._next.items()))
+        return Checkpoint(self._count, {_PLACE: offsets}, self._identity)
+
+    async def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Record | None]:
+        """See `RecordTransport.records`. Records without a value (tombstones) are skipped."""
+        topic = await self._client.describe()
+        self._consumer = await self._client.run(self._created)
+        oldest = await self._client.offsets(topic.partitions, OffsetSpec.earliest())
+        ends = await self._client.offsets(topic.partitions, OffsetSpec.latest())
+        found = await self._begin(start, topic, oldest, ends)
+        for number, offset in found.items():
+            if not oldest[number] <= offset <= ends[number]:
+                raise self._removed(number, offset, oldest[number], ends[number])
+        self._next, self._identity = dict(found), topic.identity
+        await self._assign(found)
+        yield None
+        async for message in self._messages(self._next, None if follow else ends):
+            if (value := message.value()) is None:
+                continue
+            self._count += 1
+            yield self._record(message, value)
+
+    def _created(self) -> Consumer:
+        config = {
+            GROUP: self._group or "construct-messages",  # the library needs one
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "error",
+        }
+        return self._client.created(Consumer, config)
+
+    async def _begin(
+        self, start: Start, topic: Topic, oldest: Mapping[int, int], ends: Mapping[int, int]
+    ) -> Mapping[int, int]:
+        """Returns the offsets to start at."""
+        if start.checkpoint is not None:
+            return self._continued(start.checkpoint, topic, oldest)
+        if start.after:
+            raise UsageError(
+                f"Kafka does not number the messages of a topic: after={start.after}",
+                hint="give a checkpoint, last, since, or after=0 for all",
+            )
+        if start.since is not None:
+            milliseconds = -(-microseconds_of(start.since) // 1000)
+            found = await self._client.offsets(
+                topic.partitions, OffsetSpec.for_timestamp(max(milliseconds, 0))
+            )
+            return {
+                number: ends[number] if offset < _NO_OFFSET else offset
+                for number, offset in found.items()
+            }
+        if start.last:
+            return await self._last(start.last, oldest, ends)
+        if start.after is None and (committed := await self._committed(topic)):
+            return {**oldest, **committed}
+        return oldest if start.last is None else ends
+
+    def _continued(
+        self, checkpoint: Checkpoint, topic: Topic, oldest: Mapping[int, int]
+    ) -> Mapping[int, int]:
+        found = _offsets_in(checkpoint)
+        if checkpoint.identity != topic.identity or found.keys() - oldest.keys():
+            raise SourceError(
+                f"{self._client.url} is another topic than the checkpoint is of",
+                status=_GONE,
+                hint="it was deleted and created again: begin again, without the state",
+            )
+        self._count = checkpoint.sequence
+        return {**oldest, **found}  # others are new
+
+    async def _committed(self, topic: Topic) -> Mapping[int, int]:
+        """Returns the offsets that the group committed; none if it has none, or there is no group."""
+        consumer = self._consumer
+        if self._group is None or consumer is None:
+            return {}
+        asked = self._partitions(dict.fromkeys(topic.partitions))
+        found = await self._client.repeated(lambda seconds: consumer.committed(asked, seconds))
+        self._raise_first(found)
+        return {each.partition: each.offset for each in found if each.offset >= _NO_OFFSET}
+
+    async def _last(
+        self, count: int, oldest: Mapping[int, int], ends: Mapping[int, int]
+    ) -> Mapping[int, int]:
+        """Returns the offsets with this number of newest messages after them, by the times of the records."""
+        window, behind = count, dict(ends)
+        found: list[tuple[int, int, int]] = []
+        while behind:
+            starts = {number: max(oldest[number], ends[number] - window) for number in behind}
+            await self._assign(starts)
+            found = [each for each in found if each[0] not in behind]
+            async for message in self._messages(dict(starts), behind):
+                if message.value() is not None:
+                    found.append(
+                        (message.partition() or 0, message.timestamp()[1], message.offset() or 0)
+                    )
+            sizes = {number: sum(each[0] == number for each in found) for number in behind}
+            behind = {
+                number: ends[number]
+                for number in behind
+                if sizes[number] < count and starts[number] > oldest[number]
+            }
+            window *= 4
+        chosen = dict(ends)
+        by_partition = {
+            number: [each[1:] for each in group]
+            for number, group in groupby(sorted(found), key=lambda each: each[0])
+        }
+        for each in by_partition.values():
+            each.sort(key=lambda pair: pair[1])
+        for _ in range(count):
+            if not (left := {number: each for number, each in by_partition.items() if each}):
+                break
+            newest = max(left, key=lambda number: left[number][-1])
+            chosen[newest] = by_partition[newest].pop()[1]
+        return chosen
+
+    async def _messages(
+        self, following: dict[int, int], ends: Mapping[int, int] | None
+    ) -> AsyncGenerator[Message]:
+        """The messages of the assigned partitions.
+
+        Args:
+            following: the next offset of each partition; it is kept up to date.
+            ends: where to end; None: nowhere, and new partitions are read, too.
+        """
+        consumer = self._consumer
+        assert consumer is not None
+        asked = time.monotonic()
+        while ends is None or any(following[number] < end for number, end in ends.items()):
+            messages = await self._client.run(_poll, consumer)
+            for message in messages:
+                number, offset = message.partition(), message.offset()
+                error = message.error()
+                if error is not None and error.code() != KafkaError._PARTITION_EOF:
+                    await self._check(error, message, following)
+                    continue
+                assert number is not None
+                assert offset is not None
+                if ends is not None and offset >= ends[number]:
+                    following[number] = ends[number]  # what is newer is not asked for
+                elif error is None:
+                    following[number] = offset + 1
+                    yield message
+                else:  # past records that end transactions
+                    following[number] = max(following[number], offset)
+            if time.monotonic() > asked + self._poll_seconds and (ends is None or not messages):
+                await self._look_again(following, is_growing=ends is None)
+                asked = time.monotonic()
+
+    async def _look_again(self, following: dict[int, int], *, is_growing: bool) -> None:
+        """Sees whether the cluster can be reached, and reads partitions that are new.
+
+        Raises:
+            SourceError: it cannot, or the topic is not the same any more.
+        """
+        topic = await self._client.describe()
+        if self._identity is not None and topic.identity != self._identity:
+            raise SourceError(
+                f"{self._client.url} was deleted and created again",
+                status=_GONE,
+                hint="begin again, without the state",
+            )
+        new = dict.fromkeys(sorted(set(topic.partitions) - following.keys()), 0)
+        if new and is_growing:
+            following |= new
+            consumer = self._consumer
+            assert consumer is not None
+            await self._client.run(consumer.incremental_assign, self._partitions(new))
+
+    async def _check(
+        self, error: KafkaError, message: Message, following: Mapping[int, int]
+    ) -> None:
+        """Raises an error that the library returned instead of a record, unless it goes on after it."""
+        code, number = error.code(), message.partition()
+        if code in (KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION):
+            assert number is not None
+            oldest = await self._client.offsets([number], OffsetSpec.earliest())
+            ends = await self._client.offsets([number], OffsetSpec.latest())
+            raise self._removed(number, following[number], oldest[number], ends[number])
+        if code == KafkaError.GROUP_AUTHORIZATION_FAILED and self._group is None:
+            return  # the library looks for the coordinator of a group that is not used
+        if error.retriable() or self._client.passes(error):
+            return  # the library tries again, and `_look_again` ends that
+        raise self._client.failure(error)
+
+    def _removed(self, number: int, offset: int, oldest: int, end: int) -> SourceError:
+        return SourceError(
+            f"{self._client.url}: offset {offset} of partition {number} is not there: it has {oldest} to {end}",
+            status=_GONE,
+            hint="the records were removed before they were read; begin again, without the state",
+        )
+
+    def _record(self, message: Message, value: bytes) -> Record:
+        raw: _RawHeaders = tuple(message.headers() or ())
+        headers = self._headers.get(raw)
+        if headers is None:
+            if len(self._headers) >= _HEADERS:
+                self._headers.clear()
+            headers = self._headers[raw] = _read_headers(raw)
+        kind, milliseconds = message.timestamp()
+        return Record(
+            value,
+            headers[0],
+            _text(message.key()),
+            self._count,
+            milliseconds * 1000 if kind else None,
+            headers[1],
+            f"{message.partition()}:{message.offset()}",
+        )
+
+    async def commit(self, position: Checkpoint) -> None:
+        """Commits the offsets of a position for the group; see `Transport.acknowledge`.
+
+        Raises:
+            SourceError: the broker refuses, or cannot be reached.
+        """
+        consumer = self._consumer
+        if self._group is None or consumer is None:
+            return
+        offsets = self._partitions(_offsets_in(position))
+        self._raise_first(
+            await self._client.repeated(
+                lambda _: consumer.commit(offsets=offsets, asynchronous=False) or []
+            )
+        )
+
+    def _raise_first(self, partitions: Sequence[Partition]) -> None:
+        for each in partitions:
+            if each.error is not None:
+                raise self._client.failure(each.error)
+
+    def _partitions(self, offsets: Mapping[int, int | None]) -> list[Partition]:
+        topic = self._client.topic
+        return [
+            Partition(topic, number) if offset is None else Partition(topic, number, offset)
+            for number, offset in offsets.items()
+        ]
+
+    async def _assign(self, offsets: Mapping[int, int]) -> None:
+        assert self._consumer is not None
+        await self._client.run(self._consumer.assign, self._partitions(offsets))
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        if self._consumer is not None:
+            await self._client.run(self._consumer.close)
+            self._consumer = None
+
+
+def _poll(consumer: Consumer) -> list[Message]:
+    """Waits for one message, and takes those that came with it: the library would wait for all that are asked for."""
+    first = consumer.poll(_WAIT_SECONDS)
+    return [] if first is None else [first, *consumer.consume(_AT_ONCE, 0)]
+
+
+def _offsets_in(checkpoint: Checkpoint) -> dict[int, int]:
+    """The next offset of each partition in a checkpoint."""
+    checkpoint.check(_PLACE)
+    try:
+        pairs = (each.split(":") for each in checkpoint.place[_PLACE])
+        return {int(number): int(offset) for number, offset in pairs}
+    except (KeyError, ValueError) as error:
+        raise UsageError(
+            "the checkpoint is of another transport", hint="continue via the same one"
+        ) from error
+
+
+def _read_headers(raw: _RawHeaders) -> _Headers:
+    """The media type in headers, and the others; of several with one name, the last."""
+    texts = {name: _text(value) for name, value in raw}
+    others = {name: text for name, text in texts.items() if name.lower() not in _TYPES}
+    return content_type_in(texts), others
+
+
+def _text(data: bytes | None) -> str:
+    return (data or b"").decode(errors="backslashreplace")

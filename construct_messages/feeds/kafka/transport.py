@@ -1,0 +1,57 @@
+"""The transport `kafka`: a topic, whose records are one message each. docs/decisions/079-transports.md"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+
+from construct_messages.feeds.kafka.client import TopicClient
+from construct_messages.feeds.kafka.reader import TopicReader
+from construct_messages.feeds.kafka.writer import TopicWriter
+from construct_messages.feeds.record import Record
+from construct_messages.feeds.records.transport import RecordTransport
+from construct_messages.feeds.state import Checkpoint
+from construct_messages.feeds.transport import Settings, Start
+
+
+class KafkaTransport(RecordTransport):
+    """A topic of Kafka.
+
+    Args:
+        url: `kafka://HOST:PORT/TOPIC`, or several hosts with commas between them.
+        settings: see `Settings`. Options are `partition`, `group.id`, `transactional.id`, and the properties of
+            librdkafka.
+
+    Raises:
+        UsageError: no URL of a topic, or options that the library does not have.
+    """
+
+    def __init__(self, url: str, settings: Settings) -> None:
+        super().__init__(url, settings)
+        self._client = TopicClient(url, settings)
+        self._reader = TopicReader(self._client, settings.poll_seconds)
+        self._writer = TopicWriter(
+            self._client, repeatable=settings.repeatable, create=settings.create
+        )
+
+    @property
+    def position(self) -> Checkpoint | None:
+        """See `Transport.position`; `place` has the next offset of each partition."""
+        return self._reader.position
+
+    def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Record | None]:
+        """See `RecordTransport.records`."""
+        return self._reader.records(start, follow=follow)
+
+    async def acknowledge(self, position: Checkpoint) -> None:
+        """See `Transport.acknowledge`: commits the offsets for the group that `group.id` names, if it does."""
+        await self._reader.commit(position)
+
+    async def send(self, records: Sequence[Record], key: str) -> None:
+        """See `RecordTransport.send`: a transaction if the batch may be sent again by another process."""
+        await self._writer.send(records, key)
+
+    async def aclose(self) -> None:
+        """See `Transport.aclose`."""
+        await self._reader.aclose()
+        await self._writer.aclose()
+        await self._client.aclose()
