@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Final
 
 from construct_messages.cli.arguments import (
     Commands,
+    add_contexts,
     add_format,
     add_reports,
     add_token,
+    contexts,
     format_options,
     option,
     pairs,
     token_of,
 )
-from construct_messages.cli.logs import add_input, contexts, open_log
+from construct_messages.cli.logs import add_input, open_log
 from construct_messages.cli.progress import progress
 from construct_messages.cli.queries import add_query, query_text
 from construct_messages.cli.standard import STANDARD, astandard_input, target
@@ -112,7 +114,7 @@ def add(commands: Commands) -> None:
         "also read pages and notifications of this origin; default: that of URL",
         repeatable=True,
     )
-    option(subscribe, "--context IRI=FILE", "a JSON-LD context", repeatable=True)
+    add_contexts(subscribe, "a JSON-LD context")
     option(subscribe, "--media-type TYPE", "of the records of a broker that name none")
     option(
         subscribe,
@@ -127,7 +129,7 @@ def add(commands: Commands) -> None:
     )
     _add_requests(subscribe, "the last message that was written, to continue after a restart")
     log = subscribe.add_argument_group("output log")
-    add_format(log, "that of the extension of FILE, else nq")
+    add_format(log, "that of the extension of FILE, else nq", has_contexts=True)
     add_reports(subscribe)
 
     register = commands.add_parser(

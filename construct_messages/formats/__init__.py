@@ -362,9 +362,7 @@ def content_type(format: Format, syntax: Syntax) -> str:
     return f"{format.media_type}{version}{messages}"
 
 
-def find_format(
-    text: str, formats: Sequence[Format] = FORMATS
-) -> tuple[Format, Syntax | None]:
+def find_format(text: str, formats: Sequence[Format] = FORMATS) -> tuple[Format, Syntax | None]:
     """The format of a name, a file extension or a media type, and the syntax if the media type has a parameter for it.
 
     Names, labels and parameters are read in any case; a value may be quoted.

@@ -39,8 +39,8 @@ def default_format(name: str | None, otherwise: Format = N_QUADS) -> str:
     Traceback (most recent call last):
     ...
     construct_messages.errors.UsageError: data.rdf: .rdf is the extension of no log
-      hint: end the name in .nq, .trig, .nt, .ttl, .ndjsonld, .ndjson, .jsonl, .jelly, .yamlld, .yaml, .yml, .rdfxml or .json \
-(after it .gz, .bz2, .xz or .zst), or give the format
+      hint: end the name in .nq, .trig, .nt, .ttl, .ndjsonld, .ndjson, .jsonl, .jelly, .yamlld, .yaml, .yml, .rdfxml \
+or .json (after it .gz, .bz2, .xz or .zst), or give the format
     """
     if name is None or not (extension := _extension(name)):
         return otherwise.extension

@@ -115,7 +115,7 @@ class Layouts:
         texts: what it writes for terms.
         literals: whether it matters to the format if an object is a literal.
         predicates: those that the format writes in another way than the rest; None: each may be written differently.
-        nodes: whether it matters to the format where else a node occurs, and of which datatype and language literals are.
+        nodes: whether it matters to the format where else a node occurs, and what language and datatype literals have.
         deciding: the predicates whose objects matter to the format as they are.
 
     >>> def write(message, place):
@@ -166,12 +166,13 @@ class Layouts:
         self._pairs = {pair: next(bits) for pair in dict.fromkeys(pairs)}
         # variables that belong to the shape with their terms
         whole = variables if predicates is None else set()
-        if deciding:
+        decide = {Constant(term) for term in deciding}
+        if decide:
             whole = whole | {
                 pattern.object
                 for pattern in patterns
                 if isinstance(pattern.object, Variable)
-                and (isinstance(pattern.predicate, Variable) or pattern.predicate.term in deciding)
+                and (isinstance(pattern.predicate, Variable) or pattern.predicate in decide)
             }
         self._whole = sorted(slot.index for slot in whole)
         # and variables that belong to it with what follows the text of a literal

@@ -31,7 +31,8 @@ class TextEncoder(ABC):
         texts: the texts of terms.
 
     Attributes:
-        literals, predicates, nodes, deciding: conditions that decide the positions of terms in a message; see `Layouts`.
+        literals, predicates, nodes, deciding: conditions that decide the positions of terms in a message; see
+            `Layouts`.
     """
 
     literals: ClassVar[bool] = False

@@ -16,21 +16,43 @@ from pyld.context_resolver import ContextResolver  # type: ignore[import-untyped
 
 from construct_messages.errors import UsageError
 from construct_messages.logs.json.fallback import ByPyLD
-from construct_messages.logs.json.frames import EMBEDS, Frame, NotCompiled, compile_frame
-from construct_messages.logs.json.notation import Notation
+from construct_messages.logs.json.frames import EMBEDS, NodeFrame, NotCompiled, compile_frame
+from construct_messages.logs.json.notation import ContextNotation
 from construct_messages.logs.json.options import JsonOptions
 from construct_messages.logs.jsonld.contexts import Contexts, Processor, reason_of
 from construct_messages.terms import Term
 
 _BOOLEANS: Final = ("@explicit", "@omitDefault", "@requireAll")
 _KEYWORDS: Final = frozenset(
-    "@context @id @type @value @language @direction @list @set @graph @included @reverse @index @nest @none @default "
-    "@embed @explicit @omitDefault @requireAll @omitGraph @version @json".split()
+    [
+        "@context",
+        "@id",
+        "@type",
+        "@value",
+        "@language",
+        "@direction",
+        "@list",
+        "@set",
+        "@graph",
+        "@included",
+        "@reverse",
+        "@index",
+        "@nest",
+        "@none",
+        "@default",
+        "@embed",
+        "@explicit",
+        "@omitDefault",
+        "@requireAll",
+        "@omitGraph",
+        "@version",
+        "@json",
+    ]
 )
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledFrame:
     """A compiled frame.
 
     Args:
@@ -39,12 +61,12 @@ class Compiled:
         is_laid_out: whether only the kinds of terms decide what matches, and not the terms themselves, but for types.
     """
 
-    frame: Frame
-    notation: Notation
+    frame: NodeFrame
+    notation: ContextNotation
     is_laid_out: bool
 
 
-def compiled(options: JsonOptions, frame: Mapping[str, Any]) -> Compiled | ByPyLD:
+def compiled(options: JsonOptions, frame: Mapping[str, Any]) -> CompiledFrame | ByPyLD:
     """Reads a frame.
 
     Args:
@@ -69,10 +91,10 @@ def compiled(options: JsonOptions, frame: Mapping[str, Any]) -> Compiled | ByPyL
         if any(Processor()._expand_iri(active, key, vocab=True) == "@graph" for key in frame):
             raise NotCompiled
         found = compile_frame(expanded)
-        notation = Notation(active, natively=options.native)
+        notation = ContextNotation(active, natively=options.native)
     except NotCompiled:
         return by_pyld(options, frame)
-    return Compiled(found, notation, not notation.to_terms and _is_laid_out(found))
+    return CompiledFrame(found, notation, not notation.to_terms and _is_laid_out(found))
 
 
 def by_pyld(options: JsonOptions, frame: Mapping[str, Any]) -> ByPyLD:
@@ -94,15 +116,15 @@ def notation_of(
     typed: bool,
     arrays: Collection[Term] = (),
     maps_if_needed: bool = False,
-) -> Notation:
-    """The notation of a context for documents without a frame; see `Notation`.
+) -> ContextNotation:
+    """The notation of a context for documents without a frame; see `ContextNotation`.
 
     Raises:
         UsageError: it is no context, or has a feature that needs a frame.
     """
     active = _guarded(lambda: _active(context, _options(options)), "the context")
     try:
-        return Notation(
+        return ContextNotation(
             active,
             typed=typed,
             natively=options.native,
@@ -145,7 +167,7 @@ def _guarded(read: Callable[[], Any], what: str) -> Any:
         raise UsageError(f"{what} is malformed: {reason.message}", hint=reason.hint) from error
 
 
-def _is_laid_out(frame: Frame) -> bool:
+def _is_laid_out(frame: NodeFrame) -> bool:
     frames = [frame]
     while frames:
         each = frames.pop()
@@ -155,7 +177,7 @@ def _is_laid_out(frame: Frame) -> bool:
     return True
 
 
-def matches_types(frame: Frame) -> bool:
+def matches_types(frame: NodeFrame) -> bool:
     """Whether a frame, or one within it, selects nodes by certain types."""
     return bool(frame.types) or any(
         matches_types(inner) for inner in (*frame.properties.values(), frame.items) if inner
@@ -203,7 +225,11 @@ def _check_terms(frame: Any, active: Any, place: str) -> None:
             continue
         mapping = active["mappings"].get(key)
         iri = processor._expand_iri(active, key, vocab=True)
-        if key not in active["mappings"] and (iri is None or not jsonld._is_absolute_iri(iri)) and not str(iri).startswith("@"):
+        if (
+            key not in active["mappings"]
+            and (iri is None or not jsonld._is_absolute_iri(iri))
+            and not str(iri).startswith("@")
+        ):
             raise UsageError(
                 f"the frame has no meaning at {place}/{key}: {key!r} is no term of its context",
                 hint=f'define it: "@context": {{"{key}": "http://…"}}, or write the IRI',

@@ -1,8 +1,8 @@
 """Documents without a frame: where they begin, what is embedded, and a context for their keys.
 
-Documents begin with the subjects that are no objects, and embed all nodes that these lead to. A key is the local name of
-a predicate. What a key has depends on the values in the message: IRIs are strings, and literals with a language make a
-language map. Several values make an array; where the template can make several, one value makes one, too.
+Documents begin with the subjects that are no objects, and embed all nodes that these lead to. A key is the local name
+of a predicate. What a key has depends on the values in the message: IRIs are strings, and literals with a language make
+a language map. Several values make an array; where the template can make several, one value makes one, too.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Set
 from typing import Any, Final, TypeAlias
 
-from construct_messages.logs.json.frames import Flags, Frame
+from construct_messages.logs.json.frames import Flags, NodeFrame
 from construct_messages.logs.json.nodes import RDF_TYPE, Nodes, Value
 from construct_messages.logs.json.values import suffix_of
 from construct_messages.template import Blank, Constant, Slot, Template, Variable
 from construct_messages.terms import Term
 
-EVERYTHING: Final = Frame(Flags(embed="@always"))
+EVERYTHING: Final = NodeFrame(Flags(embed="@always"))
 """Embeds every node wherever it is an object, but for cycles."""
 
 RESERVED: Final = ("id", "type")
@@ -32,8 +32,9 @@ Uses: TypeAlias = Mapping[Term, Kinds]
 def roots_of(nodes: Nodes) -> list[Term]:
     """The nodes that documents begin with: subjects that are no objects of others, then one for each cycle.
 
-    >>> from construct_messages.logs.json.nodes import Node
-    >>> roots_of({"<urn:a>": Node(properties={"<urn:p>": ["<urn:b>"]}), "<urn:b>": Node(properties={"<urn:p>": ['"x"']})})
+    >>> from construct_messages.logs.json.nodes import NodeProperties
+    >>> a, b = NodeProperties(properties={"<urn:p>": ["<urn:b>"]}), NodeProperties(properties={"<urn:p>": ['"x"']})
+    >>> roots_of({"<urn:b>": b, "<urn:a>": a})
     ['<urn:a>']
     """
     subjects = [term for term, node in nodes.items() if node.properties or node.types]
@@ -95,7 +96,7 @@ def uses_of(nodes: Nodes) -> Uses:
     return uses
 
 
-class Names:
+class KeyNames:
     """Gives keys to predicates.
 
     Args:
@@ -103,7 +104,7 @@ class Names:
         prefixes: namespaces by prefix, for predicates whose local names are equal.
         sets: those that have an array always, unless it is of languages.
 
-    >>> names = Names((), {"a": "urn:a/"}, ())
+    >>> names = KeyNames((), {"a": "urn:a/"}, ())
     >>> names.of([Term("<urn:a/x>"), Term("<urn:b/x>"), Term("<urn:b/y>"), Term("<urn:a/id>")])
     {'<urn:a/x>': 'a_x', '<urn:b/x>': 'urn:b/x', '<urn:b/y>': 'y', '<urn:a/id>': 'a_id'}
     """
@@ -120,7 +121,7 @@ class Names:
 
     def of(self, predicates: Iterable[Term]) -> dict[Term, str]:
         """The keys of predicates, all different."""
-        names = {term: name for term, name in self._fixed.items()}
+        names = dict(self._fixed)
         taken = {*RESERVED, *names.values()}
         for shorten in (self._local, self._prefixed):
             short = defaultdict[str, list[Term]](list)

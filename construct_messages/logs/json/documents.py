@@ -11,12 +11,12 @@ import msgspec
 
 from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs.json.framing import Default, Item, Items, Tree
-from construct_messages.logs.json.notation import ANONYMOUS, Key, Kind, Notation
+from construct_messages.logs.json.notation import Key, Kind, ContextNotation
 from construct_messages.logs.layout import Place
 from construct_messages.terms import Term
 
 
-class Writer:
+class DocumentWriter:
     """Writes the trees of a message.
 
     Args:
@@ -24,7 +24,7 @@ class Writer:
         place: what writes terms.
     """
 
-    def __init__(self, notation: Notation, place: Place) -> None:
+    def __init__(self, notation: ContextNotation, place: Place) -> None:
         self._notation, self._place = notation, place
 
     def document(self, trees: Sequence[Tree]) -> str:

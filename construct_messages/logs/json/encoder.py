@@ -13,21 +13,26 @@ from typing import Final
 from construct_messages.errors import UsageError
 from construct_messages.formats import Format, Syntax
 from construct_messages.logs import EncoderOptions
-from construct_messages.logs.json.compiled import Compiled, compiled, matches_types, notation_of
+from construct_messages.logs.json.compiled import (
+    CompiledFrame,
+    compiled,
+    matches_types,
+    notation_of,
+)
 from construct_messages.logs.json.defaults import (
     EVERYTHING,
-    Names,
+    KeyNames,
     Uses,
     fixed_of,
     roots_of,
     sets_of,
     uses_of,
 )
-from construct_messages.logs.json.documents import Writer
+from construct_messages.logs.json.documents import DocumentWriter
 from construct_messages.logs.json.fallback import ByPyLD
 from construct_messages.logs.json.framing import Framing, in_order
 from construct_messages.logs.json.nodes import RDF_TYPE, nodes_of
-from construct_messages.logs.json.notation import Notation
+from construct_messages.logs.json.notation import ContextNotation
 from construct_messages.logs.json.options import JsonOptions
 from construct_messages.logs.layout import NoLayout, Place, Texts
 from construct_messages.logs.plain_encoder import PlainTemplateEncoder
@@ -70,15 +75,18 @@ class JsonEncoder(TextEncoder):
         if not isinstance(own, JsonOptions):
             raise UsageError(f"{own!r} are no options of {format.name}", hint="pass JsonOptions(…)")
         self._own = own
-        self._notations: list[Notation] = []
-        super().__init__(format, syntax, _Texts(self._notations))
+        self._notations: list[ContextNotation] = []
+        self._written = _Texts(self._notations)
+        super().__init__(format, syntax, self._written)
         frame, context = own.frame or {}, own.context
         if set(frame) == {"@context"}:
             frame, context = {}, frame["@context"]
-        self._framed: Compiled | ByPyLD | None = None
+        self._framed: CompiledFrame | ByPyLD | None = None
         if frame:
-            self._framed = compiled(own, frame if context is None else {"@context": context, **frame})
-            if isinstance(self._framed, Compiled):
+            self._framed = compiled(
+                own, frame if context is None else {"@context": context, **frame}
+            )
+            if isinstance(self._framed, CompiledFrame):
                 self._notations.append(self._framed.notation)
                 if matches_types(self._framed.frame):
                     self.deciding = frozenset((RDF_TYPE,))
@@ -87,7 +95,7 @@ class JsonEncoder(TextEncoder):
         self._has_context = context is not None
         self._by_uses: dict[Hashable, int] = {}
         template = options.template
-        self._names = Names(
+        self._names = KeyNames(
             () if template is None else fixed_of(template),
             options.prefixes or {},
             () if template is None else sets_of(template, options.group_by),
@@ -135,7 +143,9 @@ class JsonEncoder(TextEncoder):
             term[0] == "_" and not (node.properties or node.types) for term, node in nodes.items()
         ):
             raise NoLayout  # whether it has an identifier depends on how often it occurs
-        if isinstance(self._framed, Compiled):
+        if isinstance(self._framed, CompiledFrame):
+            if not alone and any(quad.graph is not None for quad in message):
+                raise NoLayout  # the name of a graph is a node, too
             number = 0
             trees = Framing(nodes).trees(sorted(nodes, key=in_order), self._framed.frame)
             if len(trees) > 1 and not alone:
@@ -143,9 +153,9 @@ class JsonEncoder(TextEncoder):
         else:
             number = 0 if self._has_context else self._notation_for(uses_of(nodes))
             trees = Framing(nodes, sort=False).trees(roots_of(nodes), EVERYTHING)
-        return Writer(
-            self._notations[number], lambda kind: place((number, kind))
-        ).document(trees)
+        return DocumentWriter(self._notations[number], lambda kind: place((number, kind))).document(
+            trees
+        )
 
     def _notation_for(self, uses: Uses) -> int:
         """The number of the notation for a message without a frame."""
@@ -155,7 +165,7 @@ class JsonEncoder(TextEncoder):
             if len(self._notations) >= _MOST_NOTATIONS:
                 self._notations.clear()
                 self._by_uses.clear()
-                self.texts.clear()
+                self._written.clear()
             number = self._by_uses[known] = len(self._notations)
             context = self._names.context(uses)
             self._notations.append(
@@ -168,7 +178,9 @@ class JsonEncoder(TextEncoder):
     def for_template(self, template: Template) -> PlainTemplateEncoder | TemplateTexts:
         """The encoder for batches of a template's solutions."""
         framed = self._framed
-        if isinstance(framed, ByPyLD) or (isinstance(framed, Compiled) and not framed.is_laid_out):
+        if isinstance(framed, ByPyLD) or (
+            isinstance(framed, CompiledFrame) and not framed.is_laid_out
+        ):
             return PlainTemplateEncoder(self.encode, template)
         return super().for_template(template)
 
@@ -176,7 +188,7 @@ class JsonEncoder(TextEncoder):
 class _Texts(dict[Hashable, Texts]):
     """The texts of each kind of place, by the number of a notation and its kind."""
 
-    def __init__(self, notations: Sequence[Notation]) -> None:
+    def __init__(self, notations: Sequence[ContextNotation]) -> None:
         super().__init__()
         self._notations = notations
 

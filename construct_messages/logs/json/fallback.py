@@ -14,14 +14,17 @@ import msgspec
 
 from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs.json.nodes import Nodes, Value, graphs_of
-from construct_messages.logs.json.values import native, value_object
+from construct_messages.logs.json.values import json_of, value_object
 from construct_messages.logs.jsonld.contexts import Processor, reason_of
 from construct_messages.message import Message
 from construct_messages.terms import Term, is_literal, literal_parts
 
 
 def expanded(
-    message: Message, *, natively: bool = True, is_expected: Callable[[Term, str], bool] = lambda *_: False
+    message: Message,
+    *,
+    natively: bool = True,
+    is_expected: Callable[[Term, str], bool] = lambda *_: False,
 ) -> list[dict[str, Any]]:
     """A message as JSON-LD in expanded form.
 
@@ -49,9 +52,13 @@ def expanded(
             return {"@id": _name(term)}
         made = value_object(term)
         text, datatype, _, _ = literal_parts(term)
-        if natively and (number := native(text, datatype)) is not None:
+        if natively and (number := json_of(text, datatype)) is not None:
             made["@value"] = msgspec.json.decode(number)
-            if datatype is not None and made["@type"] != "@json" and not is_expected(predicate, datatype):
+            if (
+                datatype is not None
+                and made["@type"] != "@json"
+                and not is_expected(predicate, datatype)
+            ):
                 del made["@type"]
         return made
 

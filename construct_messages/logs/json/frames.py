@@ -1,7 +1,7 @@
 """A frame, compiled: what nodes match it, and what is embedded of them.
 
-JSON-LD 1.1 Framing, section 4 (https://www.w3.org/TR/json-ld11-framing/), over frames that PyLD has expanded. Frames with
-features that are not compiled here are left to PyLD. Nothing is known of messages.
+JSON-LD 1.1 Framing, section 4 (https://www.w3.org/TR/json-ld11-framing/), over frames that PyLD has expanded. Frames
+with features that are not compiled here are left to PyLD. Nothing is known of messages.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from construct_messages.errors import UsageError
 from construct_messages.terms import Term
 
 EMBEDS: Final = ("@once", "@always", "@never")
+ANY_VALUE: Final[tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]] = (({},), (), ())
+"""The pattern of `{"@value": {}}`."""
 _FLAGS: Final = ("@embed", "@explicit", "@requireAll", "@omitDefault", "@default")
 _COMPILED: Final = {"@id", "@type", *_FLAGS, "@value", "@language", "@list"}
 
@@ -32,7 +34,7 @@ class Flags:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class NodeFrame:
     """A frame for nodes and values.
 
     Args:
@@ -55,20 +57,20 @@ class Frame:
     types: frozenset[Term] | None = None
     any_type: bool = False
     default_types: tuple[Term, ...] = ()
-    properties: Mapping[Term, Frame | None] = field(default_factory=dict)
-    items: Frame | None = None
+    properties: Mapping[Term, NodeFrame | None] = field(default_factory=dict)
+    items: NodeFrame | None = None
     value: tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]] | None = None
     default: Any = ...
     omit_default: bool = False
     is_value: bool = False
     is_reference: bool = False
 
-    def implied(self) -> Frame:
+    def implied(self) -> NodeFrame:
         """The frame of values of a property that it does not mention."""
-        return Frame(self.flags)
+        return NodeFrame(self.flags)
 
 
-def compile_frame(expanded: Any, default_flags: Flags = Flags()) -> Frame:
+def compile_frame(expanded: Any, default_flags: Flags = Flags()) -> NodeFrame:
     """Compiles a frame.
 
     Args:
@@ -98,8 +100,14 @@ def compile_frame(expanded: Any, default_flags: Flags = Flags()) -> Frame:
         given = _values(frame, "@id")
         if not all(isinstance(each, str) or each == {} for each in given):
             raise NotCompiled
-        ids = frozenset(Term(f"<{each}>") for each in given if each != {}) if given and given[0] != {} else frozenset()
-    types, any_type, default_types = None, False, ()
+        ids = (
+            frozenset(Term(f"<{each}>") for each in given if each != {})
+            if given and given[0] != {}
+            else frozenset()
+        )
+    types: frozenset[Term] | None = None
+    any_type = False
+    default_types: tuple[Term, ...] = ()
     if "@type" in frame:
         given = _values(frame, "@type")
         any_type = given == [{}]
@@ -111,7 +119,9 @@ def compile_frame(expanded: Any, default_flags: Flags = Flags()) -> Frame:
                 default = each.get("@default")
                 if set(each) != {"@default"} or default_types or not isinstance(default, list):
                     raise NotCompiled
-                if not default or not all(isinstance(name, str) and ":" in name for name in default):
+                if not default or not all(
+                    isinstance(name, str) and ":" in name for name in default
+                ):
                     raise NotCompiled
                 if given[0] is not each:
                     raise NotCompiled
@@ -123,14 +133,14 @@ def compile_frame(expanded: Any, default_flags: Flags = Flags()) -> Frame:
         default = _first(frame, "@default", "@null")
         if isinstance(default, (dict, list)):
             raise NotCompiled
-    properties: dict[Term, Frame | None] = {}
+    properties: dict[Term, NodeFrame | None] = {}
     for key in sorted(frame):
         if not key.startswith("@"):
             inner = frame[key]
-            if isinstance(inner, list) and len(inner) > 1 or key.startswith("_:"):
+            if (isinstance(inner, list) and len(inner) > 1) or key.startswith("_:"):
                 raise NotCompiled
             properties[Term(f"<{key}>")] = compile_frame(inner) if inner else None
-    return Frame(
+    return NodeFrame(
         flags,
         ids,
         types,

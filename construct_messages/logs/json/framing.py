@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from construct_messages.logs.json.frames import Frame
-from construct_messages.logs.json.nodes import MOST_NESTED, Node, Nodes, Value, too_deep
+from construct_messages.logs.json.frames import ANY_VALUE, NodeFrame
+from construct_messages.logs.json.nodes import MOST_NESTED, NodeProperties, Nodes, Value, too_deep
 from construct_messages.logs.json.values import matches_value
 from construct_messages.terms import Term
 
@@ -71,7 +71,7 @@ class Framing:
         self._blanks = Counter[Term]()
         self._trees: list[Tree] = []
 
-    def trees(self, roots: Iterable[Term], frame: Frame) -> list[Tree]:
+    def trees(self, roots: Iterable[Term], frame: NodeFrame) -> list[Tree]:
         """The nodes that match a frame, each with what it embeds.
 
         Args:
@@ -98,7 +98,7 @@ class Framing:
             self._trees.append(tree)
         return tree
 
-    def _embed(self, term: Term, frame: Frame) -> Tree:
+    def _embed(self, term: Term, frame: NodeFrame) -> Tree:
         tree, node = self._tree(term), self._nodes[term]
         self._embedded.add(term)
         if len(self._around) >= MOST_NESTED:
@@ -110,7 +110,7 @@ class Framing:
         implied = None
         for predicate in sorted(node.properties, key=in_order) if self._sort else node.properties:
             if predicate in frame.properties:
-                inner = frame.properties[predicate] or Frame()
+                inner = frame.properties[predicate] or NodeFrame()
             elif frame.flags.explicit:
                 continue
             else:
@@ -129,7 +129,7 @@ class Framing:
         self._around.pop()
         return tree
 
-    def _items(self, values: Iterable[Value], frame: Frame) -> list[Item]:
+    def _items(self, values: Iterable[Value], frame: NodeFrame) -> list[Item]:
         items: list[Item] = []
         for value in values:
             if isinstance(value, tuple):
@@ -142,7 +142,7 @@ class Framing:
                 items.append(self._node(value, frame))
         return items
 
-    def _list(self, values: Iterable[Value], frame: Frame) -> list[Item]:
+    def _list(self, values: Iterable[Value], frame: NodeFrame) -> list[Item]:
         items: list[Item] = []
         for value in values:
             if isinstance(value, tuple):
@@ -153,7 +153,7 @@ class Framing:
                 items.append(self._node(value, frame))
         return items
 
-    def _node(self, term: Term, frame: Frame) -> Tree:
+    def _node(self, term: Term, frame: NodeFrame) -> Tree:
         embed = frame.flags.embed
         if (
             embed == "@never"
@@ -163,7 +163,7 @@ class Framing:
             return self._tree(term)
         return self._embed(term, frame)
 
-    def matches(self, node: Node, term: Term, frame: Frame) -> bool:
+    def matches(self, node: NodeProperties, term: Term, frame: NodeFrame) -> bool:
         """Whether a node matches a frame (section 4.3.2)."""
         require_all, some, wildcard = frame.flags.require_all, False, True
         if frame.ids is not None:
@@ -203,7 +203,7 @@ class Framing:
             some = some or matched
         return wildcard or some
 
-    def _matches_any(self, values: Sequence[Value], frame: Frame) -> bool:
+    def _matches_any(self, values: Sequence[Value], frame: NodeFrame) -> bool:
         if frame.items is not None:
             first = values[0] if values else None
             return isinstance(first, tuple) and self._matches_item(first, frame.items)
@@ -211,13 +211,14 @@ class Framing:
             return self._matches_item(values, frame)
         return bool(values)
 
-    def _matches_item(self, values: Sequence[Value], frame: Frame) -> bool:
+    def _matches_item(self, values: Sequence[Value], frame: NodeFrame) -> bool:
         for value in values:
-            if isinstance(value, tuple):
-                continue
-            if frame.is_value:
-                if value[0] == '"' and frame.value is not None and matches_value(frame.value, value):
+            if isinstance(value, tuple) or value[0] != '"':
+                if frame.is_value:
+                    if frame.value == ANY_VALUE:
+                        return True  # of processors, this matches nodes and lists, too
+                elif isinstance(value, str) and self.matches(self._nodes[value], value, frame):
                     return True
-            elif value[0] != '"' and self.matches(self._nodes[value], value, frame):
+            elif frame.is_value and frame.value is not None and matches_value(frame.value, value):
                 return True
         return False

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from construct_messages.errors import UnsupportedByFormat
-from construct_messages.message import Message, Quad
+from construct_messages.message import Message
 from construct_messages.terms import RDF, Term, is_literal
 
 Value: TypeAlias = "Term | tuple[Value, ...]"
@@ -28,7 +28,7 @@ RDF_LIST: Final = Term(f"<{RDF}List>")
 
 
 @dataclass(slots=True)
-class Node:
+class NodeProperties:
     """What a message says of an IRI or blank node.
 
     Args:
@@ -40,7 +40,7 @@ class Node:
     properties: dict[Term, list[Value]] = field(default_factory=dict)
 
 
-Nodes: TypeAlias = dict[Term, Node]
+Nodes: TypeAlias = dict[Term, NodeProperties]
 
 
 def too_deep() -> UnsupportedByFormat:
@@ -54,37 +54,40 @@ def too_deep() -> UnsupportedByFormat:
 def nodes_of(message: Message) -> Nodes:
     """The subjects of a message and the nodes that they refer to, by their terms, in order of appearance.
 
+    >>> from construct_messages.message import Quad
     >>> from construct_messages.terms import iri
     >>> quads = [Quad(iri("urn:a"), iri("urn:p"), Term("_:l")), Quad(Term("_:l"), RDF_FIRST, Term('"x"'))]
     >>> nodes_of(Message([*quads, Quad(Term("_:l"), RDF_REST, RDF_NIL)]))
-    {'<urn:a>': Node(types=[], properties={'<urn:p>': [('"x"',)]})}
+    {'<urn:a>': NodeProperties(types=[], properties={'<urn:p>': [('"x"',)]})}
     """
-    graphs = graphs_of(message)
-    if len(graphs) == 1:
-        return _with_references(graphs[None])
-    names: list[Term] = sorted(name for name in graphs if name is not None)
-    return _with_references(_merged(map(graphs.__getitem__, (None, *names))), names)
+    names = {quad.graph: None for quad in message if quad.graph is not None}
+    if any(quad.object == RDF_NIL for quad in message):
+        merged = _merged(graphs_of(message).values())
+    else:
+        triples = (quad[:3] for quad in message)
+        merged = _subjects(dict.fromkeys(triples) if names else triples)
+    return _with_references(merged, names)
 
 
 def graphs_of(message: Message) -> dict[Term | None, Nodes]:
     """The subjects of each graph of a message; None: the default graph, which is always there."""
-    quads: dict[Term | None, list[Quad]] = {None: []}
+    triples: dict[Term | None, list[tuple[Term, Term, Term]]] = {None: []}
     lists = False
     for quad in message:
-        quads.setdefault(quad.graph, []).append(quad)
+        triples.setdefault(quad.graph, []).append(quad[:3])
         lists = lists or quad.object == RDF_NIL
-    graphs = {name: _subjects(each) for name, each in quads.items()}
+    graphs = {name: _subjects(each) for name, each in triples.items()}
     if lists:
         _convert_lists(graphs)
     return graphs
 
 
-def _subjects(quads: Iterable[Quad]) -> Nodes:
+def _subjects(triples: Iterable[tuple[Term, Term, Term]]) -> Nodes:
     nodes: Nodes = {}
-    for subject, predicate, object, _ in quads:
+    for subject, predicate, object in triples:
         node = nodes.get(subject)
         if node is None:
-            node = nodes[subject] = Node()
+            node = nodes[subject] = NodeProperties()
         if predicate == RDF_TYPE and not is_literal(object):
             node.types.append(object)
         elif (values := node.properties.get(predicate)) is not None:
@@ -105,7 +108,7 @@ def _with_references(nodes: Nodes, names: Iterable[Term] = ()) -> Nodes:
     }
     for term in (*references, *names):
         if term not in nodes:
-            nodes[term] = Node()
+            nodes[term] = NodeProperties()
     return nodes
 
 
@@ -122,7 +125,7 @@ def _merged(graphs: Iterable[Nodes]) -> Nodes:
     merged: Nodes = {}
     for nodes in graphs:
         for subject, node in nodes.items():
-            into = merged.setdefault(subject, Node())
+            into = merged.setdefault(subject, NodeProperties())
             into.types = list(dict.fromkeys(into.types + node.types))
             for predicate, values in node.properties.items():
                 known = into.properties.get(predicate, [])
@@ -130,41 +133,52 @@ def _merged(graphs: Iterable[Nodes]) -> Nodes:
     return merged
 
 
+class _Use(NamedTuple):
+    """Where a node is an object."""
+
+    nodes: Nodes
+    subject: Term
+    node: NodeProperties
+    predicate: Term
+    place: int
+
+
 def _convert_lists(graphs: Mapping[Term | None, Nodes]) -> None:
     """Replaces the head of each well-formed list by its items (section 8.4.2, step 6)."""
-    uses: dict[Term, tuple[Term, Node, Term, int] | None] = {}  # None: used more than once
-    ends: list[tuple[Nodes, tuple[Term, Node, Term, int]]] = []
+    uses: dict[Term, _Use | None] = {}  # None: used more than once
+    ends: list[_Use] = []
     for nodes in graphs.values():
         for subject, node in nodes.items():
             for predicate, values in node.properties.items():
                 for place, value in enumerate(values):
                     if isinstance(value, tuple) or is_literal(value):
                         continue
-                    use = subject, node, predicate, place
+                    use = _Use(nodes, subject, node, predicate, place)
                     if value == RDF_NIL:
-                        ends.append((nodes, use))
+                        ends.append(use)
                     else:
                         uses[value] = None if value in uses else use
-    heads: dict[tuple[int, Term, int], list[Node]] = {}
-    found: list[tuple[Node, Term, int]] = []
-    for nodes, (subject, node, predicate, place) in ends:
-        cells: list[Node] = []
+    heads: dict[tuple[int, Term, int], list[NodeProperties]] = {}
+    found: list[tuple[NodeProperties, Term, int]] = []
+    for nodes, subject, node, predicate, place in ends:
+        cells: list[NodeProperties] = []
         while (
             predicate == RDF_REST
-            and (use := uses.get(subject)) is not None
+            and (found_use := uses.get(subject)) is not None
+            and found_use.nodes is nodes  # a list is in one graph
             and set(node.properties) == {RDF_FIRST, RDF_REST}
             and len(node.properties[RDF_FIRST]) == len(node.properties[RDF_REST]) == 1
             and node.types in ([], [RDF_LIST])
         ):
             cells.append(node)
             del nodes[subject]
-            subject, node, predicate, place = use
+            subject, node, predicate, place = found_use[1:]
             if not subject.startswith("_:"):
                 break
         heads[id(node), predicate, place] = cells[::-1]
         found.append((node, predicate, place))
 
-    def items(node: Node, predicate: Term, place: int, depth: int) -> Value:
+    def items(node: NodeProperties, predicate: Term, place: int, depth: int) -> Value:
         cells = heads.get((id(node), predicate, place))
         if cells is None:
             return node.properties[predicate][place]

@@ -15,8 +15,8 @@ from pyld import jsonld  # type: ignore[import-untyped] # it has no type informa
 
 from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs.json.frames import NotCompiled
-from construct_messages.logs.json.values import is_native, native, string, suffix_of, value_object
-from construct_messages.logs.jsonld.contexts import Processor, reason_of
+from construct_messages.logs.json.values import is_native, json_of, string, suffix_of, value_object
+from construct_messages.logs.jsonld.contexts import Processor
 from construct_messages.logs.layout import NoLayout, Texts
 from construct_messages.terms import Term, literal_parts
 
@@ -54,7 +54,7 @@ class Key:
     reference: str | None
 
 
-class Notation:
+class ContextNotation:
     """Writes terms by an active context.
 
     Args:
@@ -98,7 +98,9 @@ class Notation:
             for name, mapping in mappings.items()
             if mapping.get("_prefix") and ":" not in name
         ]
-        self._confusing = tuple(f"{name}:" for name, mapping in mappings.items() if mapping["_prefix"])
+        self._confusing = tuple(
+            f"{name}:" for name, mapping in mappings.items() if mapping["_prefix"]
+        )
         self._mappings = active["mappings"]
         self._vocab = active.get("@vocab")
         self._relative = active.get("@base") is not None
@@ -204,7 +206,7 @@ class Notation:
                 before, after = _json(compacted).split(_json(_MARK))
         elif isinstance(sample, dict):
             type = (self._mappings.get(name) or {}).get("@type")
-            reference = {"@id": "name", "@vocab": "vocab"}.get(type)
+            reference = {"@id": "name", "@vocab": "vocab"}.get(str(type))
         return Key(
             name,
             f"{_json(name)}:",
@@ -239,6 +241,7 @@ class Notation:
             return Texts(self._vocabulary_name)
         if kind == "string":
             return Texts(string)
+
         def number(term: Term) -> str:
             text = self._native(term)
             if text is None:
@@ -255,7 +258,7 @@ class Notation:
 
     def _native(self, term: Term) -> str | None:
         text, datatype, _, _ = literal_parts(term)
-        return native(text, datatype)
+        return json_of(text, datatype)
 
     def _name(self, term: Term) -> str:
         if term[0] == "_":

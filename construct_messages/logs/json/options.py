@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from construct_messages.arguments import wrong_type
 from construct_messages.errors import UsageError
 
 
@@ -37,11 +36,12 @@ class JsonOptions:
     array: bool = False
 
     def __post_init__(self) -> None:
-        if self.frame is not None and not isinstance(self.frame, Mapping):
-            hint = 'write an object such as {"@context": …, "@type": "City"}'
-            if isinstance(self.frame, (list, str)):
-                raise UsageError(f"the frame is no JSON object: {str(self.frame)[:80]!r}", hint=hint)
-            raise wrong_type("JsonOptions", "frame", self.frame, "a JSON object", hint)
+        frame: object = self.frame
+        if frame is not None and not isinstance(frame, Mapping):
+            raise UsageError(
+                f"the frame is no JSON object: {str(frame)[:80]!r}",
+                hint='write one such as {"@context": …, "@type": "City"}',
+            )
         if self.context is not None and "@context" in (self.frame or {}):
             raise UsageError(
                 "the frame has a context, and another one is given", hint="give one of them"
@@ -64,11 +64,11 @@ class JsonOptions:
 
     def for_writing(
         self,
-        source: JsonOptions | None = None,
+        source: JsonOptions | None = None,  # noqa: ARG002 - what other formats decide by
         *,
-        graphs: bool = True,
-        triple_terms: bool = False,
-        generalized: bool = True,
+        graphs: bool = True,  # noqa: ARG002
+        triple_terms: bool = False,  # noqa: ARG002
+        generalized: bool = True,  # noqa: ARG002
     ) -> JsonOptions:
         """Returns the options themselves; see `FormatOptions.for_writing`."""
         return self
@@ -87,10 +87,15 @@ class JsonOptions:
         for name in values:
             if name not in known:
                 raise UsageError(
-                    f"unknown option {name!r} of JSON documents", hint=f"choose among {', '.join(known)}"
+                    f"unknown option {name!r} of JSON documents",
+                    hint=f"choose among {', '.join(known)}",
                 )
-        flags = {"true": True, "false": False}
-        return cls(**{name: flags.get(v, v) if isinstance(v, str) else v for name, v in values.items()})
+        flags: dict[Any, bool] = {"true": True, "false": False}
+        read: dict[str, Any] = {
+            name: flags.get(value, value) if isinstance(value, str) else value
+            for name, value in values.items()
+        }
+        return cls(**read)
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the options by name, for JSON."""

@@ -1,12 +1,11 @@
-"""Literals as JSON: native numbers and booleans, and what a value object of JSON-LD says of the rest.
+"""Literals as JSON: numbers and booleans, and what a value object of JSON-LD has for the rest.
 
-JSON-LD 1.1 API, section 8.5 (RDF to object conversion), with `useNativeTypes` for every number of XSD. A number is written
-with the digits of its literal.
+JSON-LD 1.1 API, section 8.5 (RDF to object conversion), with `useNativeTypes` for all numbers of XML Schema. A decimal
+keeps its digits.
 """
 
 from __future__ import annotations
 
-import re
 from math import isfinite
 from typing import Any, Final
 
@@ -14,69 +13,58 @@ import msgspec
 
 from construct_messages.errors import UnsupportedByFormat
 from construct_messages.terms import RDF, XSD, Term, literal_parts
+from construct_messages.terms.natives import native
 
-_INTEGERS: Final = frozenset(
+_NATIVE: Final = frozenset(
     XSD + name
     for name in (
-        *("integer", "nonNegativeInteger", "positiveInteger", "nonPositiveInteger", "negativeInteger"),
-        *("long", "int", "short", "byte"),
+        *("boolean", "decimal", "double", "float"),
+        *("integer", "nonNegativeInteger", "positiveInteger", "nonPositiveInteger"),
+        *("negativeInteger", "long", "int", "short", "byte"),
         *("unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte"),
     )
 )
-_FLOATS: Final = frozenset((f"{XSD}double", f"{XSD}float"))
-_BOOLEANS: Final = {"true": "true", "1": "true", "false": "false", "0": "false"}
-_NUMBER: Final = re.compile(r"\s*([+-]?)0*(\d*)(?:\.(\d*))?\s*")
 _JSON: Final = f"{RDF}JSON"
 _MOST_DIGITS: Final = 300
 """Readers of JSON take longer numbers for infinity, or not at all."""
 
 
-def native(text: str, datatype: str | None) -> str | None:
+def json_of(text: str, datatype: str | None) -> str | None:
     """The JSON number, boolean or JSON text that a literal is; None: it is none.
 
     Args:
         text: the lexical form.
         datatype: its IRI; None: a string.
 
-    >>> native("+007", f"{XSD}integer"), native("1.50", f"{XSD}decimal"), native("1e3", f"{XSD}double")
+    Raises:
+        UnsupportedByFormat: an `rdf:JSON` literal that is no JSON.
+
+    >>> json_of("+007", f"{XSD}integer"), json_of("1.50", f"{XSD}decimal"), json_of("1e3", f"{XSD}double")
     ('7', '1.50', '1000.0')
-    >>> native("INF", f"{XSD}double"), native("7", None), native("1", f"{XSD}boolean")
+    >>> json_of("INF", f"{XSD}double"), json_of("7", None), json_of("1", f"{XSD}boolean")
     (None, None, 'true')
     """
-    if datatype is None or len(text) > _MOST_DIGITS and datatype != _JSON:
-        return None
-    if datatype in _INTEGERS or datatype == f"{XSD}decimal":
-        match = _NUMBER.fullmatch(text)
-        if match is None or not (match[2] or match[3] or "0" in text):
-            return None
-        sign, whole, fraction = match.groups()
-        if fraction is not None and datatype in _INTEGERS:
-            return None
-        whole = whole or "0"
-        return ("-" if sign == "-" else "") + whole + (f".{fraction or '0'}" if fraction is not None else "")
-    if datatype in _FLOATS:
-        try:
-            number = float(text)
-        except ValueError:
-            return None
-        return repr(number) if isfinite(number) and "_" not in text else None
-    if datatype == f"{XSD}boolean":
-        return _BOOLEANS.get(text)
     if datatype == _JSON:
         try:
             return msgspec.json.encode(msgspec.json.decode(text)).decode()
         except msgspec.DecodeError as error:
-            raise UnsupportedByFormat(f"the JSON literal {text[:100]!r} is no JSON: {error}") from None
-    return None
+            raise UnsupportedByFormat(f"the literal {text[:100]!r} is no JSON: {error}") from None
+    if datatype not in _NATIVE or len(text) > _MOST_DIGITS:
+        return None
+    try:
+        value = native(text, datatype)
+    except (ValueError, ArithmeticError):
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return repr(value) if isfinite(value) else None
+    return str(value) if isinstance(value, int) else format(value, "f")
 
 
 def is_native(datatype: str | None) -> bool:
     """Whether literals of a datatype may be numbers or booleans."""
-    return datatype is not None and (
-        datatype in _INTEGERS
-        or datatype in _FLOATS
-        or datatype in (f"{XSD}decimal", f"{XSD}boolean", _JSON)
-    )
+    return datatype in _NATIVE or datatype == _JSON
 
 
 def suffix_of(term: Term) -> str:
@@ -91,8 +79,7 @@ def suffix_of(term: Term) -> str:
 
 def string(term: Term) -> str:
     """The text of a literal as a JSON string: canonical N-Triples has the escapes of JSON."""
-    end = term.rindex('"')
-    return term[: end + 1]
+    return term[: term.rindex('"') + 1]
 
 
 def value_object(term: Term) -> dict[str, Any]:
@@ -123,7 +110,7 @@ def matches_value(
     values, types, languages = pattern
     text, datatype = found["@value"], found.get("@type")
     # the text of a mark for all literals like it is not known yet: numbers that are none have no layout
-    number = "0" if text.startswith("\0") and is_native(datatype) else native(text, datatype)
+    number = "0" if text.startswith("\0") and is_native(datatype) else json_of(text, datatype)
     if number is not None:
         text = msgspec.json.decode(number)
         datatype = datatype if types else None

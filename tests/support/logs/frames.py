@@ -136,6 +136,9 @@ def frames(depth: int = 2) -> st.SearchStrategy[dict[str, Any]]:
         inner |= frames(depth - 1)
     for predicate in PREDICATES:
         entries[predicate[1:-1]] = inner
-    return st.lists(st.sampled_from(sorted(entries)), unique=True, max_size=3 if depth else 2).flatmap(
-        lambda keys: st.fixed_dictionaries({key: entries[key] for key in keys})
-    )
+    return st.lists(
+        st.sampled_from(sorted(entries)),
+        unique=True,
+        min_size=depth // 2,
+        max_size=3 if depth else 2,
+    ).flatmap(lambda keys: st.fixed_dictionaries({key: entries[key] for key in keys}))
