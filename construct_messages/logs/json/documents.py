@@ -11,7 +11,7 @@ import msgspec
 
 from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs.json.framing import Default, Item, Items, Tree
-from construct_messages.logs.json.notation import Key, Kind, ContextNotation
+from construct_messages.logs.json.notation import ContextNotation, Key, Kind
 from construct_messages.logs.layout import Place
 from construct_messages.terms import Term
 

@@ -147,12 +147,15 @@ class JsonEncoder(TextEncoder):
             if not alone and any(quad.graph is not None for quad in message):
                 raise NoLayout  # the name of a graph is a node, too
             number = 0
-            trees = Framing(nodes).trees(sorted(nodes, key=in_order), self._framed.frame)
+            trees = Framing(nodes, self._framed.notation.expanded).trees(
+                sorted(nodes, key=in_order), self._framed.frame
+            )
             if len(trees) > 1 and not alone:
                 raise NoLayout  # they are sorted by their terms
         else:
             number = 0 if self._has_context else self._notation_for(uses_of(nodes))
-            trees = Framing(nodes, sort=False).trees(roots_of(nodes), EVERYTHING)
+            framing = Framing(nodes, self._notations[number].expanded, sort=False)
+            trees = framing.trees(roots_of(nodes), EVERYTHING)
         return DocumentWriter(self._notations[number], lambda kind: place((number, kind))).document(
             trees
         )

@@ -14,10 +14,10 @@ import msgspec
 
 from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs.json.nodes import Nodes, Value, graphs_of
-from construct_messages.logs.json.values import json_of, value_object
+from construct_messages.logs.json.values import expanded_value
 from construct_messages.logs.jsonld.contexts import Processor, reason_of
 from construct_messages.message import Message
-from construct_messages.terms import Term, is_literal, literal_parts
+from construct_messages.terms import Term, is_literal
 
 
 def expanded(
@@ -50,17 +50,9 @@ def expanded(
             return {"@list": [one(predicate, each) for each in term]}
         if not is_literal(term):
             return {"@id": _name(term)}
-        made = value_object(term)
-        text, datatype, _, _ = literal_parts(term)
-        if natively and (number := json_of(text, datatype)) is not None:
-            made["@value"] = msgspec.json.decode(number)
-            if (
-                datatype is not None
-                and made["@type"] != "@json"
-                and not is_expected(predicate, datatype)
-            ):
-                del made["@type"]
-        return made
+        return expanded_value(
+            term, natively=natively, is_expected=lambda datatype: is_expected(predicate, datatype)
+        )
 
     def nodes(graph: Nodes) -> list[dict[str, Any]]:
         made = []

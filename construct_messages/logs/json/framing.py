@@ -7,7 +7,7 @@ tests/logs/json/test_framing.py compares it with PyLD.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -60,12 +60,15 @@ class Framing:
 
     Args:
         nodes: of the message.
+        expand: a literal of a property as a value object.
         sort: whether the properties of a node are in the order of their predicates, which decides where a node is
             embedded once; else they are in the order of the message.
     """
 
-    def __init__(self, nodes: Nodes, *, sort: bool = True) -> None:
-        self._nodes, self._sort = nodes, sort
+    def __init__(
+        self, nodes: Nodes, expand: Callable[[Term, Term], Mapping[str, Any]], *, sort: bool = True
+    ) -> None:
+        self._nodes, self._expand, self._sort = nodes, expand, sort
         self._embedded: set[Term] = set()  # within one top-level node
         self._around: list[Term] = []
         self._blanks = Counter[Term]()
@@ -115,7 +118,7 @@ class Framing:
                 continue
             else:
                 inner = implied = implied or frame.implied()
-            items = self._items(node.properties[predicate], inner)
+            items = self._items(predicate, node.properties[predicate], inner)
             if items:
                 tree.properties.append((predicate, items))
         if frame.properties:
@@ -129,14 +132,14 @@ class Framing:
         self._around.pop()
         return tree
 
-    def _items(self, values: Iterable[Value], frame: NodeFrame) -> list[Item]:
+    def _items(self, predicate: Term, values: Iterable[Value], frame: NodeFrame) -> list[Item]:
         items: list[Item] = []
         for value in values:
             if isinstance(value, tuple):
                 inner = frame.items or frame.implied()
                 items.append(Items(self._list(value, inner)))
             elif value[0] == '"':
-                if frame.value is None or matches_value(frame.value, value):
+                if frame.value is None or self._matches_value(predicate, value, frame):
                     items.append(value)
             elif self.matches(self._nodes[value], value, frame):
                 items.append(self._node(value, frame))
@@ -197,21 +200,21 @@ class Framing:
                     return False
                 matched = True
             else:
-                matched = self._matches_any(values, inner)
+                matched = self._matches_any(predicate, values, inner)
             if require_all and not matched:
                 return False
             some = some or matched
         return wildcard or some
 
-    def _matches_any(self, values: Sequence[Value], frame: NodeFrame) -> bool:
+    def _matches_any(self, predicate: Term, values: Sequence[Value], frame: NodeFrame) -> bool:
         if frame.items is not None:
             first = values[0] if values else None
-            return isinstance(first, tuple) and self._matches_item(first, frame.items)
+            return isinstance(first, tuple) and self._matches_item(predicate, first, frame.items)
         if frame.is_value or frame.is_reference:
-            return self._matches_item(values, frame)
+            return self._matches_item(predicate, values, frame)
         return bool(values)
 
-    def _matches_item(self, values: Sequence[Value], frame: NodeFrame) -> bool:
+    def _matches_item(self, predicate: Term, values: Sequence[Value], frame: NodeFrame) -> bool:
         for value in values:
             if isinstance(value, tuple) or value[0] != '"':
                 if frame.is_value:
@@ -219,6 +222,10 @@ class Framing:
                         return True  # of processors, this matches nodes and lists, too
                 elif isinstance(value, str) and self.matches(self._nodes[value], value, frame):
                     return True
-            elif frame.is_value and frame.value is not None and matches_value(frame.value, value):
+            elif frame.is_value and self._matches_value(predicate, value, frame):
                 return True
         return False
+
+    def _matches_value(self, predicate: Term, literal: Term, frame: NodeFrame) -> bool:
+        assert frame.value is not None
+        return matches_value(frame.value, self._expand(predicate, literal))

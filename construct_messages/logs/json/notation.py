@@ -15,7 +15,7 @@ from pyld import jsonld  # type: ignore[import-untyped] # it has no type informa
 
 from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs.json.frames import NotCompiled
-from construct_messages.logs.json.values import is_native, json_of, string, suffix_of, value_object
+from construct_messages.logs.json.values import is_native, json_of, string, suffix_of
 from construct_messages.logs.jsonld.contexts import Processor
 from construct_messages.logs.layout import NoLayout, Texts
 from construct_messages.terms import Term, literal_parts
@@ -152,17 +152,24 @@ class ContextNotation:
         key = self.key(predicate, kind, lambda: self._sample(predicate, term, kind))
         return key, kind if isinstance(kind, tuple) else "string"
 
+    def expanded(self, predicate: Term, term: Term) -> dict[str, Any]:
+        """A literal of a property as a value object."""
+        return expanded_value(
+            term,
+            natively=self._natively,
+            is_expected=lambda datatype: self._is_expected(predicate, datatype),
+        )
+
+    def _is_expected(self, predicate: Term, datatype: str) -> bool:
+        entries = self._inverse.get(predicate[1:-1], {}).values()
+        return any(datatype in entry["@type"] for entry in entries)
+
     def _sample(self, predicate: Term, term: Term, kind: Kind) -> dict[str, Any]:
-        value = value_object(Term('"' + suffix_of(term)))
-        value["@value"] = _MARK
-        if isinstance(kind, tuple) and kind[1]:
-            # a number is what a term with its datatype expects
-            by_type = self._inverse.get(predicate[1:-1], {}).values()
-            if not any(value["@type"] in entry["@type"] for entry in by_type):
-                del value["@type"]
-            value["@value"] = 0
-        elif not self._typed:
+        value = self.expanded(predicate, term)
+        if not (self._typed or (isinstance(kind, tuple) and kind[1])):
             value.pop("@type", None)
+        if isinstance(value["@value"], str):
+            value["@value"] = _MARK
         return value
 
     def under(self, key: Key, predicate: Term, term: Term) -> Key:

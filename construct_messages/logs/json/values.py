@@ -6,6 +6,7 @@ keeps its digits.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any, Final
 
@@ -102,22 +103,43 @@ def value_object(term: Term) -> dict[str, Any]:
     return value
 
 
-def matches_value(
-    pattern: tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]], term: Term
-) -> bool:
-    """Whether a literal matches the `@value`, `@type` and `@language` of a frame (Framing, section 4.3.2)."""
-    found = value_object(term)
-    values, types, languages = pattern
-    text, datatype = found["@value"], found.get("@type")
+def expanded_value(
+    term: Term, *, natively: bool, is_expected: Callable[[str], bool]
+) -> dict[str, Any]:
+    """A literal as a value object, with a number or boolean for `@value` where it is one.
+
+    Args:
+        term: the literal.
+        natively: whether numbers and booleans are JSON's.
+        is_expected: whether the context has a term for its property and this datatype. Then a number keeps its
+            datatype, so that the term is found.
+
+    >>> from construct_messages.terms import number
+    >>> expanded_value(number("7"), natively=True, is_expected=lambda datatype: False)
+    {'@value': 7}
+    """
+    value = value_object(term)
+    _, datatype, _, _ = literal_parts(term)
+    if datatype is None or not natively:
+        return value
+    text = value["@value"]
     # the text of a mark for all literals like it is not known yet: numbers that are none have no layout
-    number = "0" if text.startswith("\0") and is_native(datatype) else json_of(text, datatype)
-    if number is not None:
-        text = msgspec.json.decode(number)
-        datatype = datatype if types else None
-    return (
-        _matches(values, text)
-        and _matches(types, datatype)
-        and _matches(languages, found.get("@language"))
+    json = "0" if text.startswith("\0") and is_native(datatype) else json_of(text, datatype)
+    if json is not None:
+        value["@value"] = msgspec.json.decode(json)
+        if value["@type"] != "@json" and not is_expected(datatype):
+            del value["@type"]
+    return value
+
+
+def matches_value(
+    pattern: tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]], value: Mapping[str, Any]
+) -> bool:
+    """Whether a value object matches the `@value`, `@type` and `@language` of a frame (Framing, section 4.3.2)."""
+    keywords = ("@value", "@type", "@language")
+    return all(
+        _matches(listed, value.get(keyword))
+        for listed, keyword in zip(pattern, keywords, strict=True)
     )
 
 
