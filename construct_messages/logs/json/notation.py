@@ -15,7 +15,13 @@ from pyld import jsonld  # type: ignore[import-untyped] # it has no type informa
 
 from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs.json.frames import NotCompiled
-from construct_messages.logs.json.values import is_native, json_of, string, suffix_of
+from construct_messages.logs.json.values import (
+    expanded_value,
+    is_native,
+    json_of,
+    string,
+    suffix_of,
+)
 from construct_messages.logs.jsonld.contexts import Processor
 from construct_messages.logs.layout import NoLayout, Texts
 from construct_messages.terms import Term, literal_parts
