@@ -7,7 +7,7 @@ its values are filled in.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import Final
 
 from construct_messages.errors import UsageError
@@ -75,25 +75,22 @@ class JsonEncoder(TextEncoder):
         if not isinstance(own, JsonOptions):
             raise UsageError(f"{own!r} are no options of {format.name}", hint="pass JsonOptions(…)")
         self._own = own
-        self._notations: list[ContextNotation] = []
-        self._written = _Texts(self._notations)
+        self._written = _Texts()
         super().__init__(format, syntax, self._written)
         frame, context = own.frame or {}, own.context
         if set(frame) == {"@context"}:
             frame, context = {}, frame["@context"]
         self._framed: CompiledFrame | ByPyLD | None = None
+        self._notation: ContextNotation | None = None
         if frame:
             self._framed = compiled(
                 own, frame if context is None else {"@context": context, **frame}
             )
-            if isinstance(self._framed, CompiledFrame):
-                self._notations.append(self._framed.notation)
-                if matches_types(self._framed.frame):
-                    self.deciding = frozenset((RDF_TYPE,))
+            if isinstance(self._framed, CompiledFrame) and matches_types(self._framed.frame):
+                self.deciding = frozenset((RDF_TYPE,))
         elif context is not None:
-            self._notations.append(notation_of(own, context, typed=True))
-        self._has_context = context is not None
-        self._by_uses: dict[Hashable, int] = {}
+            self._notation = notation_of(own, context, typed=True)
+        self._by_uses: dict[Hashable, ContextNotation] = {}
         template = options.template
         self._names = KeyNames(
             () if template is None else fixed_of(template),
@@ -146,37 +143,30 @@ class JsonEncoder(TextEncoder):
         if isinstance(self._framed, CompiledFrame):
             if not alone and any(quad.graph is not None for quad in message):
                 raise NoLayout  # the name of a graph is a node, too
-            number = 0
-            trees = Framing(nodes, self._framed.notation.expanded).trees(
-                sorted(nodes, key=in_order), self._framed.frame
-            )
+            notation = self._framed.notation
+            framing = Framing(nodes, notation.expanded)
+            trees = framing.trees(sorted(nodes, key=in_order), self._framed.frame)
             if len(trees) > 1 and not alone:
                 raise NoLayout  # they are sorted by their terms
         else:
-            number = 0 if self._has_context else self._notation_for(uses_of(nodes))
-            framing = Framing(nodes, self._notations[number].expanded, sort=False)
+            notation = self._notation or self._notation_for(uses_of(nodes))
+            framing = Framing(nodes, notation.expanded, sort=False)
             trees = framing.trees(roots_of(nodes), EVERYTHING)
-        return DocumentWriter(self._notations[number], lambda kind: place((number, kind))).document(
-            trees
-        )
+        return DocumentWriter(notation, lambda kind: place((notation, kind))).document(trees)
 
-    def _notation_for(self, uses: Uses) -> int:
-        """The number of the notation for a message without a frame."""
+    def _notation_for(self, uses: Uses) -> ContextNotation:
+        """The notation for a message without a frame."""
         known = frozenset(uses.items())
-        number = self._by_uses.get(known)
-        if number is None:
-            if len(self._notations) >= _MOST_NOTATIONS:
-                self._notations.clear()
+        notation = self._by_uses.get(known)
+        if notation is None:
+            if len(self._by_uses) >= _MOST_NOTATIONS:
                 self._by_uses.clear()
                 self._written.clear()
-            number = self._by_uses[known] = len(self._notations)
             context = self._names.context(uses)
-            self._notations.append(
-                notation_of(
-                    self._own, context, typed=False, arrays=self._names.sets, maps_if_needed=True
-                )
+            notation = self._by_uses[known] = notation_of(
+                self._own, context, typed=False, arrays=self._names.sets, maps_if_needed=True
             )
-        return number
+        return notation
 
     def for_template(self, template: Template) -> PlainTemplateEncoder | TemplateTexts:
         """The encoder for batches of a template's solutions."""
@@ -188,14 +178,10 @@ class JsonEncoder(TextEncoder):
         return super().for_template(template)
 
 
-class _Texts(dict[Hashable, Texts]):
-    """The texts of each kind of place, by the number of a notation and its kind."""
+class _Texts(dict[tuple[ContextNotation, Hashable], Texts]):
+    """The texts of each kind of place of a notation."""
 
-    def __init__(self, notations: Sequence[ContextNotation]) -> None:
-        super().__init__()
-        self._notations = notations
-
-    def __missing__(self, key: tuple[int, Hashable]) -> Texts:
-        number, kind = key
-        texts = self[key] = self._notations[number].texts_of(kind)
+    def __missing__(self, key: tuple[ContextNotation, Hashable]) -> Texts:
+        notation, kind = key
+        texts = self[key] = notation.texts_of(kind)
         return texts
