@@ -199,11 +199,11 @@ def _check(frame: Any, place: str) -> None:
         here = f"{place}/{key}"
         if key == "@context":
             continue
-        value = value[0] if isinstance(value, list) and len(value) == 1 else value
-        if key == "@embed" and not (isinstance(value, bool) or value in EMBEDS):
-            raise _refused(here, value, f"choose one of {', '.join(EMBEDS)}")
-        if key in _BOOLEANS and not isinstance(value, bool):
-            raise _refused(here, value, "write true or false")
+        flag = value[0] if isinstance(value, list) and len(value) == 1 else value
+        if key == "@embed" and not (isinstance(flag, bool) or flag in EMBEDS):
+            raise _refused(here, flag, f"choose one of {', '.join(EMBEDS)}")
+        if key in _BOOLEANS and not isinstance(flag, bool):
+            raise _refused(here, flag, "write true or false")
         if key.startswith("@") and key not in _KEYWORDS:
             raise UsageError(
                 f"the frame has no meaning at {here}: {key} is no keyword of JSON-LD framing",

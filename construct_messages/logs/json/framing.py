@@ -118,7 +118,7 @@ class Framing:
                 continue
             else:
                 inner = implied = implied or frame.implied()
-            items = self._items(predicate, node.properties[predicate], inner)
+            items = self._items(predicate, node.properties[predicate], inner, frame)
             if items:
                 tree.properties.append((predicate, items))
         if frame.properties:
@@ -132,11 +132,13 @@ class Framing:
         self._around.pop()
         return tree
 
-    def _items(self, predicate: Term, values: Iterable[Value], frame: NodeFrame) -> list[Item]:
+    def _items(
+        self, predicate: Term, values: Iterable[Value], frame: NodeFrame, around: NodeFrame
+    ) -> list[Item]:
         items: list[Item] = []
         for value in values:
             if isinstance(value, tuple):
-                inner = frame.items or frame.implied()
+                inner = frame.items or around.implied()
                 items.append(Items(self._list(value, inner)))
             elif value[0] == '"':
                 if frame.value is None or self._matches_value(predicate, value, frame):

@@ -154,9 +154,8 @@ class ContextNotation:
 
     def literal(self, predicate: Term, term: Term) -> tuple[Key, Hashable]:
         """The key of a literal, and the kind of its text."""
-        kind = self.kind_of(term)
-        key = self.key(predicate, kind, lambda: self._sample(predicate, term, kind))
-        return key, kind if isinstance(kind, tuple) else "string"
+        key = self.key(predicate, self.kind_of(term), lambda: self.sample_of(predicate, term))
+        return key, self.literal_kind(term)
 
     def expanded(self, predicate: Term, term: Term) -> dict[str, Any]:
         """A literal of a property as a value object."""
@@ -170,12 +169,12 @@ class ContextNotation:
         entries = self._inverse.get(predicate[1:-1], {}).values()
         return any(datatype in entry["@type"] for entry in entries)
 
-    def _sample(self, predicate: Term, term: Term, kind: Kind) -> dict[str, Any]:
+    def sample_of(self, predicate: Term, term: Term) -> dict[str, Any]:
+        """A value of the kind of a literal, in expanded form."""
         value = self.expanded(predicate, term)
-        if not (self._typed or (isinstance(kind, tuple) and kind[1])):
+        if not self._typed:
             value.pop("@type", None)
-        if isinstance(value["@value"], str):
-            value["@value"] = _MARK
+        value["@value"] = _MARK if isinstance(value["@value"], str) else 0
         return value
 
     def under(self, key: Key, predicate: Term, term: Term) -> Key:
@@ -196,10 +195,6 @@ class ContextNotation:
         """The kind of the text of a literal."""
         kind = self.kind_of(term)
         return kind if isinstance(kind, tuple) else "string"
-
-    def sample_of(self, predicate: Term, term: Term) -> dict[str, Any]:
-        """A value of the kind of a literal, in expanded form."""
-        return self._sample(predicate, term, self.kind_of(term))
 
     def _made(self, predicate: Term, sample: Any) -> Key:
         return self._described(self._compact(predicate[1:-1], sample), sample)
