@@ -32,7 +32,7 @@ fuzz-syntax:
 fuzz-logs:
 	ulimit -v 6291456; $(PYTHON) -m pytest -q -n 0 --inputs 100000 tests/logs/test_fuzz.py -k whatever
 
-# every query evaluation test of the W3C on Spark, of which the other runs ask a quarter
+# every query evaluation test of the W3C on Spark, of which the other runs ask an eighth
 w3c-spark:
 	$(PYTHON) -m pytest -q -n 2 --w3c all tests/spark/test_w3c.py
 

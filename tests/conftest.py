@@ -47,7 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--w3c",
         choices=("some", "all"),
         default="some",
-        help="which of the W3C's query evaluation tests Spark is asked: every fourth, or all of them",
+        help="which of the W3C's query evaluation tests Spark is asked: every eighth, or all of them",
     )
 
     parser.addoption(
