@@ -231,7 +231,7 @@ ERRORS = {
         "only CONSTRUCT",
     ),
     "unknown format": (
-        ["run", "--query", ANY, "--source", DATA, "--format", "json"],
+        ["run", "--query", ANY, "--source", DATA, "--format", "docx"],
         2,
         "'json'",
         "text/turtle",
@@ -271,7 +271,7 @@ ERRORS = {
         ["run", "--query", ANY, "--source", "http://127.0.0.1:9/", "--results", "csv"],
         2,
         "'csv'",
-        "json",
+        "docx",
     ),
     "too much to group": (
         ["run", "--query", ANY, "--source", DATA, "--group-by", "?s", "--group-limit", "9"],
