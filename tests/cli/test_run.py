@@ -233,7 +233,7 @@ ERRORS = {
     "unknown format": (
         ["run", "--query", ANY, "--source", DATA, "--format", "docx"],
         2,
-        "'json'",
+        "'docx'",
         "text/turtle",
     ),
     "unknown syntax": (
@@ -271,7 +271,7 @@ ERRORS = {
         ["run", "--query", ANY, "--source", "http://127.0.0.1:9/", "--results", "csv"],
         2,
         "'csv'",
-        "docx",
+        "json",
     ),
     "too much to group": (
         ["run", "--query", ANY, "--source", DATA, "--group-by", "?s", "--group-limit", "9"],
