@@ -97,6 +97,23 @@ def compiled(options: JsonOptions, frame: Mapping[str, Any]) -> CompiledFrame | 
     return CompiledFrame(found, notation, not notation.to_terms and _is_laid_out(found))
 
 
+def is_compiled(options: JsonOptions) -> bool:
+    """Whether the frame of options, and its context, are applied without PyLD.
+
+    Raises:
+        UsageError: they have no meaning.
+    """
+    frame, context = options.frame or {}, options.context
+    if set(frame) == {"@context"}:
+        frame, context = {}, frame["@context"]
+    if frame:
+        given = frame if context is None else {"@context": context, **frame}
+        return isinstance(compiled(options, given), CompiledFrame)
+    if context is not None:
+        notation_of(options, context, typed=True)
+    return True
+
+
 def by_pyld(options: JsonOptions, frame: Mapping[str, Any]) -> ByPyLD:
     """A frame that PyLD applies to each message; it is known to be well-formed."""
     pyld = _options(options)

@@ -11,8 +11,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs.json.frames import ANY_VALUE, NodeFrame
-from construct_messages.logs.json.nodes import MOST_NESTED, NodeProperties, Nodes, Value, too_deep
+from construct_messages.logs.json.nodes import (
+    MOST_EMBEDDED,
+    MOST_NESTED,
+    NodeProperties,
+    Nodes,
+    Value,
+    too_deep,
+)
 from construct_messages.logs.json.values import matches_value
 from construct_messages.terms import Term
 
@@ -73,6 +81,7 @@ class Framing:
         self._around: list[Term] = []
         self._blanks = Counter[Term]()
         self._trees: list[Tree] = []
+        self._count = 0
 
     def trees(self, roots: Iterable[Term], frame: NodeFrame) -> list[Tree]:
         """The nodes that match a frame, each with what it embeds.
@@ -82,7 +91,7 @@ class Framing:
             frame: the frame.
 
         Raises:
-            UnsupportedByFormat: nodes are nested too deep.
+            UnsupportedByFormat: nodes are nested too deep, or too many.
         """
         trees = []
         for root in roots:
@@ -95,6 +104,12 @@ class Framing:
         return trees
 
     def _tree(self, term: Term) -> Tree:
+        self._count += 1
+        if self._count > MOST_EMBEDDED:
+            raise UnsupportedByFormat(
+                f"the document has more than {MOST_EMBEDDED} nodes, as nodes are embedded wherever they occur",
+                hint='write a frame that embeds them once: "@embed": "@once"',
+            )
         tree = Tree(term)
         if term[0] == "_":
             self._blanks[term] += 1

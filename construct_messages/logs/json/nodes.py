@@ -20,6 +20,9 @@ Value: TypeAlias = "Term | tuple[Value, ...]"
 MOST_NESTED: Final = 128
 """How deep nodes and lists may be nested: readers of JSON set bounds like this one, and Python's stack is short."""
 
+MOST_EMBEDDED: Final = 1 << 16
+"""How many nodes a document may have, counted wherever they are embedded: a few nodes may have many paths to others."""
+
 RDF_TYPE: Final = Term(f"<{RDF}type>")
 RDF_FIRST: Final = Term(f"<{RDF}first>")
 RDF_REST: Final = Term(f"<{RDF}rest>")

@@ -226,6 +226,11 @@ def test_two_contexts() -> None:
 @pytest.mark.parametrize(
     ("turtle", "frame", "error"),
     [
+        (
+            " ".join(f":n{n} :p :n{n + 1} ; :q :n{n + 1} ." for n in range(20)),
+            None,
+            "more than 65536 nodes",
+        ),
         (":a :p <<( :a :b :c )>>", None, "has no triple terms"),
         (":a :p 'x'^^rdf:JSON", None, "is no JSON"),
         (
@@ -240,7 +245,7 @@ def test_two_contexts() -> None:
         ),
         (" ".join(f":n{n} :p :n{n + 1} ." for n in range(200)), None, "nested more than 128"),
     ],
-    ids=["triple term", "JSON literal", "two lists", "confused IRI", "too deep"],
+    ids=["many paths", "triple term", "JSON literal", "two lists", "confused IRI", "too deep"],
 )
 def test_what_no_document_can_have(turtle: str, frame: Any, error: str) -> None:
     with pytest.raises(UnsupportedByFormat, match=error):
