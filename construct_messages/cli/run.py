@@ -48,6 +48,7 @@ def add(commands: Commands) -> None:
             "construct-messages run query.rq --source data.ttl --output log.trig.gz",
             "construct-messages run query.rq --source https://dbpedia.org/sparql --profile virtuoso --page-size 10000",
             "construct-messages run query.rq --source store/ --group-by '?country' --format ttl | head",
+            "construct-messages run query.rq --source data.ttl --format json --frame city.json | jq .name",
         ],
         epilog="Exit status: 0 complete, 1 log not written, 2 wrong usage or query, 3 source failed, 4 incomplete.",
     )

@@ -74,6 +74,7 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         source: an endpoint's URL, or RDF files, or one store directory.
         profile: what kind of endpoint the URL is; see `sources/http/profiles.py`.
         prefixes: IRI by prefix that templates may use without declaring them.
+        frames: files with JSON-LD frames and contexts, by the names or IRIs that clients give.
         results: the results format to ask a URL for.
         method: how queries are sent to a URL.
         page_size: solutions per request to a URL.
@@ -112,6 +113,7 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     source: tuple[str, ...]
     profile: str = "generic"
     prefixes: dict[str, str] = {}
+    frames: dict[str, str] = {}
     results: Literal["auto", "json", "xml", "tsv"] = "auto"
     method: Literal["post", "get"] = "post"
     page_size: Count | None = None

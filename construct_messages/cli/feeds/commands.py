@@ -14,6 +14,7 @@ from construct_messages.cli.arguments import (
     add_format,
     add_reports,
     add_token,
+    contexts,
     format_options,
     option,
     pairs,
@@ -26,7 +27,7 @@ from construct_messages.cli.feeds.options import (
     add_transport,
     start,
 )
-from construct_messages.cli.logs import add_input, contexts, open_log
+from construct_messages.cli.logs import add_input, open_log
 from construct_messages.cli.progress import progress
 from construct_messages.cli.queries import add_query, query_text
 from construct_messages.cli.standard import STANDARD, astandard_input, target
@@ -96,7 +97,7 @@ def add(commands: Commands) -> None:
     )
     _add_requests(subscribe, "the last message that was written, to continue after a restart")
     log = subscribe.add_argument_group("output log")
-    add_format(log, "that of the extension of FILE, else nq")
+    add_format(log, "that of the extension of FILE, else nq", has_contexts=True)
     add_reports(subscribe)
 
     register = commands.add_parser(

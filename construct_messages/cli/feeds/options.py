@@ -7,7 +7,14 @@ import sys
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from construct_messages.cli.arguments import add_token, format_options, option, pairs, token_of
+from construct_messages.cli.arguments import (
+    add_contexts,
+    add_token,
+    format_options,
+    option,
+    pairs,
+    token_of,
+)
 from construct_messages.cli.standard import STANDARD
 from construct_messages.errors import UsageError
 from construct_messages.feeds.table import TRANSPORTS
@@ -80,7 +87,7 @@ def add_reading(group: argparse._ActionsContainer) -> None:
         "also read pages and notifications of this origin; default: that of URL",
         repeatable=True,
     )
-    option(group, "--context IRI=FILE", "a JSON-LD context", repeatable=True)
+    add_contexts(group, "a JSON-LD context")
     option(
         group,
         "--dead-letters PLACE",

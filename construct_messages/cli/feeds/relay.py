@@ -10,12 +10,12 @@ from construct_messages.cli.arguments import (
     Commands,
     add_reports,
     add_token,
+    contexts,
     option,
     pairs,
     token_of,
 )
 from construct_messages.cli.feeds.options import add_reading, add_set, add_start, start
-from construct_messages.cli.logs import contexts
 from construct_messages.cli.progress import progress
 from construct_messages.cli.standard import STANDARD, astandard_input
 from construct_messages.cli.stopping import until_stopped
