@@ -14,7 +14,6 @@ from construct_messages.feeds.table import TRANSPORTS
 
 if TYPE_CHECKING:
     from construct_messages.feeds.delivery.targets import Target
-    from construct_messages.feeds.transport import Settings
 
 # `feeds` is imported only where it is used: other commands would wait for it
 
@@ -106,17 +105,33 @@ def add_set(group: argparse._ActionsContainer, name: str) -> None:
     )
 
 
-def transport_settings(options: argparse.Namespace) -> Settings:
-    """The options of `add_transport`, and `--retries`."""
-    from construct_messages.feeds.transport import Settings
+def transport_arguments(options: argparse.Namespace) -> dict[str, Any]:
+    """The options of `add_transport`, and `--retries`, as `publish` and `Settings` take them."""
+    return {
+        "create": options.create,
+        "token": token_of(options),
+        "retries": options.retries,
+        "media_type": options.media_type,
+        "options": pairs("--set", options.set, "NAME=VALUE"),
+    }
 
-    return Settings(
-        token=token_of(options),
-        retries=options.retries,
-        create=options.create,
-        media_type=options.media_type,
-        options=pairs("--set", options.set, "NAME=VALUE"),
-    )
+
+def refuse_log_options(options: argparse.Namespace, *names: str) -> None:
+    """Refuses options of a log, where a stream is written.
+
+    Args:
+        options: of the command.
+        names: those of a log.
+
+    Raises:
+        UsageError: one of them is given.
+    """
+    for name in names:
+        if getattr(options, name) not in (None, STANDARD):
+            raise UsageError(
+                f"--{name} is for a log, and {options.to} is a stream",
+                hint="leave it out; --media-type is for records of a broker",
+            )
 
 
 def is_stream(place: str) -> bool:
@@ -134,13 +149,8 @@ def target_of(options: argparse.Namespace) -> Target:
     from construct_messages.feeds.transport import Settings
 
     if is_stream(options.to):
-        for name in ("format", "syntax"):
-            if getattr(options, name) is not None:
-                raise UsageError(
-                    f"--{name} is for a log, and {options.to} is a stream",
-                    hint="leave it out; --media-type is for records of a broker",
-                )
-        settings = transport_settings(options)
+        refuse_log_options(options, "format", "syntax")
+        settings = Settings(**transport_arguments(options))
     else:
         names = ("create", "token_variable", "set", "media_type")
         given = {f"--{name.replace('_', '-')}": getattr(options, name) for name in names}
