@@ -22,6 +22,7 @@ from construct_messages.cli.feeds.options import (
     add_transport,
     is_stream,
     refuse_log_options,
+    refuse_stream_options,
     transport_arguments,
 )
 from construct_messages.cli.progress import progress
@@ -148,6 +149,7 @@ def _publish(stream: QueryMessages, options: argparse.Namespace) -> None:
 
 
 def _write(stream: QueryMessages, options: argparse.Namespace) -> None:
+    refuse_stream_options(options, "a log is written")
     place, standard = target(options.output), options.output == STANDARD
     format = format_of_target(place, options.format)
     prefixes: dict[str, str] | None = {} if options.no_prefixes else None

@@ -116,6 +116,24 @@ def transport_arguments(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def refuse_stream_options(options: argparse.Namespace, reason: str) -> None:
+    """Refuses the options of `add_transport`, where no stream is written.
+
+    Args:
+        options: of the command.
+        reason: what is written instead.
+
+    Raises:
+        UsageError: one of them is given.
+    """
+    for name in ("create", "token_variable", "oauth", "set", "media_type"):
+        if getattr(options, name):
+            raise UsageError(
+                f"--{name.replace('_', '-')} is for a stream, and {reason}",
+                hint="give --to its URL",
+            )
+
+
 def refuse_log_options(options: argparse.Namespace, *names: str) -> None:
     """Refuses options of a log, where a stream is written.
 
@@ -152,9 +170,7 @@ def target_of(options: argparse.Namespace) -> Target:
         refuse_log_options(options, "format", "syntax")
         settings = Settings(**transport_arguments(options))
     else:
-        names = ("create", "token_variable", "set", "media_type")
-        given = {f"--{name.replace('_', '-')}": getattr(options, name) for name in names}
-        targets.refuse_stream_options(options.to, **given)
+        refuse_stream_options(options, f"{options.to} is a log")
         settings = Settings(media_type=options.format)
     place = sys.stdout.buffer if options.to == STANDARD else options.to
     own = format_options(options)
