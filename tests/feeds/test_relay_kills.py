@@ -20,7 +20,7 @@ from construct_messages.feeds.state import Sent
 from tests.support.http.streams import StreamsServer
 from tests.support.logs.kinds import isomorphic
 from tests.support.processes import run, start
-from tests.support.relays import KINDS, Kinds, Place
+from tests.support.engines.kinds import KINDS, Kinds, Place
 from tests.support.streams import numbered
 
 pytestmark = [pytest.mark.slow, pytest.mark.process, pytest.mark.engine]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from construct_messages.cli.arguments import add_token, format_options, option, pairs, token_of
@@ -13,6 +12,8 @@ from construct_messages.errors import UsageError
 from construct_messages.feeds.table import TRANSPORTS
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from construct_messages.feeds.delivery.targets import Target
 
 # `feeds` is imported only where it is used: other commands would wait for it
@@ -51,6 +52,8 @@ def start(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _time(text: str) -> datetime:
+    from datetime import datetime  # which other commands do without
+
     try:
         time = datetime.fromisoformat(text)
     except ValueError:

@@ -14,6 +14,7 @@ from construct_messages.feeds import publish, subscribe
 from construct_messages.feeds.delivery.guarantees import LOG
 from construct_messages.feeds.table import TRANSPORTS, Capabilities
 from construct_messages.writing.growing import GrowingLog
+from tests.support.engines.brokers import NatsServer
 from tests.support.engines.kafka import Kafka, kafka
 from tests.support.http.streams import StreamsServer
 
@@ -72,6 +73,8 @@ class Kinds:
                 return Place(str(self._folder / f"log{number}.nq"), LOG)
             case "kafka":
                 return Place(self.kafka.url(self.kafka.topic()), _can("kafka"))
+            case "nats":
+                return Place(self.nats.url(f"s{number}"), _can("nats"))
         raise AssertionError(kind)
 
     @cached_property
@@ -79,13 +82,18 @@ class Kinds:
         """A broker of Kafka."""
         return self._running.enter_context(kafka(self._made("kafka")))
 
+    @cached_property
+    def nats(self) -> NatsServer:
+        """A server of NATS."""
+        return self._running.enter_context(NatsServer(self._made("nats")))
+
     def _made(self, name: str) -> Path:
         folder = self._folder / name
         folder.mkdir()
         return folder
 
 
-KINDS: Final = ("stream", "log", "kafka")
+KINDS: Final = ("stream", "log", "kafka", "nats")
 
 
 def _can(name: str) -> Capabilities:
