@@ -11,13 +11,14 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, cast
 
 from construct_messages.arguments import checked
 from construct_messages.documents.contexts import KnownContexts
 from construct_messages.errors import UsageError
-from construct_messages.feeds.delivery.batches import BATCH, batches, check_batch
+from construct_messages.feeds.delivery.batches import BATCH, batches, check_batch, labelled, size_of
 from construct_messages.feeds.delivery.logs import ReadableLog
 from construct_messages.feeds.delivery.progress import Delivery
 from construct_messages.feeds.delivery.targets import (
@@ -37,11 +38,9 @@ from construct_messages.feeds.transport import (
     Transport,
 )
 from construct_messages.logs import MESSAGE_BYTES
-from construct_messages.message import Message
 from construct_messages.net.oauth import BearerToken
 from construct_messages.reading import LogReader, read_log
 from construct_messages.streams import Element
-from construct_messages.streams.element import messages_of
 
 
 @checked
@@ -106,6 +105,7 @@ async def relay(
         CannotWrite: the target or the state cannot be written.
 
     >>> import asyncio, tempfile
+    >>> from construct_messages import Message
     >>> from construct_messages.feeds import publish
     >>> async def main(stream, folder):
     ...     await publish([Message(), Message()], stream, create=True)
@@ -156,9 +156,11 @@ async def relay(
             await anext(elements)  # None: it is known where reading starts
             await delivery.begin(transport.position)
             rest = cast(AsyncGenerator[Element], elements)  # None comes first only
-            gathered = batches(rest, lambda: transport.position, _size, batch)
+            gathered = batches(rest, lambda: transport.position, size_of, batch)
             async with aclosing(gathered) as waiting:
-                await delivery.deliver(waiting, _labelled(delivery), transport.acknowledge)
+                await delivery.deliver(
+                    waiting, partial(labelled, labels=delivery.labels), transport.acknowledge
+                )
         if isinstance(to, OutputTarget):
             to.finish()
     return delivery.sent.acknowledged
@@ -193,17 +195,3 @@ def _source(
         keep_labels=True,
     )
     return name, aclosing(ReadableLog(log, name))
-
-
-def _labelled(delivery: Delivery) -> Callable[[list[Element]], list[Message]]:
-    def messages(elements: list[Element]) -> list[Message]:
-        return [
-            message.map_blanks(delivery.labels) if b"_:" in element.nquads else message
-            for element, message in zip(elements, messages_of(elements), strict=True)
-        ]
-
-    return messages
-
-
-def _size(element: Element) -> int:
-    return len(element.nquads)

@@ -17,10 +17,10 @@ import pytest
 from construct_messages import Message, Quad, blank, iri, literal
 from construct_messages.feeds.delivery.guarantees import Guarantee, guarantee
 from construct_messages.feeds.state import Sent
+from tests.support.engines.kinds import KINDS, Kinds, Place
 from tests.support.http.streams import StreamsServer
 from tests.support.logs.kinds import isomorphic
 from tests.support.processes import run, start
-from tests.support.engines.kinds import KINDS, Kinds, Place
 from tests.support.streams import numbered
 
 pytestmark = [pytest.mark.slow, pytest.mark.process, pytest.mark.engine]

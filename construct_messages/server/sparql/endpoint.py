@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import aclosing
 from functools import partial
@@ -111,7 +111,8 @@ class SparqlEndpoint:
     """
 
     record = SparqlRecord
-    gauges: Mapping[str, Measure] = MappingProxyType({})
+    gauges: Mapping[str, Sequence[Measure]] = MappingProxyType({})
+    reported: Mapping[str, object] = MappingProxyType({})
     has_source = True
     exposed_headers = ("X-SPARQL-MaxRows", "X-SQL-Message", "X-SQL-State")
 
