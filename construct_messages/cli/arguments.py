@@ -221,7 +221,7 @@ def add_token(group: argparse._ActionsContainer, side: str = "") -> None:
     option(
         group,
         f"--{side}oauth",
-        "fetch tokens for the server with the client credentials in CONSTRUCT_MESSAGES_TOKEN_URL, … CLIENT_ID etc.",
+        "fetch tokens for the server with the client credentials in CONSTRUCT_MESSAGES_TOKEN_URL and so on",
     )
 
 

@@ -31,8 +31,10 @@ async def protected(
 ) -> AsyncIterator[StreamsServer]:
     """A server that takes the second token of the issuer, and refuses the first."""
     monkeypatch.setenv("SERVER_TOKEN", "token-2")
-    settings = dict.fromkeys(("read", "publish", "register"), "SERVER_TOKEN")
-    async with serving_streams(tmp_path / "streams.db", **settings) as served:
+    name = "SERVER_TOKEN"
+    async with serving_streams(
+        tmp_path / "streams.db", read=name, publish=name, register=name
+    ) as served:
         yield served
 
 
