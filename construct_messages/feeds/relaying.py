@@ -7,11 +7,10 @@ for each pair is in `delivery/guarantees.py`.
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -38,6 +37,7 @@ from construct_messages.feeds.transport import (
     Transport,
 )
 from construct_messages.logs import MESSAGE_BYTES
+from construct_messages.message import Message
 from construct_messages.net.oauth import BearerToken
 from construct_messages.reading import LogReader, read_log
 from construct_messages.streams import Element
@@ -69,6 +69,7 @@ async def relay(
     retries: int = RETRIES,
     idle_seconds: float = IDLE_SECONDS,
     poll_seconds: float = 1.0,
+    transform: Callable[[list[Message]], Iterable[Message]] | None = None,
     on_batch: Callable[[int], object] | None = None,
 ) -> int:
     """Writes the messages of a stream or a log to another one, in order; returns how many the target acknowledged.
@@ -96,6 +97,8 @@ async def relay(
         target_media_type: the type in which messages are written to a broker; the format of a log.
         source_options, target_options: those of each transport, see `subscribe`.
         retries, idle_seconds: of both sides.
+        transform: returns the messages to write for those of a batch, such as `construct_messages.transform` with a
+            query; None: the same.
         on_batch: called after each batch with the number of messages so far.
 
     Raises:
@@ -105,7 +108,6 @@ async def relay(
         CannotWrite: the target or the state cannot be written.
 
     >>> import asyncio, tempfile
-    >>> from construct_messages import Message
     >>> from construct_messages.feeds import publish
     >>> async def main(stream, folder):
     ...     await publish([Message(), Message()], stream, create=True)
@@ -149,6 +151,11 @@ async def relay(
     delivery = Delivery(to, known or Sent.begin(to.name, source=name), state, on_batch)
     if known is not None and known.position is not None:
         start = Start(checkpoint=known.position)
+
+    def messages(elements: list[Element]) -> list[Message]:
+        read = labelled(elements, delivery.labels)
+        return read if transform is None else list(transform(read))
+
     async with aclosing(to):
         await to.open()
         await delivery.finish()
@@ -158,9 +165,7 @@ async def relay(
             rest = cast(AsyncGenerator[Element], elements)  # None comes first only
             gathered = batches(rest, lambda: transport.position, size_of, batch)
             async with aclosing(gathered) as waiting:
-                await delivery.deliver(
-                    waiting, partial(labelled, labels=delivery.labels), transport.acknowledge
-                )
+                await delivery.deliver(waiting, messages, transport.acknowledge)
         if isinstance(to, OutputTarget):
             to.finish()
     return delivery.sent.acknowledged

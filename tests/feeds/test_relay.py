@@ -13,7 +13,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from construct_messages import Message, Quad, blank, iri, literal, read_log, write_log
+from construct_messages import (
+    Message,
+    Quad,
+    blank,
+    iri,
+    literal,
+    read_log,
+    transform,
+    write_log,
+)
 from construct_messages.errors import LogError, SourceError, UsageError
 from construct_messages.feeds import publish, relay, subscribe
 from construct_messages.feeds.delivery.batches import batches
@@ -339,3 +348,18 @@ def test_what_is_guaranteed(kind: TransportKind) -> None:
     )
     expected = Guarantee.EXACTLY_ONCE if can.keyed else Guarantee.AT_LEAST_ONCE
     assert guarantee(log, can) is (expected if can.writes else Guarantee.NONE)
+
+
+async def test_a_query_over_each_message(served: StreamsServer, tmp_path: Path) -> None:
+    """Its results are what is written, and what is in flight; messages without results are passed over."""
+    url = f"{served.url}/streams/from"
+    await put(url, SENT)
+    query = "CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s ?p ?o FILTER(STRLEN(STR(?o)) < 100) }"
+    results = partial(transform, query)
+    options: dict[str, Any] = {"state": tmp_path / "state", "transform": results, "batch": 1}
+    for _ in range(2):
+        assert await relay(url, tmp_path / "to.nq", **options) == len(list(results(SENT))) > 1
+        assert isomorphic(await there(str(tmp_path / "to.nq")), list(results(SENT)))
+    kept = msgspec.json.decode((tmp_path / "state").read_bytes(), type=Sent)
+    assert kept.position is not None
+    assert kept.position.sequence == len(SENT)

@@ -96,8 +96,9 @@ class Delivery:
         self.sent = msgspec.structs.replace(
             self.sent, in_flight=kept, size=self._target.size, position=position
         )
-        self._save()
-        await self._send(messages)
+        if messages:
+            self._save()
+            await self._send(messages)
         if acknowledge is not None and position is not None:
             await acknowledge(position)
 
