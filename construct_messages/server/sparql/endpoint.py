@@ -111,7 +111,8 @@ class SparqlEndpoint:
     """
 
     record = SparqlRecord
-    gauges: Mapping[str, Measure] = MappingProxyType({})
+    gauges: Mapping[str, Sequence[Measure]] = MappingProxyType({})
+    reported: Mapping[str, object] = MappingProxyType({})
     has_source = True
     exposed_headers = ("X-SPARQL-MaxRows", "X-SQL-Message", "X-SQL-State")
 
