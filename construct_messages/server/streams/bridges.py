@@ -20,7 +20,7 @@ from construct_messages.feeds.table import kinds_for
 from construct_messages.feeds.transport import Settings, Start
 from construct_messages.net.urls import without_query
 from construct_messages.server.config import BridgeSettings, StreamsSettings
-from construct_messages.server.http.endpoint import Measure, Route
+from construct_messages.server.http.endpoint import Measure, Observe, Route
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.streams.addresses import ROOT
 from construct_messages.server.streams.record import StreamRecord
@@ -126,7 +126,7 @@ class BridgesEndpoint:
         """See `Endpoint.routes`."""
         return ()
 
-    async def start(self) -> None:
+    async def start(self, observe: Observe) -> None:  # noqa: ARG002 - it answers no requests
         """See `Endpoint.start`: the other sides need not be there."""
         for side in self._sides:
             side.bridge.start()
