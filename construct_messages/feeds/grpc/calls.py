@@ -31,7 +31,7 @@ from multidict import CIMultiDict
 from construct_messages.errors import SourceError, SourceTimeout, shown
 from construct_messages.formats.media_types import GRPC
 from construct_messages.net.failures import unreachable
-from construct_messages.net.grpc.framing import CODINGS, IDENTITY, Inbox, MessageReader
+from construct_messages.net.grpc.framing import CODINGS, IDENTITY, MessageReader, ReceiveBuffer
 from construct_messages.net.grpc.status import PASSING, GrpcStatus, http_status_of
 from construct_messages.net.timeouts import CONNECT_SECONDS
 from construct_messages.net.wire import CallMetadata
@@ -177,7 +177,7 @@ class ClientCall:
             self._stream = protocol.connection.create_stream(wrapper=self._waiting)
             self._release = await self._stream.send_request(headers, _processor=protocol.processor)
             assert self._stream.id is not None  # it has begun
-            self._inbox = Inbox(partial(protocol.connection.ack, self._stream.id))
+            self._inbox = ReceiveBuffer(partial(protocol.connection.ack, self._stream.id))
             self._stream.buffer = self._inbox  # type: ignore[assignment] # it has the methods that are used
 
     async def send(self, data: bytes, *, end: bool) -> None:

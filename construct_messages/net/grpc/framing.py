@@ -42,7 +42,7 @@ def framed(message: bytes, coding: str = IDENTITY) -> bytes:
     return _PREFIX.pack(0, len(message)) + message
 
 
-class Inbox:
+class ReceiveBuffer:
     """The bytes of one stream that came and were not read yet: in the place of grpclib's buffer, which can only read as
     many bytes as are known to come.
 

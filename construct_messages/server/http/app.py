@@ -128,7 +128,10 @@ class _Server:
                 self._by_route[resource.canonical] = endpoint
         with_source = {endpoint.path: endpoint for endpoint in endpoints if endpoint.has_source}
         self._paths = tuple(with_source)
-        health = Health(with_source)
+        health = Health(
+            with_source,
+            lambda: {name: each.reported[name] for each in endpoints for name in each.reported},
+        )
         app.router.add_get("/health/live", health.live)
         app.router.add_get("/health/ready", health.ready)
         app.router.add_get("/metrics", self._expose)

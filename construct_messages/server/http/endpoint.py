@@ -63,10 +63,12 @@ class Measure(NamedTuple):
     Args:
         help: what it is.
         ask: tells it.
+        labels: further labels of the figure, besides that of the endpoint.
     """
 
     help: str
     ask: Callable[[], float]
+    labels: Mapping[str, str] = MappingProxyType({})
 
 
 class Endpoint(Protocol):
@@ -75,7 +77,8 @@ class Endpoint(Protocol):
     Attributes:
         path: names the endpoint in the request log, the metrics and the report of health.
         record: the class of its records. A handler finds the one of its request under `request[RECORD]`.
-        gauges: figures for the metrics, by name.
+        gauges: figures for the metrics, by name; those of one name have the same labels.
+        reported: what else the report of health has, by name.
         has_source: whether `check` matters for the server's readiness; it does not for endpoints that need no source.
         exposed_headers: response headers that scripts of other origins may read (Fetch, section 2.2.2).
     """
@@ -87,7 +90,10 @@ class Endpoint(Protocol):
     def record(self) -> type[RequestRecord]: ...
 
     @property
-    def gauges(self) -> Mapping[str, Measure]: ...
+    def gauges(self) -> Mapping[str, Sequence[Measure]]: ...
+
+    @property
+    def reported(self) -> Mapping[str, object]: ...
 
     @property
     def has_source(self) -> bool: ...

@@ -54,7 +54,8 @@ class PagesEndpoint:
 
     path = "/"
     record = RequestRecord
-    gauges: Mapping[str, Measure] = MappingProxyType({})
+    gauges: Mapping[str, Sequence[Measure]] = MappingProxyType({})
+    reported: Mapping[str, object] = MappingProxyType({})
     exposed_headers = ()
     has_source = False
 

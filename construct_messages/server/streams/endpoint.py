@@ -79,6 +79,7 @@ class StreamsEndpoint:
 
     record = StreamRecord
     has_source = True
+    reported: Mapping[str, object] = MappingProxyType({})
     exposed_headers = (
         "Accept-Post",
         "ETag",
@@ -115,7 +116,7 @@ class StreamsEndpoint:
             in_thread=self._in_thread,
             iris_of=self._iris,
         )
-        self.gauges = self._queries.gauges
+        self.gauges = {name: (each,) for name, each in self._queries.gauges.items()}
         self._ldes = LdesView(
             settings, store, in_thread=self._in_thread, iris_of=self._iris, html=self._html
         )

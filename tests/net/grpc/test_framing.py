@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from construct_messages.errors import ConstructMessagesError, LimitExceeded, SourceError
-from construct_messages.net.grpc.framing import GZIP, IDENTITY, Inbox, MessageReader, framed
+from construct_messages.net.grpc.framing import GZIP, IDENTITY, MessageReader, ReceiveBuffer, framed
 from construct_messages.net.grpc.status import GrpcStatus, http_status_of, status_of
 from tests.support.logs.kinds import cut
 
@@ -72,7 +72,7 @@ async def test_messages_before_an_error() -> None:
 async def test_an_inbox() -> None:
     """What was read is acknowledged, and nothing else; who waits is woken."""
     acknowledged: list[int] = []
-    inbox = Inbox(acknowledged.append)
+    inbox = ReceiveBuffer(acknowledged.append)
     waiting = asyncio.create_task(inbox.take())
     await asyncio.sleep(0)
     inbox.add(b"", 9)  # padding

@@ -3,7 +3,7 @@
 import asyncio
 import io
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import MappingProxyType, SimpleNamespace
@@ -53,7 +53,8 @@ class Feed:
 
     path = "/streams/{name}"
     record = FeedRecord
-    gauges: Mapping[str, Measure] = MappingProxyType({})
+    gauges: Mapping[str, Sequence[Measure]] = MappingProxyType({})
+    reported: Mapping[str, object] = MappingProxyType({})
     has_source = True
     exposed_headers = ("RDF-Message-Content-Type",)
 

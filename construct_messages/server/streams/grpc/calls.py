@@ -27,8 +27,8 @@ from construct_messages.net.grpc.framing import (
     CODINGS,
     GZIP,
     IDENTITY,
-    Inbox,
     MessageReader,
+    ReceiveBuffer,
 )
 from construct_messages.net.grpc.status import GrpcStatus
 
@@ -52,7 +52,9 @@ class ServerCall:
         client: the address of the client; None: unknown.
     """
 
-    def __init__(self, stream: Stream, inbox: Inbox, headers: list[tuple[str, str]]) -> None:
+    def __init__(
+        self, stream: Stream, inbox: ReceiveBuffer, headers: list[tuple[str, str]]
+    ) -> None:
         self._stream, self._inbox = stream, inbox
         self.headers = CIMultiDict(headers)
         self.path = self.headers.get(":path", "")
@@ -186,7 +188,7 @@ class CallServer:
     ) -> asyncio.Task[None]:
         """Answers a call in a task."""
         assert stream.id is not None  # it has begun
-        inbox = Inbox(partial(stream.connection.ack, stream.id))
+        inbox = ReceiveBuffer(partial(stream.connection.ack, stream.id))
         stream.buffer = inbox  # type: ignore[assignment] # it has the methods that are used
         task = asyncio.create_task(self._run(stream, inbox, headers, release))
         self._tasks.add(task)
@@ -210,7 +212,7 @@ class CallServer:
     async def _run(
         self,
         stream: Stream,
-        inbox: Inbox,
+        inbox: ReceiveBuffer,
         headers: list[tuple[str, str]],
         release: Callable[[], None],
     ) -> None:
