@@ -6,6 +6,7 @@ No record is read or written here. docs/decisions/086-kafka-client.md
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import time
 from collections.abc import Callable, Container, Iterable, Mapping
@@ -14,7 +15,13 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+)
 from confluent_kafka import TopicPartition as Partition
 from confluent_kafka.admin import (
     AdminClient,
@@ -29,6 +36,9 @@ from construct_messages.feeds.transport import Settings, option_values
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_LOGGER: Final = logging.getLogger(__name__)
+_LOGGER.addHandler(logging.NullHandler())
 
 PARTITION: Final = "partition"
 """The option of this package: the number of the partition to write to, or `key`."""
@@ -173,7 +183,8 @@ class TopicClient:
             )
         self.own = {name: given.pop(name) for name in _OWN if name in given}
         self._config: dict[str, Any] = {
-            # the library writes to standard error what its callers get as errors anyway
+            # what is fatal to a client of the library is an error of a call anyway, and not for standard error
+            "logger": _LOGGER,
             "log_level": 0,
             "socket.timeout.ms": int(settings.idle_seconds * 1000),
             "client.id": "construct-messages",
@@ -182,9 +193,7 @@ class TopicClient:
             "error_cb": self._note,
         }
         # as long as other transports repeat a request
-        self.patience = _ATTEMPT_SECONDS + sum(
-            min(8.0, 0.5 * 2**attempt) for attempt in range(settings.retries)
-        )
+        self.patience = 1.0 + sum(min(8.0, 0.5 * 2**attempt) for attempt in range(settings.retries))
         self._cause: KafkaError | None = None
         self._threads = ThreadPoolExecutor(1, "kafka")
         self._admin = self.created(AdminClient)
@@ -219,11 +228,14 @@ class TopicClient:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, lambda: function(*args, **kwargs))
 
-    async def repeated(self, ask: Callable[[float], T]) -> T:
-        """Calls a function that blocks until it succeeds, or no broker was reachable for too long.
+    async def _answers(
+        self, ask: Callable[[float], Iterable[Future[Any]]], accepted: Container[int] = ()
+    ) -> list[Any]:
+        """Asks the cluster until it answers, or no broker was reachable for too long.
 
         Args:
-            ask: takes the seconds that one attempt may take.
+            ask: takes the seconds that one attempt may take, and returns futures of the library.
+            accepted: codes of failures after which nothing is returned.
 
         Raises:
             SourceError: the cluster refuses, or cannot be reached.
@@ -232,32 +244,20 @@ class TopicClient:
         self._cause = None
         while True:
             try:
-                return await self.run(ask, _ATTEMPT_SECONDS)
-            except KafkaException as error:
-                await self.survive(error.args[0], deadline)
-
-    async def _answers(
-        self, ask: Callable[[float], Iterable[Future[Any]]], accepted: Container[int] = ()
-    ) -> list[Any]:
-        """As `repeated`, for futures of the library; returns nothing if a failure has an accepted code."""
-        deadline = time.monotonic() + self.patience
-        self._cause = None
-        while True:
-            try:
-                return [await self._answer(each) for each in ask(_ATTEMPT_SECONDS)]
+                return [await self._answer(each, deadline) for each in ask(_ATTEMPT_SECONDS)]
             except KafkaException as error:
                 if error.args[0].code() in accepted:
                     return []
                 await self.survive(error.args[0], deadline)
 
-    async def _answer(self, future: Future[Any]) -> Any:
-        """Waits for a future of the library, but not after a refusal that it does not end with."""
+    async def _answer(self, future: Future[Any], deadline: float) -> Any:
+        """Waits for a future of the library, but not after a failure that it goes on after."""
         answer = asyncio.wrap_future(future)
         while not (await asyncio.wait([answer], timeout=_PAUSE_SECONDS))[0]:
             self._admin.poll(0)  # calls `_note`
-            if self.refused is not None:
+            if self.refused or (self._cause and time.monotonic() > deadline):
                 answer.cancel()
-                raise self.failure(self.refused)
+                raise self.failure(self._cause or KafkaError(KafkaError._TIMED_OUT))
         return answer.result()
 
     async def survive(self, error: KafkaError, deadline: float) -> None:
@@ -311,21 +311,30 @@ class TopicClient:
         Raises:
             SourceError: there is none, the user may not see it, or the cluster cannot be reached.
         """
-        (found,) = await self._answers(
-            lambda seconds: self._admin.describe_topics(
-                TopicCollection([self.topic]), request_timeout=seconds
-            ).values()
-        )
+        (found,) = await self._described()
         numbers = (partition.id for partition in found.partitions)
         return Topic(str(found.topic_id), tuple(sorted(numbers)))
 
+    async def _described(self, accepted: Container[int] = ()) -> list[Any]:
+        return await self._answers(
+            lambda seconds: self._admin.describe_topics(
+                TopicCollection([self.topic]), request_timeout=seconds
+            ).values(),
+            accepted,
+        )
+
     async def create(self) -> None:
-        """Creates the topic with one partition, if there is none."""
+        """Creates the topic with one partition, if there is none, and returns when brokers know it."""
         topic = NewTopic(self.topic, num_partitions=1)
         await self._answers(
             lambda seconds: self._admin.create_topics([topic], request_timeout=seconds).values(),
             accepted=(KafkaError.TOPIC_ALREADY_EXISTS,),
         )
+        deadline = time.monotonic() + self.patience
+        while not await self._described(accepted=(KafkaError.UNKNOWN_TOPIC_OR_PART,)):
+            if time.monotonic() > deadline:
+                raise SourceTimeout(f"{self.url} was created, but no broker knows it")
+            await asyncio.sleep(_PAUSE_SECONDS)
 
     async def offsets(self, partitions: Iterable[int], spec: OffsetSpec) -> Mapping[int, int]:
         """Returns an offset of each partition; that of the end is the one that committed records reach.
@@ -346,6 +355,48 @@ class TopicClient:
         return {
             partition.partition: each.offset for partition, each in zip(asked, found, strict=True)
         }
+
+    async def committed(self, group: str, partitions: Iterable[int]) -> list[Partition]:
+        """Returns the offsets that a group committed, after its transactions; those that it did not are less than 0.
+
+        Raises:
+            SourceError: the user may not read the group, or the cluster cannot be reached.
+        """
+        asked = [Partition(self.topic, number) for number in partitions]
+        return await self._of_group(
+            lambda seconds: self._admin.list_consumer_group_offsets(
+                [ConsumerGroupTopicPartitions(group, asked)],
+                require_stable=True,
+                request_timeout=seconds,
+            )
+        )
+
+    async def commit(self, group: str, offsets: Mapping[int, int]) -> None:
+        """Commits offsets of a group.
+
+        Args:
+            group: its name.
+            offsets: the next one of each partition.
+
+        Raises:
+            SourceError: the user may not, others use the group, or the cluster cannot be reached.
+        """
+        given = [Partition(self.topic, number, offset) for number, offset in offsets.items()]
+        await self._of_group(
+            lambda seconds: self._admin.alter_consumer_group_offsets(
+                [ConsumerGroupTopicPartitions(group, given)], request_timeout=seconds
+            )
+        )
+
+    async def _of_group(self, ask: Callable[[float], Mapping[str, Future[Any]]]) -> list[Partition]:
+        deadline = time.monotonic() + self.patience
+        while True:
+            (found,) = await self._answers(lambda seconds: ask(seconds).values())
+            partitions: list[Partition] = found.topic_partitions
+            failed = next((each.error for each in partitions if each.error is not None), None)
+            if failed is None:
+                return partitions
+            await self.survive(failed, deadline)
 
     async def message_bytes(self) -> int | None:
         """Returns the maximal size of a batch of records in the topic; None: the user may not see it."""

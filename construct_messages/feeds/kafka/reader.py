@@ -7,7 +7,7 @@ that only the broker knows whether a record was removed: it then refuses the off
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from itertools import groupby
 from typing import Any, Final
 
@@ -80,7 +80,7 @@ class TopicReader:
 
     def _created(self) -> Consumer:
         config = {
-            GROUP: self._group or "construct-messages",  # the library needs one
+            GROUP: "construct-messages",  # the library needs one; it is not used
             "enable.auto.commit": False,
             "enable.partition.eof": True,
             "auto.offset.reset": "error",
@@ -128,12 +128,9 @@ class TopicReader:
 
     async def _committed(self, topic: Topic) -> Mapping[int, int]:
         """Returns the offsets that the group committed; none if it has none, or there is no group."""
-        consumer = self._consumer
-        if self._group is None or consumer is None:
+        if self._group is None:
             return {}
-        asked = self._partitions(dict.fromkeys(topic.partitions))
-        found = await self._client.repeated(lambda seconds: consumer.committed(asked, seconds))
-        self._raise_first(found)
+        found = await self._client.committed(self._group, topic.partitions)
         return {each.partition: each.offset for each in found if each.offset >= _NO_OFFSET}
 
     async def _last(
@@ -235,8 +232,8 @@ class TopicReader:
             oldest = await self._client.offsets([number], OffsetSpec.earliest())
             ends = await self._client.offsets([number], OffsetSpec.latest())
             raise self._removed(number, following[number], oldest[number], ends[number])
-        if code == KafkaError.GROUP_AUTHORIZATION_FAILED and self._group is None:
-            return  # the library looks for the coordinator of a group that is not used
+        if code == KafkaError.GROUP_AUTHORIZATION_FAILED:
+            return  # the library looks for the coordinator of the group that is not used
         if error.retriable() or self._client.passes(error):
             return  # the library tries again, and `_look_again` ends that
         raise self._client.failure(error)
@@ -272,27 +269,12 @@ class TopicReader:
         Raises:
             SourceError: the broker refuses, or cannot be reached.
         """
-        consumer = self._consumer
-        if self._group is None or consumer is None:
-            return
-        offsets = self._partitions(_offsets_in(position))
-        self._raise_first(
-            await self._client.repeated(
-                lambda _: consumer.commit(offsets=offsets, asynchronous=False) or []
-            )
-        )
+        if self._group is not None:
+            await self._client.commit(self._group, _offsets_in(position))
 
-    def _raise_first(self, partitions: Sequence[Partition]) -> None:
-        for each in partitions:
-            if each.error is not None:
-                raise self._client.failure(each.error)
-
-    def _partitions(self, offsets: Mapping[int, int | None]) -> list[Partition]:
+    def _partitions(self, offsets: Mapping[int, int]) -> list[Partition]:
         topic = self._client.topic
-        return [
-            Partition(topic, number) if offset is None else Partition(topic, number, offset)
-            for number, offset in offsets.items()
-        ]
+        return [Partition(topic, number, offset) for number, offset in offsets.items()]
 
     async def _assign(self, offsets: Mapping[int, int]) -> None:
         assert self._consumer is not None

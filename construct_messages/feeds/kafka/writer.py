@@ -171,7 +171,7 @@ class TopicWriter:
         while left and self._failed is None:
             if time.monotonic() > deadline or self._client.refused is not None:
                 raise KafkaException(KafkaError(KafkaError._MSG_TIMED_OUT))
-            left = await self._client.run(producer.flush, _STEP_SECONDS)
+            left = await self._client.run(_flush, producer)
         if self._failed is not None:
             raise KafkaException(self._failed)
 
@@ -195,7 +195,7 @@ class TopicWriter:
                     break
                 except BufferError:
                     producer.poll(_STEP_SECONDS)
-        return producer.flush(_STEP_SECONDS)
+        return _flush(producer)
 
     async def _take_producer(self, name: str | None, deadline: float) -> None:
         """Opens a producer, if there is none of this name; with a name, it becomes the only one that has it."""
@@ -208,18 +208,11 @@ class TopicWriter:
             group = {GROUP: name, "enable.auto.commit": False}
             self._consumer = await self._client.run(self._client.created, Consumer, group)
             await self._finished(producer.init_transactions, deadline)
-            self._stored = await self._last_stored(deadline)
+            self._stored = await self._last_stored(name)
 
-    async def _last_stored(self, deadline: float) -> tuple[int, str]:
-        """Returns the number and the digest of the last batch that was stored under this name."""
-        consumer = self._consumer
-        assert consumer is not None
-        asked = [Partition(self._client.topic, 0)]
-        (found,) = await self._finished(
-            lambda seconds: consumer.committed(asked, seconds), deadline
-        )
-        if found.error is not None:
-            raise KafkaException(found.error)
+    async def _last_stored(self, name: str) -> tuple[int, str]:
+        """Returns the number and the digest of the last batch that was stored under a name."""
+        (found,) = await self._client.committed(name, (0,))
         return found.offset, found.metadata or ""
 
     def _is_there(self, batch: BatchKey, digest: str) -> bool:
@@ -282,14 +275,26 @@ class TopicWriter:
         await self._leave()
 
 
+def _flush(producer: Producer) -> int:
+    """Waits for acknowledgements; returns how many records have none yet.
+
+    Raises:
+        KafkaException: the producer is broken. It is raised between the reports of records, which Python finds wrong.
+    """
+    try:
+        return producer.flush(_STEP_SECONDS)
+    except SystemError as error:
+        if isinstance(error.__cause__, KafkaException):
+            raise error.__cause__ from error
+        raise
+
+
 def _stop(producer: Producer, is_open: bool) -> None:
-    producer.purge()
-    if is_open:
-        with suppress(
-            KafkaException
-        ):  # then the broker does so, at the latest after transaction.timeout.ms
+    with suppress(KafkaException):  # the broker ends it, after transaction.timeout.ms at the latest
+        producer.purge()
+        if is_open:
             producer.abort_transaction(_ABORT_SECONDS)
-    producer.flush(0)
+        _flush(producer)
 
 
 def _digest(records: Sequence[Record]) -> str:
