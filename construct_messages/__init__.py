@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from construct_messages.reading import LogReader, read_log
     from construct_messages.sources import Source
     from construct_messages.sources.open import open_source
-    from construct_messages.terms import Term, blank, iri, literal, triple
+    from construct_messages.terms import Term, blank, iri, literal, to_python, triple
     from construct_messages.writing import awrite_log, write_log
     from construct_messages.writing.growing import GrowingLog
 
@@ -111,6 +111,7 @@ _ROOMS: Final = {
     "open_source": "sources.open",
     "query_form": "query.rewrite",
     "read_log": "reading",
+    "to_python": "terms",
     "transform": "continuous.transform",
     "triple": "terms",
     "write_log": "writing",
@@ -169,6 +170,7 @@ __all__ = [
     "open_source",
     "query_form",
     "read_log",
+    "to_python",
     "transform",
     "triple",
     "write_log",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 import pyoxigraph as ox
 
 from construct_messages.arguments import checked, wrong_type
-from construct_messages.errors import TermError, WrongType
+from construct_messages.errors import TermError, UsageError, WrongType
 from construct_messages.isomorphism import match, rename
 from construct_messages.terms import (
     UNBOUND,
@@ -26,6 +26,7 @@ from construct_messages.terms import (
     iri,
     map_blanks,
     to_pyoxigraph,
+    to_python,
     to_rdflib,
 )
 
@@ -67,6 +68,8 @@ def by_quad(terms: Iterable[Term | None]) -> Iterator[tuple[Term | None, ...]]:
 
 
 _QUAD: Final = {Quad}
+_SHOWN_QUADS: Final = 100  # in a notebook
+_subject_of: Final = itemgetter(0)
 _predicate_of: Final = itemgetter(1)
 _object_of: Final = itemgetter(2)
 
@@ -211,6 +214,83 @@ class Message:
         shown = " ".join(str(quad) for quad in self._quads[:3])
         count = "1 quad" if len(self) == 1 else f"{len(self)} quads"
         return f"<Message of {count}: {shown}{' …' if len(self) > 3 else ''}>"
+
+    def _repr_html_(self) -> str:
+        """The quads as a table, for notebooks."""
+        from html import escape
+
+        rows = (
+            "".join(f"<td>{'' if term is None else escape(term)}</td>" for term in quad)
+            for quad in self._quads[:_SHOWN_QUADS]
+        )
+        table = f"<table><tr>{'</tr><tr>'.join(rows)}</tr></table>" if len(self) else ""
+        left = len(self) - _SHOWN_QUADS
+        return f"<p>Message of {len(self):,} quads</p>{table}" + (
+            f"<p>and {left:,} more</p>" if left > 0 else ""
+        )
+
+    def subjects(self, predicate: Term | None = None, object: Term | None = None) -> list[Term]:
+        """Returns the different subjects of the quads with a predicate and an object, in order; None: with any.
+
+        Raises:
+            UsageError: text that is no term, which no quad could have.
+
+        >>> Message([Quad(iri("urn:s"), iri("urn:p"), Term('"chat"@fr'))]).subjects(iri("urn:p"))
+        ['<urn:s>']
+        """
+        return list(dict.fromkeys(map(_subject_of, self._matching(None, predicate, object))))
+
+    def objects(self, subject: Term | None = None, predicate: Term | None = None) -> list[Term]:
+        """Returns the different objects of the quads with a subject and a predicate, in order; None: with any.
+
+        Raises:
+            UsageError: text that is no term, which no quad could have.
+
+        >>> Message([Quad(iri("urn:s"), iri("urn:p"), Term('"chat"@fr'))]).objects(iri("urn:s"))
+        ['"chat"@fr']
+        """
+        return list(dict.fromkeys(map(_object_of, self._matching(subject, predicate, None))))
+
+    def value(
+        self, subject: Term | None = None, predicate: Term | None = None, default: Any = None
+    ) -> Any:
+        """Returns the one object of a subject and a predicate, as a value of Python; see `to_python`.
+
+        Args:
+            subject, predicate: of the quad; None: any.
+            default: returned if there is no such quad.
+
+        Raises:
+            UsageError: several objects, or text that is no term.
+            TermError: a literal that is no value of its datatype.
+
+        >>> message = Message([Quad(iri("urn:s"), iri("urn:p"), Term('"chat"@fr'))])
+        >>> message.value(predicate=iri("urn:p")), message.value(predicate=iri("urn:q"), default=0)
+        ('chat', 0)
+        """
+        found = self.objects(subject, predicate)
+        if len(found) > 1:
+            shown = ", ".join(found[:3])
+            raise UsageError(
+                f"the message has {len(found)} values there: {shown}{' …' if len(found) > 3 else ''}",
+                hint="call objects(…), and choose one",
+            )
+        return to_python(found[0]) if found else default
+
+    def _matching(self, *pattern: Term | None) -> Iterator[Quad]:
+        for term in pattern:
+            if term is not None and not term.startswith(("<", '"', "_:")):
+                raise UsageError(
+                    f"{term!r} is no term", hint="make it by iri(…), literal(…) or blank(…)"
+                )
+        subject, predicate, object = pattern
+        for quad in self._quads:
+            if (
+                subject in (None, quad[0])
+                and predicate in (None, quad[1])
+                and object in (None, quad[2])
+            ):
+                yield quad
 
     def isomorphic(self, other: Message) -> bool:
         """Returns whether two messages are the same dataset up to blank node labels (RDF 1.2 Concepts, section 4.4).

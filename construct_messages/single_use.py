@@ -81,6 +81,15 @@ class SingleUse(ABC):
         messages = self._arunning = self._amessages()
         return messages
 
+    def first(self) -> Message | None:
+        """Returns the next message, and closes the rest; None: there is no more.
+
+        Raises:
+            ConstructMessagesError: the source fails before it.
+        """
+        with self:
+            return next(iter(self), None)
+
     def close(self) -> None:
         """Cancels what is under way and lets go of what is read from."""
         self._closed = True

@@ -105,8 +105,9 @@ FLOORS = {
         "forwarding",
     ),
     "feeds/collections": floors("values", "hypermedia / known"),
-    "feeds/records": floors("transport", "dead_letters"),
+    "feeds/records": floors("transport / connections", "dead_letters"),
     "feeds/kafka": floors("client", "reader / writer", "transport"),
+    "feeds/nats": floors("connection", "publishing / pulling", "transport"),
     "feeds/http": floors("client", "stream / pages", "connections / discovery", "log"),
     "server": floors("config", "http", "pages", "sparql / streams", "runtime"),
     "query/algebra": floors(

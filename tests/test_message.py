@@ -6,6 +6,7 @@ import gc
 import pickle
 import random
 import sys
+from xml.etree import ElementTree
 
 import pyoxigraph as ox
 import pytest
@@ -13,11 +14,11 @@ import rdflib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages.errors import TermError
+from construct_messages.errors import TermError, UsageError
 from construct_messages.message import Message, Quad, of_terms
 from construct_messages.reading import read_log
 from construct_messages.template import Template
-from construct_messages.terms import Term, iri, parse_term
+from construct_messages.terms import XSD, Term, iri, literal, parse_term
 from tests.support.strategies import SOLUTIONS, templates
 
 S, P, O = iri("urn:s"), iri("urn:p"), iri("urn:o")  # noqa: E741 - the usual letter for an object
@@ -211,3 +212,48 @@ def _size(root: object) -> int:
                 met[id(found)] = found
                 waiting.append(found)
     return sum(map(sys.getsizeof, met.values()))
+
+
+PERSON = Message(
+    [
+        Quad(S, P, iri("urn:o")),
+        Quad(S, P, literal(5), iri("urn:g")),
+        Quad(O, P, literal(5)),
+        Quad(S, iri("urn:age"), literal(7)),
+    ]
+)
+
+
+def test_subjects_objects_and_values() -> None:
+    assert PERSON.subjects(P) == [S, O]
+    assert PERSON.subjects(object=literal(5)) == [S, O]
+    assert PERSON.subjects(P, literal(7)) == []
+    assert PERSON.objects(S) == [O, literal(5), literal(7)]
+    assert PERSON.objects() == [O, literal(5), literal(7)]
+    assert PERSON.value(O, P) == 5
+    assert PERSON.value(S, iri("urn:age")) == 7
+    assert PERSON.value(S, iri("urn:name"), default="") == ""
+    assert PERSON.value(S, iri("urn:name")) is None
+
+
+def test_values_that_are_not_one() -> None:
+    with pytest.raises(UsageError, match="2 values there: <urn:o>"):
+        PERSON.value(S, P)
+    with pytest.raises(TermError, match="no value"):
+        Message([Quad(S, P, literal("x", datatype=f"{XSD}integer"))]).value(S, P)
+    for text in ("urn:s", "?s", ""):
+        with pytest.raises(UsageError, match="no term"):
+            PERSON.objects(text)  # type: ignore[arg-type] # what type checkers would say
+
+
+def test_a_message_in_a_notebook() -> None:
+    assert Message()._repr_html_() == "<p>Message of 0 quads</p>"
+    hostile = Message([Quad(S, P, literal("<script>alert(1)</script>&"))] * 2)
+    shown = hostile._repr_html_()
+    assert "<script>" not in shown
+    assert "&lt;script&gt;" in shown
+    many = Message(Quad(S, P, literal(n)) for n in range(1234))._repr_html_()
+    assert many.count("<tr>") == 100
+    assert many.startswith("<p>Message of 1,234 quads</p>")
+    assert many.endswith("<p>and 1,134 more</p>")
+    assert ElementTree.fromstring(f"<div>{shown}{many}</div>") is not None

@@ -103,3 +103,14 @@ def test_next_ends_as_iterators_do_and_fails_behind_a_close(maker: str) -> None:
     messages.close()
     with pytest.raises(UsageError, match="read once"):
         next(messages)
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_the_first_message(maker: str) -> None:
+    messages = MAKERS[maker]()
+    first = messages.first()
+    assert first is not None
+    assert len(first) == 1
+    with pytest.raises(UsageError, match="read once"):
+        messages.first()
+    assert read_log(b"").first() is None

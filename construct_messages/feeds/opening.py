@@ -24,12 +24,18 @@ def check_via(url: str, via: str | None, *, follow: bool) -> None:
         UsageError: no URL that requests can be sent to, no transport of that name, or one that cannot be read so.
     """
     check_url(url)
+    kinds = kinds_for(url)
     if via is None:
+        if kinds and not follow and not any(kind.capabilities.ends for kind in kinds):
+            raise UsageError(
+                f"a stream at {urlsplit(url).scheme}: does not end",
+                hint="follow it: follow=True, or --follow",
+            )
         return
     for wrong, fitting in (
         ("is no transport", TRANSPORTS),
         ("follows a stream", [kind for kind in TRANSPORTS if follow or kind.capabilities.ends]),
-        ("has no such URLs", kinds_for(url)),
+        ("has no such URLs", kinds),
     ):
         names = [kind.name for kind in fitting]
         if via not in names:

@@ -105,6 +105,14 @@ TRANSPORTS: Final = (
         endpoint=Property.INBOX,
     ),
     TransportKind(
+        name="nats",
+        title="NATS JetStream",
+        schemes=("nats", "tls"),
+        capabilities=Capabilities(ends=True, replays=True, numbered=True, writes=True, keyed=True),
+        room="nats.transport:NatsTransport",
+        extra="nats",
+    ),
+    TransportKind(
         name="kafka",
         title="Apache Kafka",
         schemes=("kafka",),

@@ -2,7 +2,7 @@
 
 `canonical.py` makes and reads them, `escapes.py` has their escapes, `wellformed.py` checks IRIs and language tags,
 `resolution.py` resolves relative IRIs, `libraries.py` has terms of pyoxigraph and rdflib, `values.py` has those of
-callers. No I/O here, and nothing about queries, messages or logs.
+callers. `natives.py` has values of Python. No I/O here, and nothing about queries, messages or logs.
 """
 
 from construct_messages.terms.canonical import (
@@ -47,7 +47,7 @@ from construct_messages.terms.libraries import (
     to_rdflib,
 )
 from construct_messages.terms.resolution import resolve
-from construct_messages.terms.values import as_term
+from construct_messages.terms.values import as_term, to_python
 from construct_messages.terms.wellformed import (
     Lenience,
     is_iri,
@@ -93,6 +93,7 @@ __all__ = [
     "parse_term",
     "resolve",
     "to_pyoxigraph",
+    "to_python",
     "to_rdflib",
     "triple",
     "triple_parts",

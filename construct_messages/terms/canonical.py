@@ -25,6 +25,7 @@ from construct_messages.terms.grammar import (
     XSD,
     compiled,
 )
+from construct_messages.terms.natives import form_of
 from construct_messages.terms.wellformed import (
     LANGTAG,
     NOT_IN_IRIREF,
@@ -46,11 +47,19 @@ _SURROGATE: Final = re.compile(f"[{SURROGATES}]")
 # --- making terms ---------------------------------------------------------------------------------------------------
 
 
-def iri(value: str, *, encode: bool = False, lenience: Lenience | None = None) -> Term:
+def iri(
+    value: str,
+    *,
+    prefixes: Mapping[str, str] | None = None,
+    encode: bool = False,
+    lenience: Lenience | None = None,
+) -> Term:
     """Creates an IRI term from an absolute IRI.
 
     Args:
         value: the IRI without angle brackets.
+        prefixes: namespace IRIs by prefix, such as those of a `LogReader`. A value such as `foaf:name` is expanded if
+            its prefix is one of them.
         encode: percent-encode the characters of a legacy extended IRI, such as spaces, which some endpoints send,
             instead of refusing it; see `percent_encoded`.
         lenience: passes and counts a malformed IRI; None: it is refused.
@@ -62,6 +71,8 @@ def iri(value: str, *, encode: bool = False, lenience: Lenience | None = None) -
     '<http://example.org/é>'
     >>> iri("http://example.org/a b", encode=True)
     '<http://example.org/a%20b>'
+    >>> iri("foaf:name", prefixes={"foaf": "http://xmlns.com/foaf/0.1/"})
+    '<http://xmlns.com/foaf/0.1/name>'
     >>> iri("http://example.org/100%")
     Traceback (most recent call last):
     construct_messages.errors.TermError: <http://example.org/100%> is no IRI: Invalid IRI percent encoding '%'
@@ -71,6 +82,10 @@ def iri(value: str, *, encode: bool = False, lenience: Lenience | None = None) -
         raise wrong_type(
             "iri", "value", value, "str", "pass the IRI as a string, without angle brackets"
         )
+    if prefixes is not None:
+        prefix, colon, local = value.partition(":")
+        if colon and prefix in prefixes:
+            value = prefixes[prefix] + local
     fault = fault_of_iri(value)
     if fault is None:
         return Term(f"<{value}>")
@@ -95,7 +110,7 @@ def iri(value: str, *, encode: bool = False, lenience: Lenience | None = None) -
 
 
 def literal(
-    value: str,
+    value: object,
     *,
     datatype: str | None = None,
     language: str | None = None,
@@ -105,7 +120,8 @@ def literal(
     """Creates a literal; `datatype` is an IRI without brackets.
 
     Args:
-        value: its characters.
+        value: its characters; or a bool, int, float, Decimal, datetime, date, time, timedelta or bytes, which has its
+            own datatype.
         datatype, language, direction: its datatype, language tag and base direction.
         lenience: passes and counts a malformed language tag or datatype IRI; None: they are refused.
 
@@ -117,13 +133,16 @@ def literal(
     '"chat"@fr'
     >>> literal("1", datatype=XSD + "integer")
     '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
-    >>> literal("x", datatype=XSD + "string")
-    '"x"'
+    >>> literal("x", datatype=XSD + "string"), literal(1.5)
+    ('"x"', '"1.5"^^<http://www.w3.org/2001/XMLSchema#double>')
     """
     if not isinstance(value, str):
-        raise wrong_type(
-            "literal", "value", value, "str", f'write it as in literal("{value}", datatype=…)'
-        )
+        form = None if datatype or language or direction else form_of(value)
+        if form is None:
+            raise wrong_type(
+                "literal", "value", value, "str", f'write it as in literal("{value}", datatype=…)'
+            )
+        return Term(f'"{form[0]}"^^<{form[1]}>')
     if _SURROGATE.search(value):
         raise TermError(f"literal {value!r} holds a surrogate, which is not a character")
     text = f'"{escape(value)}"'

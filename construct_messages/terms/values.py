@@ -1,12 +1,23 @@
-"""Terms from values of Python, of pyoxigraph and of rdflib, as callers pass them."""
+"""Terms from values of Python, of pyoxigraph and of rdflib, as callers pass them, and terms as values of Python."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyoxigraph as ox
 
-from construct_messages.errors import UsageError
-from construct_messages.terms.canonical import Term, parse_term
+from construct_messages.errors import TermError, UsageError, shown
+from construct_messages.terms.canonical import (
+    Term,
+    is_literal,
+    is_triple,
+    literal,
+    literal_parts,
+    parse_term,
+    triple_parts,
+)
 from construct_messages.terms.libraries import from_pyoxigraph, from_rdflib
+from construct_messages.terms.natives import form_of, native
 
 
 def as_term(value: object) -> Term:
@@ -30,31 +41,44 @@ def as_term(value: object) -> Term:
         return parse_term(from_pyoxigraph(value))  # it may have been parsed leniently
     if isinstance(value, str) and not _is_rdflib(value):
         return parse_term(value)
-    if isinstance(value, (bool, float)):
-        return from_pyoxigraph(ox.Literal(value))
-    if _is_plain(value):
-        import rdflib  # which knows the lexical forms; slow to import
-
-        return from_rdflib(rdflib.Literal(value))
     if _is_rdflib(value):
         return from_rdflib(value)
+    if form_of(value) is not None:
+        return literal(value)
     raise UsageError(
         f"{value!r} is no term",
         hint='write it as in N-Triples: "<http://…>", \'"text"@en\' or "42"',
     )
 
 
-def _is_plain(value: object) -> bool:
-    from datetime import (
-        date,
-        time,
-        timedelta,
-    )  # a datetime is a date; most queries do without all of them
-    from decimal import Decimal
+def to_python(term: Term) -> Any:
+    """Returns the value of a term.
 
-    return isinstance(value, (int, date, time, timedelta)) or (
-        isinstance(value, Decimal) and value.is_finite()
-    )
+    Args:
+        term: an IRI, a literal, a blank node or a triple term.
+
+    Returns:
+        The characters of an IRI; what `natives.native` returns for a literal; the label of a blank node, with `_:`; a
+            tuple of three values for a triple term. `literal_parts` has language and datatype.
+
+    Raises:
+        TermError: the literal is no value of its datatype, or one that Python's type cannot have.
+
+    >>> to_python(literal(5)), to_python(Term("<urn:x>")), to_python(literal("chat", language="fr"))
+    (5, 'urn:x', 'chat')
+    """
+    if is_triple(term):
+        return tuple(map(to_python, triple_parts(term)))
+    if not is_literal(term):
+        return term[1:-1] if term.startswith("<") else str(term)
+    lexical, datatype, _, _ = literal_parts(term)
+    try:
+        return native(lexical, datatype)
+    except (ValueError, OverflowError) as error:
+        raise TermError(
+            f"{shown(term)} has no value in Python: {error}",
+            hint="use the characters: literal_parts(term)[0]",
+        ) from error
 
 
 def _is_rdflib(value: object) -> bool:

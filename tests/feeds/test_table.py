@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pkgutil import resolve_name
 
 import pytest
@@ -82,7 +82,7 @@ def test_records(kind: TransportKind) -> None:
 @pytest.mark.parametrize("follow", [True, False])
 @pytest.mark.parametrize("kind", TRANSPORTS, ids=lambda kind: kind.name)
 def test_via_is_checked_by_the_table(kind: TransportKind, follow: bool) -> None:
-    url = f"{kind.schemes[0]}://localhost/"
+    url = f"{kind.schemes[0]}://localhost/a"
     if follow or kind.capabilities.ends:
         subscribe(url, via=kind.name, follow=follow)
     else:
@@ -90,9 +90,18 @@ def test_via_is_checked_by_the_table(kind: TransportKind, follow: bool) -> None:
             subscribe(url, via=kind.name, follow=follow)
 
 
+def test_what_can_only_be_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = replace(MEMORY, capabilities=Capabilities(writes=True))
+    for module in (table, opening):
+        monkeypatch.setattr(module, "TRANSPORTS", (*TRANSPORTS, kind))
+    subscribe("memory://a")
+    with pytest.raises(UsageError, match="memory: does not end"):
+        subscribe("memory://a", follow=False)
+
+
 def test_what_is_no_transport() -> None:
-    with pytest.raises(UsageError, match="via='mqtt' is no transport"):
-        subscribe("http://localhost/", via="mqtt")
+    with pytest.raises(UsageError, match="via='amqp' is no transport"):
+        subscribe("http://localhost/", via="amqp")
     with pytest.raises(UsageError, match="via='ldes' has no such URLs"):
         subscribe("ws://localhost/", via="ldes")
     with pytest.raises(UsageError, match="http"):

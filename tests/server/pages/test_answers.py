@@ -24,6 +24,7 @@ from tests.support.pages.asking import (
     choose,
     packed,
     packed_solutions,
+    shown,
     solutions,
 )
 from tests.support.pages.browser import Browser
@@ -52,7 +53,8 @@ async def test_select_and_ask(page: Browser) -> None:
     seen = await page.run(
         'await page.selectOption("#endpoint", "people/sparql");'
         + RUN
-        + 'await page.waitForSelector("table"); return page.locator("tr").allInnerTexts();',
+        + ENDED
+        + 'return page.locator("tr").allInnerTexts();',
         query=select,
     )
     assert [row.split() for row in seen] == [
@@ -72,8 +74,8 @@ async def test_a_table_of_many_rows_grows_on_demand(page: Browser) -> None:
     await choose(page, "many")
     rows = await page.run(
         RUN
+        + ENDED
         + """
-        await page.waitForSelector("table");
         const before = await page.locator("tbody tr").count();
         await page.click("#table-view button");
         return [before, await page.locator("tbody tr").count(), await page.textContent("#table-view .note")];
@@ -173,6 +175,9 @@ async def test_the_same_as_one_graph(page: Browser) -> None:
         await page.waitForSelector("#graph-view .message");
         const graph = await page.innerText("#graph-view");
         await page.click("#tab-messages");
+        """
+        + shown(3)
+        + """
         return [graph, await page.locator(".card").count(), await page.locator("#graph-view").isHidden()];
         """
     )
@@ -306,7 +311,7 @@ async def test_copies_can_be_run(page: Browser, served: Served, kind: str, tmp_p
 
 async def test_the_fragment_shares_query_and_endpoint(page: Browser, served: Served) -> None:
     await ask(page, "people")
-    shared = await page.run("return page.url()")
+    shared = await page.run("return page.evaluate(() => location.href)")
     assert (
         shared
         == f"{served.url}/#{urlencode({'endpoint': 'people/sparql', 'query': EVERYTHING}).replace('%2A', '*')}"

@@ -8,7 +8,16 @@ import pytest
 
 from tests.support.http.fault_server import HOLD, FaultServer, response
 from tests.support.http.serving import Served
-from tests.support.pages.asking import BANNER, ENDED, EVERYTHING, RUN, ask, choose, solutions
+from tests.support.pages.asking import (
+    BANNER,
+    ENDED,
+    EVERYTHING,
+    FRAMES,
+    RUN,
+    ask,
+    choose,
+    solutions,
+)
 from tests.support.pages.browser import Browser
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.engine, pytest.mark.slow]
@@ -120,8 +129,9 @@ async def test_an_error_is_not_marked_in_another_query(page: Browser) -> None:
     """The query was edited after it was run, and before the error came."""
     await page.run(
         """
+        const gone = new Promise((go) => { state.go = go; });
         await page.route("**/remote/sparql", async (route) => {
-          await new Promise((go) => { state.go = go; });
+          await gone;
           await route.fulfill({
             status: 400, contentType: "application/problem+json",
             body: JSON.stringify({ title: "Bad Request", status: 400, detail: "wrong", line: 1, column: 8 }),
@@ -135,7 +145,7 @@ async def test_an_error_is_not_marked_in_another_query(page: Browser) -> None:
         await page.unroute("**/remote/sparql");
         return [await page.textContent("#query-error"), marked];
     """
-    edit = 'await page.fill("#query", "SELECT * { ?s ?p ?o }"); state.go();' + ENDED + mark
+    edit = 'await page.fill("#query", "SELECT * { ?s ?p ?o }"); state.go();' + ENDED + FRAMES + mark
     assert await page.run(RUN + edit, query="SELECT nope { ?s ?p ?o }") == [
         "Line 1, column 8: wrong.",
         [],
@@ -208,7 +218,10 @@ async def test_what_is_typed_is_there_after_reload_and_back(page: Browser, serve
         await page.goto(given.elsewhere);
         await page.goBack();"""
         + READY
-        + "return [reloaded, await held(), await page.locator('.card').count(), page.url()];",
+        + """
+        const url = await page.evaluate(() => location.href);
+        return [reloaded, await held(), await page.locator('.card').count(), url];
+        """,
         typed=typed[0],
         elsewhere=f"{served.url}/-/static/page.css",
     )
@@ -239,6 +252,32 @@ async def test_what_is_typed_is_there_after_a_link(page: Browser, served: Served
         shared=shared,
     )
     assert seen == [["ASK {}", "many/sparql"], ["SELECT * {} # typed", "people/sparql"]]
+
+
+async def test_what_is_kept_soon_is_of_the_entry_that_is_shown(
+    page: Browser, served: Served
+) -> None:
+    """A link sets the form, which is kept soon: on the way back that takes no place of what was typed there."""
+    seen = await page.run(
+        HELD
+        + """
+        await page.fill("#query", "SELECT * {} # typed");
+        await page.locator("#query").blur();
+        const back = await page.evaluate(async (url) => {
+          const gone = () => new Promise((done) => addEventListener("hashchange", done, { once: true }));
+          location.href = url;
+          await gone();
+          // between the change of the entry and the event of the change of the fragment, as a timer may come there
+          addEventListener("popstate", () => dispatchEvent(new Event("pagehide")));
+          history.back();
+          await gone();
+          return history.state.draft.query;
+        }, given.shared);
+        return [back, (await held())[0]];
+        """,
+        shared=f"{served.url}/#{urlencode({'query': 'ASK {}'})}",
+    )
+    assert seen == ["SELECT * {} # typed"] * 2
 
 
 async def test_a_query_that_no_url_holds_is_run_and_kept(page: Browser) -> None:

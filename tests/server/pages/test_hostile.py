@@ -10,6 +10,7 @@ import pytest_asyncio
 
 from construct_messages.server.config import EndpointSettings
 from tests.support.http.serving import UNHURRIED, Served, serving
+from tests.support.pages.asking import ENDED, shown
 from tests.support.pages.browser import Browser
 from tests.support.pages.stores import store_of
 
@@ -55,9 +56,9 @@ async def ask(page: Browser, endpoint: str, query: str) -> str:
             await page.selectOption("#endpoint", given.path);
             await page.fill("#query", given.query);
             await page.press("#query", "Control+Enter");
-            await page.waitForSelector("#banner:not([hidden]), #table-view:not([hidden])");
-            return page.textContent("#banner");
-            """,
+            """
+            + ENDED
+            + 'return page.textContent("#banner");',
             path=f"{endpoint}/sparql",
             query=query,
         )
@@ -67,8 +68,8 @@ async def ask(page: Browser, endpoint: str, query: str) -> str:
 async def test_nothing_runs(page: Browser) -> None:
     assert await ask(page, "hostile", "CONSTRUCT WHERE { ?s ?p ?o }") == "Complete: 12 messages."
     seen = await page.run(
-        """
-        await page.waitForFunction(() => document.querySelectorAll(".card").length === 12);
+        shown(12)
+        + """
         for (const button of await page.locator(".card header button").all()) await button.click();
         return {
           made: await page.locator("#results script, #results img, #results iframe, #results style").count(),
@@ -135,8 +136,8 @@ async def test_text_from_right_to_left_is_isolated(page: Browser) -> None:
         page, "hostile", "CONSTRUCT { <urn:x:right> <urn:x:p> ?o } WHERE { <urn:x:right> ?p ?o }"
     )
     seen = await page.run(
-        """
-        await page.waitForSelector(".card");
+        shown(2)
+        + """
         return page.locator(".literal bdi").evaluateAll((all) => all.map((each) => [
           each.getAttribute("dir"), each.getAttribute("lang"), getComputedStyle(each).unicodeBidi, each.textContent]));
         """

@@ -7,7 +7,16 @@ from typing import Any
 import pytest
 
 from tests.support.http.fault_server import HOLD, RESET, FaultServer, response
-from tests.support.pages.asking import BANNER, ENDED, EVERYTHING, RUN, ask, choose, solutions
+from tests.support.pages.asking import (
+    BANNER,
+    ENDED,
+    EVERYTHING,
+    RUN,
+    ask,
+    choose,
+    shown,
+    solutions,
+)
 from tests.support.pages.browser import Browser
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.engine, pytest.mark.slow]
@@ -194,7 +203,7 @@ async def test_a_new_query_takes_the_place_of_the_one_before(
     await page.run(RUN + 'await page.waitForSelector(".card");', query=EVERYTHING)
     assert (await ask(page, "people"))["text"] == "Complete: 3 messages."
     upstream.go_on.set()
-    assert await page.run('return page.locator(".card").count()') == 3
+    assert await page.run(shown(3) + 'return page.locator(".card").count()') == 3
 
 
 # --- how answers end -------------------------------------------------------------------------------------------------

@@ -225,3 +225,32 @@ def test_a_long_literal_takes_linear_time(modules: Modules) -> None:
       parseLine(`<urn:s> <urn:p> "${"\\\\U0001F600".repeat(length / 100)}" .`).object.value.length,
     ]);"""
     assert modules.run(script, [10_000_000]) == [[10_000_000, 5_000_000, 5_000_000, 200_000]]
+
+
+# --- facts -----------------------------------------------------------------------------------------------------------
+
+FACTS = """
+import { Facts } from "./facts.js";
+async function main() {
+  const waiting = [];
+  globalThis.setTimeout = (call) => waiting.push(call);
+  const shown = [];
+  let last = 1;
+  const facts = new Facts("http://example.org/", {
+    querySelectorAll: () => [{ dataset: { fact: "kept" }, set textContent(text) { shown.push(text); } }],
+    getElementById: () => ({ dataset: { last: 1 } }),
+  });
+  globalThis.fetch = async () => {
+    const answer = { firstSequence: 1, lastSequence: last };
+    if (last++ === 1) facts.soon();  // an element comes while the description is under way
+    return { ok: true, json: async () => answer };
+  };
+  facts.soon();
+  while (waiting.length) await waiting.shift()();
+  return shown;
+}
+"""
+
+
+def test_what_comes_during_a_request_is_asked_for_again(modules: Modules) -> None:
+    assert modules.run(FACTS, None) == ["1: 1 to 1", "2: 1 to 2"]

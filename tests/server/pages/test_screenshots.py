@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from construct_messages.server.config import EndpointSettings
 from tests.support.http.serving import Served, serving
-from tests.support.pages.asking import ENDED, RUN
+from tests.support.pages.asking import ENDED, RUN, shown
 from tests.support.pages.browser import Browser
 from tests.support.pages.stores import store_of
 from tests.support.places import ROOT
@@ -60,6 +60,7 @@ async def test_of_a_query(browser: Browser, served: Served, screenshots: Path, l
         'await page.waitForSelector("html[data-ready]");'
         + RUN
         + ENDED
+        + shown(1)
         + further
         + """
         await page.locator("#query").evaluate((area) => { area.blur(); area.scrollTop = 0; });

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.support.http.serving import serving
+from tests.support.pages.asking import ENDED, shown
 from tests.support.pages.browser import browsing
 from tests.support.pages.stores import PEOPLE, store_of
 
@@ -24,7 +25,10 @@ async def test_a_query_is_typed_and_its_messages_are_seen(
             await page.fill("#query", "");
             await page.locator("#query").pressSequentially(given.query);
             await page.keyboard.press("Control+Enter");
-            await page.waitForSelector("#banner:not([hidden])");
+            """
+            + ENDED
+            + shown(3)
+            + """
             return { banner: await page.textContent("#banner"), cards: await page.locator(".card").allInnerTexts() };
             """,
             query="CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o } ORDER BY ?s",

@@ -21,7 +21,20 @@ await page.press("#query", "Control+Enter");
 ENDED: Final = 'await page.waitForSelector("#banner:not([hidden])");'
 """Waits for what is said of a log that has ended."""
 
+FRAMES: Final = """
+await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+"""
+"""Waits for what the page paints in its next frame."""
+
 BANNER: Final = 'return { kind: await page.getAttribute("#banner", "class"), text: await page.textContent("#banner") };'
+
+
+def shown(cards: int) -> str:
+    """Waits for so many cards: they are made in the frames after the messages have come, and after the banner."""
+    return (
+        'await page.waitForFunction((least) => document.querySelectorAll(".card").length >= least, '
+        f"{cards});\n"
+    )
 
 
 async def choose(page: Browser, endpoint: str) -> None:

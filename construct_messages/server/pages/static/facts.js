@@ -17,14 +17,17 @@ export class Facts {
     this.stream = stream;
     this.document = document;
     this.timer = 0;
+    this.isOutdated = false; // whether something came since the description was asked for last
   }
 
   /** Shows what the description says, soon: as often as it may have changed, this may be called. */
   soon() {
+    this.isOutdated = true;
     this.timer ||= setTimeout(() => this.show(), PAUSE);
   }
 
   async show() {
+    this.isOutdated = false;
     try {
       const answer = await fetch(this.stream, { headers: { Accept: "application/json" }, cache: "no-store" });
       if (answer.ok) this.put(await answer.json());
@@ -32,6 +35,7 @@ export class Facts {
       // the page says what it said; who follows is told that the server does not answer
     } finally {
       this.timer = 0;
+      if (this.isOutdated) this.soon();
     }
   }
 

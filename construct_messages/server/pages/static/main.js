@@ -23,7 +23,8 @@ async function start() {
   $("to-streams").hidden = server.streams === null;
   if (server.streams !== null) $("to-streams").href = urlOf(server.streams);
   const queries = new QuerySection(server);
-  window.addEventListener("hashchange", () => queries.moved());
+  // not hashchange: a timer may come before that, and write what is typed into the entry that was gone to
+  window.addEventListener("popstate", () => queries.moved());
   document.documentElement.dataset.ready = "";
 }
 

@@ -134,7 +134,8 @@ async def test_pause_filter_and_bounds(browser: Browser, served: StreamsServer) 
         """
         await page.fill("#follow input[type=search]", "");
         await page.selectOption("#follow select >> nth=1", "50");
-        await page.waitForFunction(() => document.querySelectorAll("#follow .card").length === 50);
+        await page.waitForFunction(() => document.querySelectorAll("#follow .card").length === 50
+          && document.querySelector("#follow .card:last-child h3").textContent === "element 300");
         return page.locator("#follow .card h3").first().textContent();
         """
     )

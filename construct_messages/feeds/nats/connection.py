@@ -1,0 +1,330 @@
+"""One connection to a NATS server, whose end is an error for all that wait for it. Nothing about messages.
+
+The library would connect again by itself, but consumers do not survive the server: `transport.py` begins anew.
+https://docs.nats.io/reference/reference-protocols/nats-protocol
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from math import ceil
+from typing import Final, TypeVar
+from urllib.parse import urlsplit
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.errors import Error, NoRespondersError
+from nats.js.client import JetStreamContext
+from nats.js.errors import APIError, ServiceUnavailableError
+
+from construct_messages.errors import SourceError, SourceTimeout, UsageError, shown
+from construct_messages.feeds.records.connections import TLS_OPTIONS, tls_context
+from construct_messages.feeds.transport import Settings
+from construct_messages.net.timeouts import CONNECT_SECONDS
+
+OPTIONS: Final = (
+    "user",
+    "password",
+    "token",
+    "user_credentials",
+    "nkeys_seed",
+    "tls_hostname",
+    *TLS_OPTIONS,
+)
+"""Those of `nats.connect` that callers set: credentials and TLS."""
+
+IN_FLIGHT: Final = 500
+"""How many messages are on their way before one is acknowledged, or taken."""
+
+_REFUSED: Final = ("authorization", "authentication", "permissions violation", "nkeys", "expired")
+"""Words of errors of the server that the same credentials bring again."""
+
+_FILES: Final = {"user_credentials", "nkeys_seed"}
+"""Options that name files, whose libraries have errors of their own."""
+
+_CLOSE_SECONDS: Final = 1.0
+
+_NO_JETSTREAM: Final = (10039, 10076)  # not enabled: for the account, at all
+
+T = TypeVar("T")
+
+
+class Connection:
+    """A connection to a server.
+
+    Args:
+        client: connected.
+        server: the URL, without path and query, for errors.
+        settings: how long the server may be silent.
+
+    Attributes:
+        client: that.
+        streams: the library's interface to JetStream.
+    """
+
+    def __init__(self, client: Client, server: str, settings: Settings) -> None:
+        self.client, self._server = client, server
+        self._seconds = settings.idle_seconds
+        self.streams: JetStreamContext = client.jetstream(timeout=settings.idle_seconds)
+        self._failure: SourceError | None = None
+        self._ended = asyncio.Event()
+        self._listeners: list[Callable[[], object]] = []
+
+    def end(self, failure: SourceError) -> None:
+        """Records that the connection is of no more use, and wakes what waits for it. The first failure counts."""
+        if self._failure is None:
+            self._failure = failure
+            self._ended.set()
+            for listener in self._listeners:
+                listener()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has not ended."""
+        return self._failure is None
+
+    def at_end(self, listener: Callable[[], object]) -> None:
+        """Calls a function when the connection ends, or at once if it has ended."""
+        self._listeners.append(listener)
+        if self._failure is not None:
+            listener()
+
+    def failure(self) -> SourceError:
+        """Returns the error that ended it."""
+        return self._failure or SourceError(
+            f"the connection to {self._server} was closed", transient=True
+        )
+
+    async def run(self, asking: Awaitable[T]) -> T:
+        """Waits for what the server answers, or for the end of the connection.
+
+        Raises:
+            SourceError: the server refuses, or the connection has ended.
+            SourceTimeout: the server is silent.
+        """
+        answer = asyncio.ensure_future(asking)
+        ended = asyncio.ensure_future(self._ended.wait())
+        try:
+            await asyncio.wait((answer, ended), return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done():
+                raise self.failure()
+            with self.errors():
+                return answer.result()
+        finally:
+            for task in (answer, ended):
+                task.cancel()
+            await asyncio.gather(answer, ended, return_exceptions=True)
+
+    async def inbox(self) -> Inbox:
+        """Subscribes to what the server answers to a subject of its own, and to those below it."""
+        inbox = Inbox(self, self.client.new_inbox(), self._seconds)
+        # no limits: what is asked for is kept
+        for subject in (inbox.subject, f"{inbox.subject}.*"):
+            await self.client.subscribe(
+                subject, cb=inbox.arrive, pending_msgs_limit=0, pending_bytes_limit=0
+            )
+        return inbox
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Raises the library's errors as those of this package."""
+        try:
+            yield
+        except NoRespondersError as error:
+            raise self._without_jetstream() from error
+        except ServiceUnavailableError as error:
+            if error.err_code is None or error.err_code in _NO_JETSTREAM:
+                raise self._without_jetstream() from error
+            raise SourceError(
+                f"{self._server} is not ready: {shown(str(error.description))}", transient=True
+            ) from error
+        except APIError as error:
+            if error.code == 404:
+                raise  # the caller knows what there is not
+            raise SourceError(f"{self._server} refuses: {shown(str(error.description))}") from error
+        except TimeoutError as error:
+            raise self.failure() if self._failure else self.silent() from error
+        except (Error, OSError) as error:
+            raise self.failure() if self._failure else failed(self._server, error) from error
+
+    def silent(self) -> SourceTimeout:
+        """Returns the error for a server that sends nothing."""
+        return SourceTimeout(
+            f"{self._server} was silent for {self._seconds:g} seconds", transient=True
+        )
+
+    def no_stream(self, stream: str) -> SourceError:
+        """Returns the error for a stream that does not exist."""
+        return SourceError(
+            f"{self._server} has no stream {shown(stream)}",
+            response_status=404,
+            hint="check its name, or create it when it is written to: create=True, or --create",
+        )
+
+    def _without_jetstream(self) -> SourceError:
+        return SourceError(
+            f"{self._server} has no JetStream for this account",
+            hint="start it as nats-server --jetstream, or enable JetStream for the account",
+        )
+
+
+class Inbox:
+    """What the server sends to a subject, in order.
+
+    Args:
+        connection: to the server.
+        subject: that.
+        seconds: how long the server may be silent.
+    """
+
+    def __init__(self, connection: Connection, subject: str, seconds: float) -> None:
+        self.subject = subject
+        self._connection, self._seconds = connection, seconds
+        self._arrived: asyncio.Queue[Msg | None] = asyncio.Queue()
+        connection.at_end(lambda: self._arrived.put_nowait(None))
+
+    async def arrive(self, message: Msg) -> None:
+        """Called by the library with each message."""
+        self._arrived.put_nowait(message)
+
+    async def next(self) -> Msg:
+        """Returns the next message.
+
+        Raises:
+            SourceError: the connection has ended.
+            SourceTimeout: the server is silent.
+        """
+        if self._arrived.empty():
+            try:
+                async with asyncio.timeout(self._seconds):
+                    message = await self._arrived.get()
+            except TimeoutError as error:
+                raise self._connection.silent() from error
+        else:
+            message = self._arrived.get_nowait()
+        if message is None:
+            raise self._connection.failure()
+        return message
+
+
+def _unconnected(server: str, causes: Sequence[Exception]) -> SourceError:
+    """Returns the error for a connection that was not made: the last failure with a text, or a refusal before it."""
+    failures = [failed(server, each) for each in causes if str(each)] or [
+        failed(server, causes[-1])
+    ]
+    return next((each for each in failures if not each.transient), failures[-1])
+
+
+def _check_files(options: Mapping[str, str]) -> None:
+    for name in _FILES & options.keys():
+        try:
+            with open(options[name], "rb"):
+                pass
+        except OSError as error:
+            raise _unreadable(error) from error
+
+
+def _unreadable(error: BaseException) -> UsageError:
+    return UsageError(
+        f"the credentials cannot be read: {shown(str(error)) or type(error).__name__}",
+        hint="user_credentials is a file that nsc wrote, nkeys_seed a file with a seed",
+    )
+
+
+def failed(server: str, error: BaseException) -> SourceError:
+    """Returns the error for a connection that failed, or was not made.
+
+    >>> failed("nats://localhost:4222", OSError("Connect call failed")).transient
+    True
+    """
+    text = shown(str(error)).removeprefix("nats: ")
+    if isinstance(error, ssl.SSLError):
+        return SourceError(
+            f"{server} could not be reached by TLS: {text}",
+            hint="name the authority of its certificate: the option ca_certs",
+        )
+    if any(word in text.lower() for word in _REFUSED):
+        return SourceError(
+            f"{server} refuses: {text}",
+            hint="pass the options user and password, token, user_credentials or nkeys_seed",
+        )
+    return SourceError(
+        f"{server} could not be reached: {text or type(error).__name__}",
+        hint="check the URL, and that the server runs",
+        transient=True,
+    )
+
+
+@asynccontextmanager
+async def connected(
+    url: str, options: Mapping[str, str], settings: Settings
+) -> AsyncGenerator[Connection]:
+    """Connects to the server of a URL, and closes the connection at the end of the block.
+
+    Args:
+        url: with the host; its path and query are not for the server.
+        options: some of `OPTIONS`.
+        settings: how long the server may be silent.
+
+    Raises:
+        SourceError: it cannot be reached, or refuses.
+        UsageError: certificates or credentials that cannot be read.
+    """
+    seconds = min(CONNECT_SECONDS, settings.idle_seconds)
+    server = urlsplit(url)._replace(path="", query="", fragment="").geturl()
+    client = Client()
+    causes: list[Exception] = []
+    made: list[Connection] = []
+
+    async def fail(error: Exception) -> None:
+        causes.append(error)
+        if made:
+            made[0].end(failed(server, error))
+
+    async def close() -> None:
+        if made:
+            made[0].end(made[0].failure())
+
+    _check_files(options)
+    given: dict[str, object] = {
+        name: value for name, value in options.items() if name not in TLS_OPTIONS
+    }
+    if server.startswith("tls:") or any(name in TLS_OPTIONS for name in options):
+        given["tls"] = tls_context(options)
+    try:
+        async with asyncio.timeout(seconds):
+            await client.connect(
+                server,
+                name="construct-messages",
+                allow_reconnect=False,
+                max_reconnect_attempts=1,
+                reconnect_time_wait=0,
+                connect_timeout=ceil(seconds),
+                # a silent server is noticed after the second ping
+                ping_interval=max(1, int(settings.idle_seconds / 2)),
+                max_outstanding_pings=1,
+                error_cb=fail,
+                closed_cb=close,
+                **given,  # type: ignore[arg-type] # each by its name
+            )
+    except (Error, OSError) as error:  # a timeout is one
+        await _close(client)
+        raise _unconnected(server, [*causes, error]) from error
+    except Exception as error:
+        if not options.keys() & _FILES:
+            raise
+        raise _unreadable(error) from error
+    made.append(Connection(client, server, settings))
+    try:
+        yield made[0]
+    finally:
+        await _close(client)
+
+
+async def _close(client: Client) -> None:
+    with suppress(Error, OSError):  # it has ended, or takes nothing any more
+        async with asyncio.timeout(_CLOSE_SECONDS):
+            await client.close()

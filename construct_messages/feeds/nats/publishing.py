@@ -1,0 +1,204 @@
+"""Sends records to a stream of NATS JetStream, many at a time, each stored once.
+
+The server does not store a message whose `Nats-Msg-Id` it knows, for as long as the stream's duplicate window. What the
+newest message of the subject is tells the rest, as long as there is no other writer.
+https://docs.nats.io/nats-concepts/jetstream/streams
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+from nats.aio.msg import Msg
+from nats.js import api
+from nats.js.errors import NotFoundError
+
+from construct_messages.errors import LimitExceeded, SourceError, shown
+from construct_messages.feeds.nats.connection import IN_FLIGHT, Connection
+from construct_messages.feeds.record import Record
+from construct_messages.net.wire import Header
+
+KEY: Final = "Nats-Msg-Id"
+"""The header of a message that distinguishes it from others of the stream."""
+
+_WILDCARDS: Final = ("*", ">")
+_NO_RESPONDERS: Final = "503"
+
+# error codes of JetStream
+_OTHER_STREAM: Final = 10060
+_PASSING: Final = (10008, 10009)  # temporarily unavailable, not enough servers
+
+_HEADERS_BYTES: Final = (
+    16  # the version of the headers, and their end; each has four more than its name and value
+)
+
+
+class _Error(msgspec.Struct):
+    err_code: int = 0
+    description: str = ""
+
+
+class _Reply(msgspec.Struct):
+    """What the server answers to a message; without an error, it was stored, or was there."""
+
+    error: _Error | None = None
+
+
+class Publisher:
+    """Sends records over one connection.
+
+    Args:
+        connection: to the server.
+        url: of the stream, for errors.
+        stream: its name.
+        subject: of the messages.
+        most: how many bytes a message may have, with its headers.
+    """
+
+    def __init__(
+        self, connection: Connection, url: str, stream: str, subject: str, most: int
+    ) -> None:
+        self._connection, self._url = connection, url
+        self._stream, self._subject, self._most = stream, subject, most
+        self._is_first = True
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the connection has not ended."""
+        return self._connection.is_open
+
+    async def publish(self, records: Sequence[Record]) -> None:
+        """Sends records until each is acknowledged.
+
+        Raises:
+            LimitExceeded: one is too large; none was sent.
+            SourceError: the server refuses, or the connection has ended.
+        """
+        headers = [_headers(record, self._stream) for record in records]
+        for number, (record, each) in enumerate(zip(records, headers, strict=True), 1):
+            self._check_size(number, record, each)
+        done = await self._known(records) if self._is_first else 0
+        self._is_first = False
+        await self._send(records[done:], headers[done:])
+
+    def _check_size(self, number: int, record: Record, headers: Mapping[str, str]) -> None:
+        texts = (text for pair in headers.items() for text in pair)
+        size = len(record.value) + _HEADERS_BYTES + 4 * len(headers)
+        size += sum(len(text.encode()) for text in texts)
+        if size > self._most:
+            raise LimitExceeded(
+                f"message {number} of {record.key.rpartition('-')[0]} has {size} bytes with its headers, and "
+                f"{self._url} takes {self._most}",
+                hint="raise max_payload of the server, and the stream's maximal message size; or send smaller messages",
+            )
+
+    async def _known(self, records: Sequence[Record]) -> int:
+        """Returns how many of a batch the stream has, if nothing was written after them."""
+        streams = self._connection.streams
+        try:
+            last = await self._connection.run(streams.get_last_msg(self._stream, self._subject))
+        except NotFoundError:
+            return 0
+        key = (last.headers or {}).get(KEY)
+        return next((n for n, record in enumerate(records, 1) if record.key == key), 0)
+
+    async def _send(self, records: Sequence[Record], headers: Sequence[dict[str, str]]) -> None:
+        """Sends records, of which `IN_FLIGHT` are not acknowledged yet.
+
+        The library's own `publish_async` does not tell the sender that the server refused a message.
+        """
+        inbox = await self._connection.inbox()
+        acknowledged = 0
+        for number, (record, each) in enumerate(zip(records, headers, strict=True)):
+            if number - acknowledged >= IN_FLIGHT:
+                self._check_reply(await inbox.next())
+                acknowledged += 1
+            with self._connection.errors():
+                await self._connection.client.publish(
+                    self._subject, record.value, reply=f"{inbox.subject}.{number}", headers=each
+                )
+        for _ in range(len(records) - acknowledged):
+            self._check_reply(await inbox.next())
+
+    def _check_reply(self, reply: Msg) -> None:
+        """Makes sure that a reply acknowledges a message."""
+        if (reply.headers or {}).get("Status") == _NO_RESPONDERS:
+            raise SourceError(
+                f"no stream takes messages of the subject {self._subject}",
+                hint=f"name a subject of the stream {self._stream} in the URL: ?subject=",
+            )
+        error = msgspec.json.decode(reply.data, type=_Reply).error
+        if error is None:
+            return
+        if error.err_code == _OTHER_STREAM:
+            raise SourceError(
+                f"the subject {self._subject} is of another stream than {self._stream}",
+                hint="name the other stream in the URL, or another subject: ?subject=",
+            )
+        raise SourceError(
+            f"{self._url} refuses a message: {shown(error.description)}",
+            hint="see the limits of the stream: nats stream info",
+            transient=error.err_code in _PASSING,
+        )
+
+
+def _headers(record: Record, stream: str) -> dict[str, str]:
+    headers = dict(record.headers)
+    if record.content_type is not None:
+        # as NATS writes the one, and RDF Messages the other
+        headers["Content-Type"] = headers[Header.CONTENT_TYPE.value] = record.content_type
+    if record.key:
+        headers[KEY] = record.key
+    headers["Nats-Expected-Stream"] = stream
+    return headers
+
+
+async def publisher(
+    connection: Connection,
+    url: str,
+    stream: str,
+    subject: str | None,
+    *,
+    create: bool,
+) -> Publisher:
+    """Returns what sends records to a stream.
+
+    Args:
+        connection: to the server.
+        url: of the stream, for errors.
+        stream: its name.
+        subject: of the messages; None: the only one that the stream has, or its name if it is created.
+        create: whether to create the stream if it does not exist, in files.
+
+    Raises:
+        SourceError: there is no such stream, or it is not known which subject messages have.
+    """
+    streams = connection.streams
+    try:
+        info = await connection.run(streams.stream_info(stream))
+    except NotFoundError as error:
+        if not create:
+            raise connection.no_stream(stream) from error
+        config = api.StreamConfig(
+            name=stream, subjects=[subject or stream], storage=api.StorageType.FILE
+        )
+        info = await connection.run(streams.add_stream(config))
+    subjects = info.config.subjects or []
+    if not subjects:
+        raise SourceError(
+            f"the stream {stream} takes no messages, because it is a copy of others",
+            hint="write to those",
+        )
+    if subject is None:
+        subject, *others = subjects
+        if others or any(each in subject for each in _WILDCARDS):
+            raise SourceError(
+                f"the stream {stream} has messages of several subjects: {shown(', '.join(subjects))}",
+                hint="name one of them, without wildcards, in the URL: ?subject=",
+            )
+    most = connection.client.max_payload
+    if (limit := info.config.max_msg_size or -1) > 0:
+        most = min(most, limit)
+    return Publisher(connection, url, stream, subject, most)

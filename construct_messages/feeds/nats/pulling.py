@@ -1,0 +1,68 @@
+"""The messages of a consumer of a stream, pulled in batches, of which one is always on its way.
+
+https://docs.nats.io/nats-concepts/jetstream/consumers: requests for messages, and the statuses that answer them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Final
+
+import msgspec
+from nats.aio.msg import Msg
+
+from construct_messages.errors import SourceError, shown
+from construct_messages.feeds.nats.connection import IN_FLIGHT, Connection
+
+_BYTES: Final = 32 << 20  # of a batch
+_NANOSECONDS: Final = 1_000_000_000
+_HEARTBEATS: Final = 4  # while the server may be silent
+_HEARTBEAT, _EXPIRED = "100", "408"
+
+
+async def pulled(
+    connection: Connection, stream: str, consumer: str, idle_seconds: float
+) -> AsyncGenerator[Msg]:
+    """The messages of a consumer, without end.
+
+    Args:
+        connection: to the server.
+        stream: the name of the stream.
+        consumer: that of the consumer, which needs no acknowledgements.
+        idle_seconds: how long the server may be silent.
+
+    Raises:
+        SourceError: the consumer or the connection has ended (`transient`).
+        SourceTimeout: the server is silent.
+    """
+    client, inbox = connection.client, await connection.inbox()
+    request = msgspec.json.encode(
+        {
+            "batch": IN_FLIGHT,
+            "max_bytes": max(_BYTES, 2 * client.max_payload),
+            "expires": int(idle_seconds * _NANOSECONDS),
+            "idle_heartbeat": int(idle_seconds / _HEARTBEATS * _NANOSECONDS),
+        }
+    )
+    wanted = 0
+    while True:
+        if wanted <= IN_FLIGHT // 2:
+            wanted += IN_FLIGHT
+            with connection.errors():
+                await client.publish(
+                    f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}", request, reply=inbox.subject
+                )
+        message = await inbox.next()
+        if message.subject != inbox.subject:
+            wanted -= 1
+            yield message
+            continue
+        headers = message.headers or {}
+        status = headers.get("Status")
+        if status == _EXPIRED:  # the header has how many of its messages did not come
+            wanted -= int(headers.get("Nats-Pending-Messages", wanted))
+        elif status != _HEARTBEAT:
+            raise SourceError(
+                f"the consumer of {stream} has ended: {shown(headers.get('Description', status or ''))}",
+                transient=True,
+            )
