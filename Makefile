@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check lint fuzz fuzz-syntax fuzz-logs fuzz-spark w3c-spark soak-pages kill-streams kill-queries soak-windows jar bench benchmark-suite load docs screenshots
+.PHONY: check lint fuzz fuzz-syntax fuzz-logs fuzz-spark w3c-spark soak-pages kill-streams kill-queries kill-kafka soak-windows jar bench benchmark-suite load docs screenshots
 
 # everything; `pytest` alone leaves out the slow tests and takes two minutes
 check: lint
@@ -55,6 +55,10 @@ kill-streams:
 # a server with registered queries, killed at 50 random points
 kill-queries:
 	$(PYTHON) -m pytest -q -s -n 0 --kills 50 tests/server/streams/test_query_kills.py
+
+# Kafka's broker, publishers and subscribers, each killed 50 times, and 20,000 messages with large ones
+kill-kafka:
+	$(PYTHON) -m pytest -q -s -n 0 --kills 50 tests/feeds/kafka/test_kills.py
 
 # windows over ten million messages, in one process and at a server: some hours
 soak-windows:

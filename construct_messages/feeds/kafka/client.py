@@ -16,8 +16,7 @@ from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from confluent_kafka import (
-    ConsumerGroupTopicPartitions,
-    IsolationLevel,
+    Consumer,
     KafkaError,
     KafkaException,
     TopicCollection,
@@ -27,7 +26,6 @@ from confluent_kafka.admin import (
     AdminClient,
     ConfigResource,
     NewTopic,
-    OffsetSpec,
     ResourceType,
 )
 
@@ -101,6 +99,24 @@ _UNREACHABLE_CODES: Final = frozenset(
         KafkaError._TRANSPORT,
     )
 )
+_PASSING: Final = _UNREACHABLE_CODES | {
+    KafkaError._UNKNOWN_PARTITION,  # it has no leader yet
+    KafkaError._WAIT_COORD,
+    KafkaError.BROKER_NOT_AVAILABLE,
+    KafkaError.CONCURRENT_TRANSACTIONS,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NETWORK_EXCEPTION,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.NOT_ENOUGH_REPLICAS,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.UNSTABLE_OFFSET_COMMIT,
+}
+"""What passes, also where the library does not say so: in answers to questions, `retriable` is never set."""
+
 _NO_CONFIG: Final[Mapping[str, object]] = MappingProxyType({})
 _TIMES: Final = frozenset((KafkaError._TIMED_OUT, KafkaError._TIMED_OUT_QUEUE))
 
@@ -157,6 +173,18 @@ class Topic(NamedTuple):
     partitions: tuple[int, ...]
 
 
+class Bounds(NamedTuple):
+    """The offsets that a partition has.
+
+    Args:
+        oldest: the least.
+        end: after the greatest.
+    """
+
+    oldest: int
+    end: int
+
+
 class TopicClient:
     """Asks a cluster about a topic, and runs what blocks in one thread.
 
@@ -197,6 +225,7 @@ class TopicClient:
         self._cause: KafkaError | None = None
         self._threads = ThreadPoolExecutor(1, "kafka")
         self._admin = self.created(AdminClient)
+        self._consumers: dict[bool, Consumer] = {}
 
     def created(
         self, kind: Callable[[dict[str, Any]], T], config: Mapping[str, object] = _NO_CONFIG
@@ -279,7 +308,7 @@ class TopicClient:
         """Whether a failure may pass."""
         code = error.code()
         return code not in _REFUSED and (
-            error.retriable() or error.txn_requires_abort() or code in _UNREACHABLE_CODES
+            error.retriable() or error.txn_requires_abort() or code in _PASSING
         )
 
     @property
@@ -336,67 +365,57 @@ class TopicClient:
                 raise SourceTimeout(f"{self.url} was created, but no broker knows it")
             await asyncio.sleep(_PAUSE_SECONDS)
 
-    async def offsets(self, partitions: Iterable[int], spec: OffsetSpec) -> Mapping[int, int]:
-        """Returns an offset of each partition; that of the end is the one that committed records reach.
+    async def bounds(
+        self, partitions: Iterable[int], *, committed: bool = True
+    ) -> Mapping[int, Bounds]:
+        """Returns the offsets that partitions have.
 
         Args:
             partitions: their numbers.
-            spec: which offset.
+            committed: whether the end is before the first record of a transaction that is open.
 
         Raises:
             SourceError: the cluster refuses, or cannot be reached.
         """
-        asked = {Partition(self.topic, number): spec for number in partitions}
-        found = await self._answers(
-            lambda seconds: self._admin.list_offsets(
-                asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=seconds
-            ).values()
-        )
+        consumer = await self._asking(committed=committed)
         return {
-            partition.partition: each.offset for partition, each in zip(asked, found, strict=True)
+            number: await self._repeated(
+                lambda number=number: _bounds(consumer, Partition(self.topic, number))  # type: ignore[misc] # its default
+            )
+            for number in partitions
         }
 
-    async def committed(self, group: str, partitions: Iterable[int]) -> list[Partition]:
-        """Returns the offsets that a group committed, after its transactions; those that it did not are less than 0.
-
-        Raises:
-            SourceError: the user may not read the group, or the cluster cannot be reached.
-        """
-        asked = [Partition(self.topic, number) for number in partitions]
-        return await self._of_group(
-            lambda seconds: self._admin.list_consumer_group_offsets(
-                [ConsumerGroupTopicPartitions(group, asked)],
-                require_stable=True,
-                request_timeout=seconds,
-            )
-        )
-
-    async def commit(self, group: str, offsets: Mapping[int, int]) -> None:
-        """Commits offsets of a group.
+    async def offsets_at(self, partitions: Iterable[int], milliseconds: int) -> Mapping[int, int]:
+        """Returns the offset of the first record with a time or a later one; less than 0: there is none.
 
         Args:
-            group: its name.
-            offsets: the next one of each partition.
+            partitions: their numbers.
+            milliseconds: the time since 1970 in UTC.
 
         Raises:
-            SourceError: the user may not, others use the group, or the cluster cannot be reached.
+            SourceError: the cluster refuses, or cannot be reached.
         """
-        given = [Partition(self.topic, number, offset) for number, offset in offsets.items()]
-        await self._of_group(
-            lambda seconds: self._admin.alter_consumer_group_offsets(
-                [ConsumerGroupTopicPartitions(group, given)], request_timeout=seconds
-            )
-        )
+        consumer = await self._asking(committed=True)
+        asked = [Partition(self.topic, number, milliseconds) for number in partitions]
+        found = await self._repeated(lambda: consumer.offsets_for_times(asked, _ATTEMPT_SECONDS))
+        return {each.partition: each.offset for each in found}
 
-    async def _of_group(self, ask: Callable[[float], Mapping[str, Future[Any]]]) -> list[Partition]:
+    async def _asking(self, *, committed: bool) -> Consumer:
+        """Returns a consumer that only asks for offsets."""
+        if (consumer := self._consumers.get(committed)) is None:
+            level = f"read_{'' if committed else 'un'}committed"
+            config = {GROUP: "construct-messages", "isolation.level": level}
+            consumer = self._consumers[committed] = await self.run(self.created, Consumer, config)
+        return consumer
+
+    async def _repeated(self, ask: Callable[[], T]) -> T:
+        """Calls a function that blocks for a moment until it succeeds, or no broker was reachable for too long."""
         deadline = time.monotonic() + self.patience
         while True:
-            (found,) = await self._answers(lambda seconds: ask(seconds).values())
-            partitions: list[Partition] = found.topic_partitions
-            failed = next((each.error for each in partitions if each.error is not None), None)
-            if failed is None:
-                return partitions
-            await self.survive(failed, deadline)
+            try:
+                return await self.run(ask)
+            except KafkaException as error:
+                await self.survive(error.args[0], deadline)
 
     async def message_bytes(self) -> int | None:
         """Returns the maximal size of a batch of records in the topic; None: the user may not see it."""
@@ -410,8 +429,19 @@ class TopicClient:
         return int(found[0]["max.message.bytes"].value) if found else None
 
     async def aclose(self) -> None:
-        """Ends the thread, after what it runs."""
+        """Closes the connections, and ends the thread after what it runs."""
+        for consumer in self._consumers.values():
+            await self.run(consumer.close)
         self._threads.shutdown(wait=False)
+
+
+def _bounds(consumer: Consumer, partition: Partition) -> Bounds:
+    found = consumer.get_watermark_offsets(partition, _ATTEMPT_SECONDS)
+    if found is None:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+    if min(found) < 0:  # a leader that has just started does not know it yet
+        raise KafkaException(KafkaError(KafkaError.OFFSET_NOT_AVAILABLE))
+    return Bounds(*found)
 
 
 def _said(error: KafkaError) -> str:

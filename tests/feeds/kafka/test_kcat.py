@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 
 import pytest
@@ -14,7 +15,9 @@ from tests.support.places import absent
 
 SENT = [
     Message([Quad(iri("urn:s"), iri("urn:p"), literal("é\t😀"))]),
-    Message([Quad(blank("b"), iri("urn:p"), blank("b")), Quad(blank("b"), iri("urn:q"), blank("c"))]),
+    Message(
+        [Quad(blank("b"), iri("urn:p"), blank("b")), Quad(blank("b"), iri("urn:q"), blank("c"))]
+    ),
 ]
 
 
@@ -48,7 +51,9 @@ async def test_what_kcat_reads(kafka: Kafka, kcat: str, key: str | None) -> None
     topic = kafka.topic()
     await publish([*SENT, Message()], kafka.url(topic), media_type="application/n-triples", key=key)
     command = [kcat, "-C", "-e", "-q", "-b", kafka.address, "-t", topic, "-f", "%h|%s;"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = await asyncio.to_thread(
+        subprocess.run, command, check=True, capture_output=True, text=True
+    )
     records = [each.split("|", 1) for each in done.stdout.split(";") if each]
     headers = "RDF-Message-Content-Type=application/n-triples,content-type=application/n-triples"
     assert [each[0] for each in records] == [headers] * 3
