@@ -108,7 +108,7 @@ FLOORS = {
     "feeds/delivery": floors("batches / targets / logs / guarantees", "progress"),
     "feeds/collections": floors("values", "hypermedia / known"),
     "feeds/records": floors("transport / connections", "dead_letters"),
-    "feeds/kafka": floors("client", "reader / writer", "transport"),
+    "feeds/kafka": floors("client", "groups", "reader / batches", "writer", "transport"),
     "feeds/nats": floors("connection", "publishing / pulling", "transport"),
     "feeds/http": floors("client", "stream / pages", "connections / discovery", "log"),
     "server": floors("config", "http", "pages", "sparql / streams", "runtime"),
