@@ -81,6 +81,7 @@ bench:
 	$(PYTHON) -m benchmarks micro continuous
 	$(PYTHON) -m benchmarks micro embedded
 	$(PYTHON) -m benchmarks micro endpoint
+	$(PYTHON) -m benchmarks micro grpc
 	$(PYTHON) -m benchmarks micro hostile
 	$(PYTHON) -m benchmarks micro jelly
 	$(PYTHON) -m benchmarks micro jsonld
