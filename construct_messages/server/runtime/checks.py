@@ -27,7 +27,7 @@ from construct_messages.server.config import (
     StreamsSettings,
     dotted_name,
 )
-from construct_messages.server.sparql.answers import Frames
+from construct_messages.server.sparql.answers import KnownFrames
 from construct_messages.sources.http.profiles import Profile
 from construct_messages.terms import iri, is_iri
 
@@ -198,7 +198,7 @@ def _check_endpoint(endpoint: EndpointSettings, environ: Mapping[str, str], wher
         _check_files(endpoint.source, where("source"))
     _check_at(where("profile"), lambda: Profile.named(endpoint.profile))
     _check_at(where("prefixes"), lambda: given_prefixes(endpoint.prefixes))
-    _check_at(where("frames"), lambda: Frames(endpoint.frames))
+    _check_at(where("frames"), lambda: KnownFrames(endpoint.frames))
     if isinstance(endpoint.service, tuple):
         for address in endpoint.service:
             _check_at(where("service"), lambda address=address: iri(address))  # type: ignore[misc] # mypy infers no defaults

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from construct_messages.errors import LimitExceeded, LogError, NotAcceptable, UsageError, shown
-from construct_messages.formats import JSON_DOCUMENTS, LogType, content_type
+from construct_messages.formats import JSON_DOCUMENTS, NDJSON_LD, LogType, content_type
 from construct_messages.formats.media_types import JSON, NDJSON
 from construct_messages.formats.negotiation import Plain, media_ranges, negotiate, prefer
 from construct_messages.logs import FormatOptions
@@ -48,7 +48,7 @@ class MessagesAnswer:
     options: FormatOptions | None = None
 
 
-class Frames:
+class KnownFrames:
     """The frames and contexts of an endpoint, by the name or IRI that clients know them by.
 
     Args:
@@ -104,7 +104,7 @@ def choose_answer(
     links: Sequence[str],
     accept: str | None,
     parameters: Mapping[str, str | None],
-    frames: Frames,
+    frames: KnownFrames,
     *,
     construct: bool,
 ) -> Plain | MessagesAnswer:
@@ -203,5 +203,5 @@ def _check(options: JsonOptions) -> None:
     if not is_compiled(options):
         raise UsageError(
             "the frame or its context has features that only frames of the settings may have, as @reverse or @nest",
-            hint="ask for the messages in application/x-ld+ndjson, and frame them",
+            hint=f"ask for the messages in {NDJSON_LD.media_type}, and frame them",
         )

@@ -50,7 +50,7 @@ from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.http.sending import send
 from construct_messages.server.pages.files import send_page
 from construct_messages.server.pages.templates import wants_html
-from construct_messages.server.sparql.answers import Frames, MessagesAnswer, choose_answer
+from construct_messages.server.sparql.answers import KnownFrames, MessagesAnswer, choose_answer
 from construct_messages.server.sparql.cap import counted_codings, watched
 from construct_messages.server.sparql.description import describe
 from construct_messages.server.sparql.protocol import ProtocolRequest, forwarded, read_request
@@ -140,7 +140,7 @@ class SparqlEndpoint:
             queue_seconds=settings.queue_seconds,
             queue_length=settings.queue_length,
         )
-        self._frames = Frames(settings.frames)
+        self._frames = KnownFrames(settings.frames)
         self._known: tuple[float, tuple[str, bytes] | None] | None = None
 
     def routes(self) -> Iterable[Route]:

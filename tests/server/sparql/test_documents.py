@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from construct_messages.errors import UsageError
-from construct_messages.server.sparql.answers import FRAME_RELATION, Frames, frame_of
+from construct_messages.server.sparql.answers import FRAME_RELATION, KnownFrames, frame_of
 from tests.support.http.serving import Served, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -150,7 +150,7 @@ async def test_frames_of_the_settings_are_read_at_the_start(
     if text is not None:
         path.write_text(text)
     with pytest.raises(UsageError, match=error):
-        Frames({"frame": str(path)})
+        KnownFrames({"frame": str(path)})
 
 
 @pytest.mark.parametrize(
