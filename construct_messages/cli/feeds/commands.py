@@ -26,6 +26,7 @@ from construct_messages.cli.feeds.options import (
     add_start,
     add_transport,
     start,
+    transport_arguments,
 )
 from construct_messages.cli.logs import add_input, open_log
 from construct_messages.cli.progress import progress
@@ -174,11 +175,7 @@ async def _send(reader: LogReader, options: argparse.Namespace) -> None:
             options.to,
             state=options.state,
             batch=options.batch,
-            create=options.create,
-            token=token_of(options),
-            retries=options.retries,
-            media_type=options.media_type,
-            options=pairs("--set", options.set, "NAME=VALUE"),
+            **transport_arguments(options),
         )
 
 

@@ -44,7 +44,7 @@ from construct_messages.server.http.accept import accept_header
 from construct_messages.server.http.admission import Admission
 from construct_messages.server.http.body import read_body
 from construct_messages.server.http.coding import negotiate_coding
-from construct_messages.server.http.endpoint import Measure, Route, foreign_origin
+from construct_messages.server.http.endpoint import Measure, Observe, Route, foreign_origin
 from construct_messages.server.http.record import RECORD
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.http.sending import send
@@ -111,7 +111,8 @@ class SparqlEndpoint:
     """
 
     record = SparqlRecord
-    gauges: Mapping[str, Measure] = MappingProxyType({})
+    gauges: Mapping[str, Sequence[Measure]] = MappingProxyType({})
+    reported: Mapping[str, object] = MappingProxyType({})
     has_source = True
     exposed_headers = ("X-SPARQL-MaxRows", "X-SQL-Message", "X-SQL-State")
 
@@ -147,7 +148,7 @@ class SparqlEndpoint:
         """See `Endpoint.routes`."""
         return (Route(self.path, ("GET", "HEAD", "POST"), self.handle),)
 
-    async def start(self) -> None:
+    async def start(self, observe: Observe) -> None:  # noqa: ARG002 - the protocol's
         """See `Endpoint.start`."""
         await self._backend.start()
 
