@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check lint fuzz fuzz-syntax fuzz-logs fuzz-spark w3c-spark combinations soak-pages kill-streams kill-queries soak-windows jar bench benchmark-suite load docs screenshots
+.PHONY: check lint fuzz fuzz-syntax fuzz-logs fuzz-spark w3c-spark combinations soak-pages kill-streams kill-queries kill-grpc soak-relay soak-windows jar bench benchmark-suite load docs screenshots
 
 # everything; `pytest` alone leaves out the slow tests and takes two minutes
 check: lint
@@ -59,6 +59,14 @@ kill-streams:
 # a server with registered queries, killed at 50 random points
 kill-queries:
 	$(PYTHON) -m pytest -q -s -n 0 --kills 50 tests/server/streams/test_query_kills.py
+
+# a server, a publisher and a subscriber that talk gRPC, killed 51 times
+kill-grpc:
+	$(PYTHON) -m pytest -q -s -n 0 --kills 34 tests/feeds/grpc/test_kills.py
+
+# a relay killed at 50 random points for each pair of kinds; needs the brokers
+soak-relay:
+	$(PYTHON) -m pytest -q -s -n 0 --kills 50 tests/feeds/test_relay_kills.py
 
 # windows over ten million messages, in one process and at a server: some hours
 soak-windows:

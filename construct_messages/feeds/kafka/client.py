@@ -91,6 +91,15 @@ _UNREACHABLE_CODES: Final = frozenset(
         KafkaError._TRANSPORT,
     )
 )
+_COORDINATOR_CODES: Final = frozenset(
+    (
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
+    )
+)
+"""That a broker is about to be the coordinator of a group: the library does not mark them where they are of a
+partition."""
 _NO_CONFIG: Final[Mapping[str, object]] = MappingProxyType({})
 _TIMES: Final = frozenset((KafkaError._TIMED_OUT, KafkaError._TIMED_OUT_QUEUE))
 
@@ -279,7 +288,10 @@ class TopicClient:
         """Whether a failure may pass."""
         code = error.code()
         return code not in _REFUSED and (
-            error.retriable() or error.txn_requires_abort() or code in _UNREACHABLE_CODES
+            error.retriable()
+            or error.txn_requires_abort()
+            or code in _UNREACHABLE_CODES
+            or code in _COORDINATOR_CODES
         )
 
     @property
