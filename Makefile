@@ -4,7 +4,7 @@ PYTHON ?= python
 
 # everything; `pytest` alone leaves out the slow tests and takes two minutes
 check: lint
-	$(PYTHON) -m pytest -q -n 3 --slow
+	$(PYTHON) -m pytest -q -n 4 --slow
 
 lint:
 	$(PYTHON) -m ruff check .
@@ -46,7 +46,7 @@ jar:
 
 # tests of the product of several parameters, of which the other runs ask a part
 combinations:
-	$(PYTHON) -m pytest -q -n 3 --slow --combinations -m one_in tests
+	$(PYTHON) -m pytest -q -n 4 --slow --combinations -m one_in tests
 
 # results in pages from Virtuoso, 60 times each of a dozen queries: an hour
 soak-pages:
