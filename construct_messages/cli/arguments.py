@@ -208,25 +208,28 @@ def add_reports(
     option(group, "--debug", "show where in the program an error occurred")
 
 
-def add_token(group: argparse._ActionsContainer) -> None:
-    """Adds the option for the token of a server."""
+def add_token(group: argparse._ActionsContainer, side: str = "") -> None:
+    """Adds the option for the token of a server; `side` begins its name where there are two."""
     option(
-        group, "--token-variable NAME", "the environment variable that holds a token for the server"
+        group,
+        f"--{side}token-variable NAME",
+        "the environment variable that holds a token for the server",
     )
 
 
-def token_of(options: argparse.Namespace) -> str | None:
+def token_of(options: argparse.Namespace, side: str = "") -> str | None:
     """The token in the environment variable that is named.
 
     Raises:
         UsageError: there is none.
     """
-    name = options.token_variable
+    option = f"{side}token-variable"
+    name = getattr(options, option.replace("-", "_"))
     if name is None:
         return None
     if not (token := os.environ.get(name)):
         raise UsageError(
-            f"--token-variable {name}: there is no such environment variable",
+            f"--{option} {name}: there is no such environment variable",
             hint="set it to the token",
         )
     return token
