@@ -41,6 +41,9 @@ _PASSING: Final = frozenset((0x88, 0x89, 0x8B, 0x97, 0x9C, 0x9D, 0x9F))
 _CREDENTIALS: Final = frozenset((0x86, 0x87, 0x8A, 0x8C))
 _TAKEN_OVER: Final = 0x8E
 _CLOSE_SECONDS: Final = 1.0
+_SETTLE_SECONDS: Final = 10.0
+_NOTHING: Final = "construct-messages/nothing"
+"""A topic that nobody subscribes to."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +63,7 @@ class Session:
     receive_maximum: int
 
 
-class Connection:
+class MqttConnection:
     """A connection to a broker.
 
     Args:
@@ -171,6 +174,11 @@ class Connection:
         for queue in (self._arrived, self._replies):
             queue.put_nowait(None)
 
+    async def settle(self) -> None:
+        """Waits until the broker has processed what was sent: it answers in order."""
+        with suppress(MqttError):
+            await self._client.unsubscribe(_NOTHING, timeout=_SETTLE_SECONDS)
+
     def end_session(self) -> None:
         """Disconnects in such a way that the broker forgets the session."""
         properties = Properties(PacketTypes.DISCONNECT)  # type: ignore[no-untyped-call] # of paho
@@ -185,7 +193,9 @@ class Connection:
                 f"another client connected to {self._server} as {self._identifier}",
                 hint="give each reader an identifier of its own",
             )
-        if isinstance(code, ReasonCode) and code.value >= _FAILURE:
+        if (
+            isinstance(code, ReasonCode) and code.value > _FAILURE
+        ):  # which paho uses where there was none
             return refusal(f"{self._server} ended the connection", code)
         return SourceError(f"the connection to {self._server} was lost", transient=True)
 
@@ -221,7 +231,7 @@ class Connection:
 @asynccontextmanager
 async def connected(
     url: str, options: Mapping[str, str], session: Session, settings: Settings
-) -> AsyncGenerator[Connection]:
+) -> AsyncGenerator[MqttConnection]:
     """Connects to the broker of a URL, and disconnects at the end of the block.
 
     Args:
@@ -254,7 +264,7 @@ async def connected(
         # after half as much more without an answer, the connection is lost
         keepalive=max(1, int(settings.idle_seconds * 2 / 3)),
     )
-    connection = Connection(client, server, session.identifier)
+    connection = MqttConnection(client, server, session.identifier)
     try:
         await client.__aenter__()
     except MqttError as error:
@@ -268,6 +278,10 @@ async def connected(
         if session.is_ended and connection.is_open:
             connection.end_session()
             await asyncio.wait([watching], timeout=_CLOSE_SECONDS)
+        elif connection.is_open:
+            await (
+                connection.settle()
+            )  # or acknowledgements may be lost when the client comes back soon
         with suppress(MqttError, OSError):  # it has ended
             await client.__aexit__(None, None, None)
         watching.cancel()
@@ -277,7 +291,7 @@ async def connected(
 def failed(server: str, error: MqttError) -> SourceError:
     """Returns the error for a connection that was not made.
 
-    >>> failed("mqtt://localhost", MqttError("[Errno 111] Connection refused")).transient
+    >>> failed("mqtt://localhost", MqttError("[Errno 111] MqttConnection refused")).transient
     True
     """
     if isinstance(error, MqttCodeError) and isinstance(error.rc, ReasonCode):

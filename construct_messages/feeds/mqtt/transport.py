@@ -19,7 +19,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from construct_messages.errors import LimitExceeded, SourceError, UsageError, shown
-from construct_messages.feeds.mqtt.connection import Connection, Session, connected
+from construct_messages.feeds.mqtt.connection import MqttConnection, Session, connected
 from construct_messages.feeds.record import Record, content_type_in
 from construct_messages.feeds.records.connections import (
     TLS_OPTIONS,
@@ -97,7 +97,7 @@ class MqttTransport(RecordTransport):
         self._has_session = False
         self._unacknowledged: deque[tuple[int, int]] = deque()
         self._keys: OrderedDict[str, int] = OrderedDict()
-        self._connection: Connection | None = None
+        self._connection: MqttConnection | None = None
         self._open = AsyncExitStack()  # the connection
         self._warned = False
 
@@ -118,7 +118,7 @@ class MqttTransport(RecordTransport):
             raise UsageError(f"the option {name} is {shown(value)!r}, and no number")
         return int(value)
 
-    async def _connected(self, *, reading: bool) -> Connection:
+    async def _connected(self, *, reading: bool) -> MqttConnection:
         """Returns the connection; makes another one where there is none, or it has ended."""
         if self._connection is None or not self._connection.is_open:
             await self._open.aclose()
@@ -146,7 +146,7 @@ class MqttTransport(RecordTransport):
         if start.after is not None or start.last or start.since is not None:
             raise UsageError(
                 f"{self.url}: an MQTT broker keeps no earlier messages",
-                hint="begin without after, last and since; the option identifier makes the broker keep what is not read",
+                hint="leave out after, last and since; the option identifier makes the broker keep what is not read",
             )
         if start.checkpoint is not None:
             start.checkpoint.check()
@@ -165,7 +165,7 @@ class MqttTransport(RecordTransport):
             async for record in records:
                 yield record
 
-    def _check_session(self, connection: Connection) -> None:
+    def _check_session(self, connection: MqttConnection) -> None:
         if self._has_session and not connection.session_present:
             raise SourceError(
                 f"the broker of {self.url} has lost the session of {self._session.identifier}, and what it kept for it",
@@ -244,7 +244,7 @@ class MqttTransport(RecordTransport):
                 await self._publish(connection, records, packets)
 
     async def _publish(
-        self, connection: Connection, records: Sequence[Record], packets: Sequence[Properties]
+        self, connection: MqttConnection, records: Sequence[Record], packets: Sequence[Properties]
     ) -> None:
         acknowledged = 0
         for number, (record, properties) in enumerate(zip(records, packets, strict=True)):
@@ -264,7 +264,7 @@ class MqttTransport(RecordTransport):
             )
 
     def _check_size(
-        self, connection: Connection, name: str, record: Record, properties: Properties
+        self, connection: MqttConnection, name: str, record: Record, properties: Properties
     ) -> None:
         most = connection.packet_bytes
         if most is None:
@@ -327,7 +327,7 @@ def _topic_of(url: str) -> str:
         not parts.hostname
         or not topic
         or parts.query
-        or parts.fragment
+        or "#" in url
         or "\0" in topic
         or len(topic.encode()) > _TOPIC_BYTES
     ):

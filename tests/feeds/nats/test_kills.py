@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import AsyncIterator
 from contextlib import aclosing
+from functools import partial
 
 import pytest
 
+from construct_messages import Message
 from construct_messages.feeds import publish, subscribe
 from tests.support.broker_logs import log, same
 from tests.support.engines.brokers import NatsServer
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.slow
 
@@ -22,16 +26,15 @@ async def test_kills_lose_nothing_and_double_nothing(
     random.seed(seed)
     sent = log(150 * kills, large=kills, bytes=500_000)
     url = server.url("a")
-    await publish([], url)  # nothing is asked of the server
     await publish(sent[:1], url, create=True)
-    read, up = [], asyncio.Event()
-    up.set()
-    done = 0
+    read: list[Message] = []
+    taken = 0
 
     async def write() -> None:
-        async def slowly():  # type: ignore[no-untyped-def] # of messages
-            nonlocal done
-            for done, message in enumerate(sent[1:], 1):
+        async def slowly() -> AsyncIterator[Message]:
+            nonlocal taken
+            for message in sent[1:]:
+                taken += 1
                 if random.random() < 0.05:
                     await asyncio.sleep(0)  # batches of several sizes
                 yield message
@@ -48,9 +51,9 @@ async def test_kills_lose_nothing_and_double_nothing(
     async def kill() -> None:
         for each in range(kills):
             # the writer, or the reader, is somewhere in this part
-            part = (each + random.random()) * len(sent) / kills
-            while min(done, len(read)) < part and len(read) < len(sent):
-                await asyncio.sleep(random.random() / 50)
+            part = (each + random.random()) * (len(sent) - 1) / kills
+            await eventually(partial(lambda part: min(taken, len(read)) >= part, part))
+            await asyncio.sleep(random.random() / 50)
             await asyncio.to_thread(server.restart)
 
     await asyncio.gather(write(), follow(), kill())
