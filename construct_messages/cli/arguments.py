@@ -6,13 +6,16 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from construct_messages import __version__
 from construct_messages.cli.standard import STANDARD
 from construct_messages.errors import UsageError
 from construct_messages.formats import FORMATS, SYNTAXES
 from construct_messages.logs import FormatOptions, options_class
+
+if TYPE_CHECKING:
+    from construct_messages.net.oauth import BearerToken
 
 _COLUMNS: Final = 80  # of what is no terminal
 
@@ -209,22 +212,29 @@ def add_reports(
 
 
 def add_token(group: argparse._ActionsContainer, side: str = "") -> None:
-    """Adds the option for the token of a server; `side` begins its name where there are two."""
+    """Adds the options for the token of a server; `side` begins their names where there are two."""
     option(
         group,
         f"--{side}token-variable NAME",
         "the environment variable that holds a token for the server",
     )
+    option(
+        group,
+        f"--{side}oauth",
+        "fetch tokens for the server with the client credentials in CONSTRUCT_MESSAGES_TOKEN_URL and so on",
+    )
 
 
-def token_of(options: argparse.Namespace, side: str = "") -> str | None:
-    """The token in the environment variable that is named.
+def token_of(options: argparse.Namespace, side: str = "") -> BearerToken | None:
+    """The token in the environment variable that is named, or the credentials in the environment.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is none, or both are asked for.
     """
     option = f"{side}token-variable"
     name = getattr(options, option.replace("-", "_"))
+    if getattr(options, f"{side}oauth".replace("-", "_")):
+        return _credentials(f"--{side}oauth", None if name is None else f"--{option}")
     if name is None:
         return None
     if not (token := os.environ.get(name)):
@@ -233,6 +243,19 @@ def token_of(options: argparse.Namespace, side: str = "") -> str | None:
             hint="set it to the token",
         )
     return token
+
+
+def _credentials(option: str, other: str | None) -> BearerToken:
+    from construct_messages.net.oauth import ClientCredentials
+
+    if other is not None:
+        raise UsageError(f"{option} and {other} do not go together", hint="choose one")
+    if (credentials := ClientCredentials.of_environment()) is None:
+        raise UsageError(
+            f"{option}: there is no environment variable CONSTRUCT_MESSAGES_TOKEN_URL",
+            hint="set it to the token endpoint, and the credentials of the client",
+        )
+    return credentials
 
 
 LOG_FORMATS: Final = "|".join([*(format.extension for format in FORMATS), "MEDIA-TYPE"])

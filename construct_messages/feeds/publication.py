@@ -20,6 +20,7 @@ from construct_messages.feeds.delivery.targets import StreamTarget
 from construct_messages.feeds.state import Sent, read_state
 from construct_messages.feeds.transport import IDLE_SECONDS, RETRIES, Settings
 from construct_messages.message import Message
+from construct_messages.net.oauth import BearerToken
 from construct_messages.single_use import each_of
 
 
@@ -32,7 +33,7 @@ async def publish(
     state: str | os.PathLike[str] | None = None,
     batch: int = BATCH,
     create: bool = False,
-    token: str | None = None,
+    token: BearerToken | None = None,
     retries: int = RETRIES,
     idle_seconds: float = IDLE_SECONDS,
     media_type: str | None = None,
@@ -52,7 +53,7 @@ async def publish(
             its key, and the messages that it counts are skipped. Pass the same messages then.
         batch: the maximal number of messages per request.
         create: create the stream if it does not exist.
-        token: a token, sent as `Authorization: Bearer`.
+        token: a token, sent as `Authorization: Bearer`; or the credentials that tokens are fetched with.
         retries: how often in a row a request is repeated after temporary failures.
         idle_seconds: the maximal time that a server may be silent.
         media_type: of the records that are sent to a broker; None: N-Quads.

@@ -38,6 +38,7 @@ from construct_messages.feeds.transport import (
 )
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.message import Message
+from construct_messages.net.oauth import BearerToken
 from construct_messages.reading import LogReader, read_log
 from construct_messages.streams import Element
 from construct_messages.streams.element import messages_of
@@ -59,10 +60,10 @@ async def relay(
     contexts: Mapping[str, Any] | None = None,
     origins: Sequence[str] = (),
     dead_letters: str | os.PathLike[str] | None = None,
-    source_token: str | None = None,
+    source_token: BearerToken | None = None,
     source_media_type: str | None = None,
     source_options: Mapping[str, str] | None = None,
-    target_token: str | None = None,
+    target_token: BearerToken | None = None,
     target_media_type: str | None = None,
     target_options: Mapping[str, str] | None = None,
     message_bytes: int = MESSAGE_BYTES,
@@ -91,7 +92,7 @@ async def relay(
         batch: the maximal number of messages that are written together.
         create: create the stream of the target if it does not exist.
         contexts, origins, dead_letters, message_bytes, poll_seconds: of the source, see `subscribe`.
-        source_token, target_token: a token for each side.
+        source_token, target_token: a token for each side, or the credentials that tokens are fetched with.
         source_media_type: the type of messages whose source names none; the format of a log.
         target_media_type: the type in which messages are written to a broker; the format of a log.
         source_options, target_options: those of each transport, see `subscribe`.

@@ -30,6 +30,7 @@ from construct_messages.feeds.transport import (
     Transport,
 )
 from construct_messages.logs import MESSAGE_BYTES
+from construct_messages.net.oauth import BearerToken
 from construct_messages.streams.element import Element, microseconds_of
 
 
@@ -44,7 +45,7 @@ def subscribe(
     follow: bool = True,
     via: str | None = None,
     contexts: Mapping[str, Any] | None = None,
-    token: str | None = None,
+    token: BearerToken | None = None,
     origins: Sequence[str] = (),
     message_bytes: int = MESSAGE_BYTES,
     retries: int = RETRIES,
@@ -70,7 +71,8 @@ def subscribe(
             offers, and that can end without `follow`.
         contexts: JSON-LD contexts that documents or headers name, by their IRI, as parsed JSON, besides those of Linked
             Data Notifications, Activity Streams, Web Annotation and PROV; contexts are never fetched.
-        token: a token, sent as `Authorization: Bearer` to the origin of `url`.
+        token: a token, sent as `Authorization: Bearer` to the origin of `url`; or the credentials that tokens are
+            fetched with.
         origins: other origins of pages of an event stream, or of notifications, such as `https://example.org`.
         message_bytes: the maximal size of a message, and of a page.
         retries: how often in a row a connection is repeated after temporary failures.

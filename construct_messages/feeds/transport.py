@@ -18,6 +18,7 @@ from construct_messages.feeds.record import DeadLetters
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.message import Message
+from construct_messages.net.oauth import BearerToken
 from construct_messages.streams import Element
 
 RETRIES: Final = 10
@@ -36,7 +37,7 @@ class Settings:
         message_bytes: the maximal size of a message, and of a page.
         poll_seconds: the time before a source is asked again that does not push.
         origins: other origins that pages may be at, as `client.origin_of` returns them.
-        token: for the authorization of requests; None: there is none.
+        token: for the authorization of requests, or the credentials that tokens are fetched with; None: there is none.
         retries: how often in a row a request is repeated.
         idle_seconds: the maximal time that the other side may be silent.
         create: whether to create a stream that does not exist, before it is written to.
@@ -52,7 +53,7 @@ class Settings:
     message_bytes: int = MESSAGE_BYTES
     poll_seconds: float = 1.0
     origins: frozenset[str] = frozenset()
-    token: str | None = None
+    token: BearerToken | None = None
     retries: int = RETRIES
     idle_seconds: float = IDLE_SECONDS
     create: bool = False

@@ -30,6 +30,12 @@ class Header(StrEnum):
     LAST_EVENT_ID = "Last-Event-ID"
     """The id of the last event that a follower got (WHATWG HTML, section 9.2.4)."""
 
+    DEAD_LETTER_SOURCE = "RDF-Message-Source"
+    """The URL that a record came from which is no message, in the record of a dead letter."""
+
+    DEAD_LETTER_REASON = "RDF-Message-Reason"
+    """Why it is no message."""
+
     KEY = "Idempotency-Key"
     """The publisher's key of a batch of messages (draft-ietf-httpapi-idempotency-key-header)."""
 

@@ -149,6 +149,7 @@ async def all_see(
     return dict(zip(clients, await seeing, strict=True))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("held", [False, True], ids=["streamed", "held back"])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 async def test_every_client_has_the_whole_log_or_an_error(

@@ -142,7 +142,7 @@ def target_of(options: argparse.Namespace) -> Target:
                 )
         settings = transport_settings(options)
     else:
-        names = ("create", "token_variable", "set", "media_type")
+        names = ("create", "token_variable", "oauth", "set", "media_type")
         given = {f"--{name.replace('_', '-')}": getattr(options, name) for name in names}
         targets.refuse_stream_options(options.to, **given)
         settings = Settings(media_type=options.format)

@@ -261,7 +261,7 @@ class TopicClient:
         return answer.result()
 
     async def survive(self, error: KafkaError, deadline: float) -> None:
-        """Returns after a pause if a failure may pass; otherwise raises it.
+        """Waits for a moment if a failure may pass; otherwise raises it.
 
         Args:
             error: the failure.
