@@ -109,6 +109,7 @@ FLOORS = {
     "feeds/collections": floors("values", "hypermedia / known"),
     "feeds/records": floors("transport / connections", "dead_letters"),
     "feeds/kafka": floors("client", "groups", "reader / batches", "writer", "transport"),
+    "feeds/mqtt": floors("connection", "transport"),
     "feeds/nats": floors("connection", "publishing / pulling", "transport"),
     "feeds/http": floors("client", "stream / pages", "connections / discovery", "log"),
     "server": floors("config", "http", "pages", "sparql / streams", "runtime"),
