@@ -113,7 +113,7 @@ class Mosquitto(Broker):
             + ("" if "allow_anonymous" in self.settings else "allow_anonymous true\n")
             + f"persistence true\npersistence_location {self.place}/\n"
             "autosave_interval 1\nautosave_on_changes true\n"
-            "user root\nlog_type warning\nlog_type error\n"
+            "user root\nlog_type warning\nlog_type error\nlog_type subscribe\n"
         )
         return [_mosquitto("mosquitto"), "-c", configuration]
 
