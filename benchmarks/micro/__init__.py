@@ -8,6 +8,7 @@ NAMES = {
     "continuous": "windows over streams, beside npm's rsp-js",
     "embedded": "the embedded engine",
     "endpoint": "an Oxigraph server over HTTP",
+    "grpc": "streams by Jelly gRPC, and grpclib alone with the same frames",
     "hostile": "how long others wait while a server reads what a hostile endpoint sends",
     "jelly": "Jelly logs, written and read, against pyjelly",
     "jsonld": "NDJSON-LD logs, written and read, against PyLD",

@@ -7,7 +7,7 @@ for each pair is in `delivery/guarantees.py`.
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import replace
 from datetime import datetime
@@ -17,7 +17,7 @@ from typing import IO, Any, cast
 from construct_messages.arguments import checked
 from construct_messages.documents.contexts import KnownContexts
 from construct_messages.errors import UsageError
-from construct_messages.feeds.delivery.batches import BATCH, batches, check_batch
+from construct_messages.feeds.delivery.batches import BATCH, batches, check_batch, labelled, size_of
 from construct_messages.feeds.delivery.logs import ReadableLog
 from construct_messages.feeds.delivery.progress import Delivery
 from construct_messages.feeds.delivery.targets import (
@@ -41,7 +41,6 @@ from construct_messages.message import Message
 from construct_messages.net.oauth import BearerToken
 from construct_messages.reading import LogReader, read_log
 from construct_messages.streams import Element
-from construct_messages.streams.element import messages_of
 
 
 @checked
@@ -70,6 +69,7 @@ async def relay(
     retries: int = RETRIES,
     idle_seconds: float = IDLE_SECONDS,
     poll_seconds: float = 1.0,
+    transform: Callable[[list[Message]], Iterable[Message]] | None = None,
     on_batch: Callable[[int], object] | None = None,
 ) -> int:
     """Writes the messages of a stream or a log to another one, in order; returns how many the target acknowledged.
@@ -97,6 +97,8 @@ async def relay(
         target_media_type: the type in which messages are written to a broker; the format of a log.
         source_options, target_options: those of each transport, see `subscribe`.
         retries, idle_seconds: of both sides.
+        transform: returns the messages to write for those of a batch, such as `construct_messages.transform` with a
+            query; None: the same.
         on_batch: called after each batch with the number of messages so far.
 
     Raises:
@@ -149,6 +151,11 @@ async def relay(
     delivery = Delivery(to, known or Sent.begin(to.name, source=name), state, on_batch)
     if known is not None and known.position is not None:
         start = Start(checkpoint=known.position)
+
+    def messages(elements: list[Element]) -> list[Message]:
+        read = labelled(elements, delivery.labels)
+        return read if transform is None else list(transform(read))
+
     async with aclosing(to):
         await to.open()
         await delivery.finish()
@@ -156,9 +163,9 @@ async def relay(
             await anext(elements)  # None: it is known where reading starts
             await delivery.begin(transport.position)
             rest = cast(AsyncGenerator[Element], elements)  # None comes first only
-            gathered = batches(rest, lambda: transport.position, _size, batch)
+            gathered = batches(rest, lambda: transport.position, size_of, batch)
             async with aclosing(gathered) as waiting:
-                await delivery.deliver(waiting, _labelled(delivery), transport.acknowledge)
+                await delivery.deliver(waiting, messages, transport.acknowledge)
         if isinstance(to, OutputTarget):
             to.finish()
     return delivery.sent.acknowledged
@@ -193,17 +200,3 @@ def _source(
         keep_labels=True,
     )
     return name, aclosing(ReadableLog(log, name))
-
-
-def _labelled(delivery: Delivery) -> Callable[[list[Element]], list[Message]]:
-    def messages(elements: list[Element]) -> list[Message]:
-        return [
-            message.map_blanks(delivery.labels) if b"_:" in element.nquads else message
-            for element, message in zip(elements, messages_of(elements), strict=True)
-        ]
-
-    return messages
-
-
-def _size(element: Element) -> int:
-    return len(element.nquads)

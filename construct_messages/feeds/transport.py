@@ -128,6 +128,11 @@ class Transport(ABC):
         transport is `numbered`, and cannot be compared otherwise.
         """
 
+    @property
+    def behind(self) -> int | None:
+        """How many elements are known to come after `position`; None: the other side does not tell."""
+        return None
+
     @abstractmethod
     def read(self, start: Start, *, follow: bool) -> AsyncGenerator[Element | None]:
         """The elements from a position on, each once, over as many connections as it takes.

@@ -189,6 +189,7 @@ def clients_at(place: int, last: int) -> dict[str, Client]:
     return {name: CLIENTS[name]}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("framing", ["chunked", "length", "close"])
 @pytest.mark.parametrize("results", SMALL_BODIES)
 async def test_an_answer_cut_at_every_byte(

@@ -14,6 +14,7 @@ from construct_messages.cli.arguments import (
     add_format,
     add_reports,
     add_token,
+    contexts,
     format_options,
     option,
     pairs,
@@ -25,8 +26,9 @@ from construct_messages.cli.feeds.options import (
     add_start,
     add_transport,
     start,
+    transport_arguments,
 )
-from construct_messages.cli.logs import add_input, contexts, open_log
+from construct_messages.cli.logs import add_input, open_log
 from construct_messages.cli.progress import progress
 from construct_messages.cli.queries import add_query, query_text
 from construct_messages.cli.standard import STANDARD, astandard_input, target
@@ -96,7 +98,7 @@ def add(commands: Commands) -> None:
     )
     _add_requests(subscribe, "the last message that was written, to continue after a restart")
     log = subscribe.add_argument_group("output log")
-    add_format(log, "that of the extension of FILE, else nq")
+    add_format(log, "that of the extension of FILE, else nq", has_contexts=True)
     add_reports(subscribe)
 
     register = commands.add_parser(
@@ -173,11 +175,7 @@ async def _send(reader: LogReader, options: argparse.Namespace) -> None:
             options.to,
             state=options.state,
             batch=options.batch,
-            create=options.create,
-            token=token_of(options),
-            retries=options.retries,
-            media_type=options.media_type,
-            options=pairs("--set", options.set, "NAME=VALUE"),
+            **transport_arguments(options),
         )
 
 

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import argparse
 import sys
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from construct_messages.cli.arguments import add_token, format_options, option, pairs, token_of
+from construct_messages.cli.arguments import (
+    add_contexts,
+    add_token,
+    format_options,
+    option,
+    pairs,
+    token_of,
+)
 from construct_messages.cli.standard import STANDARD
 from construct_messages.errors import UsageError
 from construct_messages.feeds.table import TRANSPORTS
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from construct_messages.feeds.delivery.targets import Target
-    from construct_messages.feeds.transport import Settings
 
 # `feeds` is imported only where it is used: other commands would wait for it
 
@@ -52,6 +59,8 @@ def start(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _time(text: str) -> datetime:
+    from datetime import datetime  # which other commands do without
+
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
@@ -80,7 +89,7 @@ def add_reading(group: argparse._ActionsContainer) -> None:
         "also read pages and notifications of this origin; default: that of URL",
         repeatable=True,
     )
-    option(group, "--context IRI=FILE", "a JSON-LD context", repeatable=True)
+    add_contexts(group, "a JSON-LD context")
     option(
         group,
         "--dead-letters PLACE",
@@ -106,17 +115,51 @@ def add_set(group: argparse._ActionsContainer, name: str) -> None:
     )
 
 
-def transport_settings(options: argparse.Namespace) -> Settings:
-    """The options of `add_transport`, and `--retries`."""
-    from construct_messages.feeds.transport import Settings
+def transport_arguments(options: argparse.Namespace) -> dict[str, Any]:
+    """The options of `add_transport`, and `--retries`, as `publish` and `Settings` take them."""
+    return {
+        "create": options.create,
+        "token": token_of(options),
+        "retries": options.retries,
+        "media_type": options.media_type,
+        "options": pairs("--set", options.set, "NAME=VALUE"),
+    }
 
-    return Settings(
-        token=token_of(options),
-        retries=options.retries,
-        create=options.create,
-        media_type=options.media_type,
-        options=pairs("--set", options.set, "NAME=VALUE"),
-    )
+
+def refuse_stream_options(options: argparse.Namespace, reason: str) -> None:
+    """Refuses the options of `add_transport`, where no stream is written.
+
+    Args:
+        options: of the command.
+        reason: what is written instead.
+
+    Raises:
+        UsageError: one of them is given.
+    """
+    for name in ("create", "token_variable", "oauth", "set", "media_type"):
+        if getattr(options, name):
+            raise UsageError(
+                f"--{name.replace('_', '-')} is for a stream, and {reason}",
+                hint="give --to its URL",
+            )
+
+
+def refuse_log_options(options: argparse.Namespace, *names: str) -> None:
+    """Refuses options of a log, where a stream is written.
+
+    Args:
+        options: of the command.
+        names: those of a log.
+
+    Raises:
+        UsageError: one of them is given.
+    """
+    for name in names:
+        if getattr(options, name) not in (None, STANDARD):
+            raise UsageError(
+                f"--{name} is for a log, and {options.to} is a stream",
+                hint="leave it out; --media-type is for records of a broker",
+            )
 
 
 def is_stream(place: str) -> bool:
@@ -134,17 +177,10 @@ def target_of(options: argparse.Namespace) -> Target:
     from construct_messages.feeds.transport import Settings
 
     if is_stream(options.to):
-        for name in ("format", "syntax"):
-            if getattr(options, name) is not None:
-                raise UsageError(
-                    f"--{name} is for a log, and {options.to} is a stream",
-                    hint="leave it out; --media-type is for records of a broker",
-                )
-        settings = transport_settings(options)
+        refuse_log_options(options, "format", "syntax")
+        settings = Settings(**transport_arguments(options))
     else:
-        names = ("create", "token_variable", "oauth", "set", "media_type")
-        given = {f"--{name.replace('_', '-')}": getattr(options, name) for name in names}
-        targets.refuse_stream_options(options.to, **given)
+        refuse_stream_options(options, f"{options.to} is a log")
         settings = Settings(media_type=options.format)
     place = sys.stdout.buffer if options.to == STANDARD else options.to
     own = format_options(options)

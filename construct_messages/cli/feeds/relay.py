@@ -5,21 +5,24 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+from collections.abc import Callable, Iterable
 
 from construct_messages.cli.arguments import (
     Commands,
     add_reports,
     add_token,
+    contexts,
     option,
     pairs,
     token_of,
 )
 from construct_messages.cli.feeds.options import add_reading, add_set, add_start, start
-from construct_messages.cli.logs import contexts
 from construct_messages.cli.progress import progress
+from construct_messages.cli.queries import read_query
 from construct_messages.cli.standard import STANDARD, astandard_input
 from construct_messages.cli.stopping import until_stopped
 from construct_messages.logs import MESSAGE_BYTES
+from construct_messages.message import Message
 from construct_messages.reading import read_log
 
 
@@ -71,6 +74,11 @@ def add(commands: Commands) -> None:
     add_token(target, "to-")
     add_set(target, "--to-set")
     option(target, "--to-media-type TYPE", "of the records that a broker gets; the format of a log")
+    option(
+        relay,
+        "--transform QUERY-FILE",
+        "write a message for each solution of this CONSTRUCT over each message, instead of the message",
+    )
     option(relay, "--batch N", "write at most N messages at once", type=int, default=1000)
     option(
         relay,
@@ -85,6 +93,7 @@ def _relay(options: argparse.Namespace) -> int:
     from construct_messages.feeds import relay
 
     known = contexts(options)
+    transformation = None if options.transform is None else _transformation(options.transform)
     source, count = options.source, 0
     if source == STANDARD:
         source = read_log(
@@ -124,6 +133,7 @@ def _relay(options: argparse.Namespace) -> int:
             target_options=pairs("--to-set", options.to_set, "NAME=VALUE"),
             message_bytes=options.max_message_bytes,
             retries=options.retries,
+            transform=transformation,
             on_batch=arrived,
         )
 
@@ -131,3 +141,10 @@ def _relay(options: argparse.Namespace) -> int:
     with progress(lambda: (count, 0), quiet=options.quiet, in_the_way=in_the_way) as step:
         asyncio.run(until_stopped(work()))
     return 0
+
+
+def _transformation(file: str) -> Callable[[list[Message]], Iterable[Message]]:
+    from construct_messages.continuous.transform import Transformation
+
+    query = Transformation(read_query(file))
+    return lambda messages: query.batch([message.lines for message in messages])

@@ -6,17 +6,23 @@ So a slow source is not delayed until a batch is full, and a fast one is read on
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from construct_messages.errors import UsageError
 from construct_messages.feeds.state import Checkpoint
+from construct_messages.message import Message
+from construct_messages.streams.element import Element, messages_of
+from construct_messages.terms import Term
 
 BATCH: Final = 1000
 """How many messages a batch has at most, by default."""
 
 _BATCH_BYTES: Final = 4 << 20
+
+_STOP_SECONDS: Final = 10.0
+"""How long a batch in flight may take when its delivery is cancelled."""
 
 T = TypeVar("T")
 
@@ -108,3 +114,33 @@ class _Gathering(Generic[T]):
             self.arrived.clear()
         self._room.set()
         return SourceBatch(held, self._reached) if held else None
+
+
+def labelled(elements: Sequence[Element], labels: Callable[[Term], Term]) -> list[Message]:
+    """Returns the messages of elements, with other labels for their blank nodes.
+
+    Args:
+        elements: of one stream.
+        labels: returns the label of a node, by its label in the stream.
+    """
+    return [
+        message.map_blanks(labels) if b"_:" in element.nquads else message
+        for element, message in zip(elements, messages_of(elements), strict=True)
+    ]
+
+
+def size_of(element: Element) -> int:
+    """The size of an element, for `batches`."""
+    return len(element.nquads)
+
+
+async def uncut(work: Coroutine[object, object, None]) -> None:
+    """Delivers a batch; if that is cancelled, the batch is waited for, so that it need not be sent again."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task], timeout=_STOP_SECONDS)
+        task.cancel()
+        await asyncio.wait([task])
+        raise

@@ -6,14 +6,13 @@ kill the same messages are sent under the same key, and the source is read on af
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine
-from typing import Final, TypeVar
+from collections.abc import AsyncIterable, Awaitable, Callable
+from typing import TypeVar
 
 import msgspec
 
-from construct_messages.feeds.delivery.batches import Position, SourceBatch
+from construct_messages.feeds.delivery.batches import Position, SourceBatch, uncut
 from construct_messages.feeds.delivery.targets import Target
 from construct_messages.feeds.state import Checkpoint, Sent, write_state
 from construct_messages.labels import Labels
@@ -21,9 +20,6 @@ from construct_messages.logs.lines.texts import to_messages, to_text
 from construct_messages.message import Message
 
 T = TypeVar("T")
-
-_STOP_SECONDS: Final = 10.0
-"""How long a batch in flight may take when its delivery is cancelled."""
 
 
 class Delivery:
@@ -86,7 +82,7 @@ class Delivery:
                 if batch is None:
                     self._save()
                 else:
-                    await _uncut(self._deliver(messages(batch.items), batch.position, acknowledge))
+                    await uncut(self._deliver(messages(batch.items), batch.position, acknowledge))
         finally:
             self._save()
 
@@ -100,8 +96,9 @@ class Delivery:
         self.sent = msgspec.structs.replace(
             self.sent, in_flight=kept, size=self._target.size, position=position
         )
-        self._save()
-        await self._send(messages)
+        if messages:
+            self._save()
+            await self._send(messages)
         if acknowledge is not None and position is not None:
             await acknowledge(position)
 
@@ -118,15 +115,3 @@ class Delivery:
         if self._state is not None and self.sent != self._saved:
             write_state(self._state, self.sent)
             self._saved = self.sent
-
-
-async def _uncut(work: Coroutine[object, object, None]) -> None:
-    """Does some work; if it is cancelled, the work is waited for, some time."""
-    task = asyncio.ensure_future(work)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task], timeout=_STOP_SECONDS)
-        task.cancel()
-        await asyncio.wait([task])
-        raise
