@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check lint fuzz fuzz-syntax fuzz-logs fuzz-spark w3c-spark soak-pages kill-streams kill-queries kill-kafka soak-windows jar bench benchmark-suite load docs screenshots
+.PHONY: check lint fuzz fuzz-syntax fuzz-logs fuzz-spark w3c-spark combinations soak-pages kill-streams kill-queries kill-grpc kill-kafka soak-relay soak-windows jar bench benchmark-suite load docs screenshots
 
 # everything; `pytest` alone leaves out the slow tests and takes two minutes
 check: lint
@@ -32,7 +32,7 @@ fuzz-syntax:
 fuzz-logs:
 	ulimit -v 6291456; $(PYTHON) -m pytest -q -n 0 --inputs 100000 tests/logs/test_fuzz.py -k whatever
 
-# every query evaluation test of the W3C on Spark, of which the other runs ask a quarter
+# every query evaluation test of the W3C on Spark, of which the other runs ask an eighth
 w3c-spark:
 	$(PYTHON) -m pytest -q -n 2 --w3c all tests/spark/test_w3c.py
 
@@ -43,6 +43,10 @@ fuzz-spark:
 # the jar of Java functions, in the package; needs javac 17 or later
 jar:
 	$(PYTHON) -m tests.support.spark.jar
+
+# tests of the product of several parameters, of which the other runs ask a part
+combinations:
+	$(PYTHON) -m pytest -q -n 3 --slow --combinations -m one_in tests
 
 # results in pages from Virtuoso, 60 times each of a dozen queries: an hour
 soak-pages:
@@ -59,6 +63,14 @@ kill-queries:
 # Kafka's broker, publishers and subscribers, each killed 50 times, and 20,000 messages with large ones
 kill-kafka:
 	$(PYTHON) -m pytest -q -s -n 0 --kills 50 tests/feeds/kafka/test_kills.py
+
+# a server, a publisher and a subscriber that talk gRPC, killed 51 times
+kill-grpc:
+	$(PYTHON) -m pytest -q -s -n 0 --kills 34 tests/feeds/grpc/test_kills.py
+
+# a relay killed at 50 random points for each pair of kinds; needs the brokers
+soak-relay:
+	$(PYTHON) -m pytest -q -s -n 0 --kills 50 tests/feeds/test_relay_kills.py
 
 # windows over ten million messages, in one process and at a server: some hours
 soak-windows:

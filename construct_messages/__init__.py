@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         WrongType,
     )
     from construct_messages.logs.jelly.options import JellyOptions, LogicalType, PhysicalType
+    from construct_messages.logs.json.options import JsonOptions
     from construct_messages.message import Message, Quad
     from construct_messages.options import Dataset, Grouping, Requests
     from construct_messages.query.rewrite import ConstructQuery, query_form
@@ -72,6 +73,7 @@ _ROOMS: Final = {
     "GrowingLog": "writing.growing",
     "IncompleteResult": "errors",
     "JellyOptions": "logs.jelly.options",
+    "JsonOptions": "logs.json.options",
     "LimitExceeded": "errors",
     "LogError": "errors",
     "LogReader": "reading",
@@ -131,6 +133,7 @@ __all__ = [
     "GrowingLog",
     "IncompleteResult",
     "JellyOptions",
+    "JsonOptions",
     "LimitExceeded",
     "LogError",
     "LogReader",

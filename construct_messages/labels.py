@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from typing import Final, cast
 
 from construct_messages.errors import UsageError
@@ -22,6 +23,9 @@ _LETTERS: Final = "bcdfghjkmnpqrstvwxz"
 _CHARACTERS: Final = "0123456789" + _LETTERS
 _LENGTH: Final = 12  # 57 bits
 _NUMBER_BYTES: Final = 16  # of which a prefix is made: enough to make all prefixes equally likely
+
+_MAKING: Final = threading.Lock()
+"""Held while a random prefix is made."""
 
 _PREFIX: Final = re.compile(r"[a-z][a-z0-9]{0,31}")
 _UNIQUE: Final = re.compile(
@@ -75,17 +79,32 @@ class Labels:
         )
 
     def __init__(self, prefix: str | None = None, *, keep: bool = False) -> None:
+        self._keep = keep
         if prefix is None:
-            prefix = _prefix(os.urandom(_NUMBER_BYTES))
-        elif not _PREFIX.fullmatch(prefix):
+            return  # most documents of one message have no blank nodes: see `__getattr__`
+        if not _PREFIX.fullmatch(prefix):
             raise UsageError(
                 f"the prefix {prefix!r} of labels is not a lower-case letter followed by lower-case letters and digits",
                 hint='give a short one, such as "x"',
             )
-        self.prefix, self._keep = prefix, keep
+        self._begin(prefix)
+
+    def _begin(self, prefix: str) -> None:
         self._of_log = f"_:{prefix}_d"
         self.of_data = f"{prefix}_d"
         """The scope (see `terms.blank`) of labels of the data that mean the same in every response of a source."""
+        self.prefix = prefix
+
+    def __getattr__(self, name: str) -> str:
+        """Makes a random prefix when it is first needed."""
+        if name not in ("prefix", "_of_log", "of_data"):
+            raise AttributeError(name)
+        with _MAKING:
+            try:
+                object.__getattribute__(self, name)
+            except AttributeError:  # no other thread has made it
+                self._begin(_prefix(os.urandom(_NUMBER_BYTES)))
+        return cast(str, object.__getattribute__(self, name))
 
     def __repr__(self) -> str:
         return f"Labels({self.prefix!r})"

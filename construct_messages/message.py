@@ -7,10 +7,11 @@ when they are first asked for. No serialization here, and nothing about where me
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import repeat
 from operator import itemgetter
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import pyoxigraph as ox
@@ -342,6 +343,41 @@ class Message:
             graph = dataset if quad.graph is None else dataset.graph(to_rdflib(quad.graph))
             graph.add(triple)
         return dataset
+
+    def to_json(
+        self,
+        frame: Mapping[str, Any] | None = None,
+        *,
+        context: Any = None,
+        contexts: Mapping[str, Any] | None = None,
+        native: bool = True,
+    ) -> dict[str, Any]:
+        """Returns the message as a JSON document.
+
+        Args:
+            frame: a JSON-LD frame, as parsed JSON, which decides what the document has; None: what is embedded of the
+                subjects that are no objects, with local names of predicates as keys.
+            context: a JSON-LD context, or its IRI, for a frame without one, or for documents without a frame.
+            contexts: JSON-LD contexts by IRI, as parsed JSON; contexts are never fetched.
+            native: whether numbers and booleans are those of JSON.
+
+        Returns:
+            The node that matches the frame; several are under `@graph`, and where there is none, it is empty. Contexts
+                are left out.
+
+        Raises:
+            UsageError: a frame or context that has no meaning.
+            UnsupportedByFormat: a triple term, or an IRI that the context cannot write.
+
+        >>> message = Message([Quad(iri("urn:a"), iri("urn:x:size"), Term('"3"^^<http://www.w3.org/2001/XMLSchema#int>'))])
+        >>> message.to_json()
+        {'id': 'urn:a', 'size': 3}
+        >>> message.to_json({"@context": {"large": "urn:x:size"}, "large": {}})
+        {'@id': 'urn:a', 'large': 3}
+        """
+        # encoders are above the messages that they write
+        document = resolve_name("construct_messages.logs.json:document")
+        return document(self, frame, context, contexts, native)  # type: ignore[no-any-return] # by name
 
     def skolemize(self, prefix: str) -> Message:
         """Returns the message with IRIs for blank nodes: `prefix` and the label (RDF 1.2 Concepts, section 3.5).

@@ -35,8 +35,8 @@ _ANY_MACHINE = settings(
 )
 settings.register_profile("project", _ANY_MACHINE, derandomize=True)
 settings.register_profile(
-    "quick", _ANY_MACHINE, derandomize=True, max_examples=50
-)  # half of the default
+    "quick", _ANY_MACHINE, derandomize=True, max_examples=30
+)  # of the default, a hundred
 settings.register_profile("long", _ANY_MACHINE, max_examples=2000)
 settings.register_profile(
     "thousands", _ANY_MACHINE, max_examples=32_000
@@ -49,7 +49,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--w3c",
         choices=("some", "all"),
         default="some",
-        help="which of the W3C's query evaluation tests Spark is asked: every fourth, or all of them",
+        help="which of the W3C's query evaluation tests Spark is asked: every eighth, or all of them",
     )
 
     parser.addoption(
@@ -78,6 +78,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--screenshots", metavar="FOLDER", help="where screenshots of the page go")
 
     parser.addoption(
+        "--combinations",
+        action="store_true",
+        help="run all combinations of the parameters of tests, not only those that `one_in` leaves",
+    )
+
+    parser.addoption(
         "--slow",
         action="store_true",
         help="run the slow tests, too; by default, where they are named only",
@@ -87,12 +93,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Heeds signals as in a terminal: what a background job ignores, the programs that it starts ignore, too.
 
-    Keeps commands from using and making archives in the user's cache. Without the slow tests, properties are tried on
+    Keeps commands from using and making archives of Java classes in the user's cache; a folder that the variable names
+    is used, as Java starts in half the time with an archive. Without the slow tests, properties are tried on
     fewer examples.
     """
     if leaves_out_slow(config) and not config.getoption("--hypothesis-profile"):
         settings.load_profile("quick")
-    os.environ["CONSTRUCT_MESSAGES_CACHE"] = ""
+    os.environ.setdefault("CONSTRUCT_MESSAGES_CACHE", "")
     for number, handler in (
         (signal.SIGHUP, signal.SIG_DFL),
         (signal.SIGINT, signal.default_int_handler),
@@ -123,6 +130,8 @@ def pytest_pycollect_makeitem(
 ) -> Generator[None, object, object]:
     """Leaves out slow tests before their cases are made, which takes long itself, and the slow cases of others."""
     found = yield
+    if isinstance(found, list) and not collector.config.getoption("--combinations"):
+        found = [each for each in found if is_chosen(each)]
     if not leaves_out_slow(collector.config):
         return found
     own = getattr(obj, "pytestmark", ()) if isfunction(obj) else ()
@@ -131,6 +140,21 @@ def pytest_pycollect_makeitem(
     if isinstance(found, list):
         return [each for each in found if each.get_closest_marker("slow") is None]
     return found
+
+
+def is_chosen(item: pytest.Function) -> bool:
+    """Whether a test is among the combinations that `one_in(n)` leaves: those whose positions add up to n, 2n, …
+
+    So each value of a parameter is tried, with others of another parameter in turn.
+    """
+    mark = item.get_closest_marker("one_in")
+    if mark is None:
+        return True
+    positions = [
+        item.callspec.indices[names.split(",")[0] if isinstance(names, str) else names[0]]
+        for names in (each.args[0] for each in item.iter_markers("parametrize"))
+    ]
+    return sum(positions) % mark.args[0] == 0
 
 
 @pytest.hookimpl(wrapper=True)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import io
+import pickle
 import tarfile
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -385,3 +389,19 @@ def test_a_query_skolemizes_the_data_and_not_the_template() -> None:
     query = "CONSTRUCT { ?s <urn:p> [] } WHERE { ?s <urn:p> ?o }"
     (message,) = construct_messages(query, store, skolemize=GENID, label_prefix="x")
     assert str(next(iter(message))) == f"<{GENID}x_dt0b0> <urn:p> _:x_t0b0 ."
+
+
+@pytest.mark.parametrize("copy", [copy, lambda labels: pickle.loads(pickle.dumps(labels))])
+def test_a_random_prefix_is_one(copy: Callable[[Labels], Labels]) -> None:
+    """It is made when it is first needed: in all threads, and in copies, it is the same."""
+    labels = Labels()
+    assert copy(labels).of_data == labels.of_data == f"{labels.prefix}_d"
+    for _ in range(100):
+        labels, start = Labels(), threading.Barrier(4)
+
+        def of_data(labels: Labels = labels, start: threading.Barrier = start) -> str:
+            start.wait()
+            return labels.of_data
+
+        with ThreadPoolExecutor(4) as threads:
+            assert len({each.result() for each in [threads.submit(of_data) for _ in range(4)]}) == 1

@@ -17,7 +17,8 @@ from benchmarks.harness import Figure, report
 from benchmarks.micro.watch import _QUERY, things
 from construct_messages import read_log
 from construct_messages.continuous import Watch
-from construct_messages.feeds.forwarding import FileTarget, forward
+from construct_messages.feeds.delivery.targets import FileTarget
+from construct_messages.feeds.forwarding import forward
 from construct_messages.streams import open_store
 from construct_messages.writing.growing import GrowingLog
 

@@ -91,6 +91,12 @@ class Assembly:
         return self._options.message_bytes
 
     @property
+    def group_by(self) -> frozenset[str] | None:
+        """The variables that have the same terms in all solutions of a message; None: a message is a solution."""
+        by = self._options.grouping.by
+        return frozenset(by) if by else None
+
+    @property
     def is_plain(self) -> bool:
         """Whether each solution is one message as it is, so that a batch can be encoded at once."""
         options = self._options
@@ -272,7 +278,12 @@ class Writing:
         self._assembly = assembly
         self._message_bytes = assembly.message_bytes
         encoding = EncoderOptions(
-            prefixes, template.names_graphs, template.has_triple_terms, options
+            prefixes,
+            template.names_graphs,
+            template.has_triple_terms,
+            options,
+            template,
+            assembly.group_by,
         )
         self._encoder = encoder_for(format, syntax, encoding)
         self._batches = self._encoder.for_template(template) if assembly.is_plain else None

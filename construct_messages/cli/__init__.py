@@ -40,7 +40,7 @@ _COMMANDS: Final = {
     "serve": ("serve", "streams"),
     "convert": ("convert", "cat", "head", "slice", "tail"),
     "examine": ("validate", "inspect", "diff"),
-    "feeds": ("publish", "subscribe", "register"),
+    "feeds": ("publish", "subscribe", "register", "relay"),
     "watch": ("watch",),
     "spark": ("spark",),
 }

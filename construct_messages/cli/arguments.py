@@ -6,13 +6,17 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NoReturn, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from construct_messages import __version__
 from construct_messages.cli.standard import STANDARD
 from construct_messages.errors import UsageError
-from construct_messages.formats import FORMATS, SYNTAXES
+from construct_messages.formats import FORMATS, SYNTAXES, WRITTEN
 from construct_messages.logs import FormatOptions, options_class
+
+if TYPE_CHECKING:
+    from construct_messages.net.oauth import BearerToken
 
 _COLUMNS: Final = 80  # of what is no terminal
 
@@ -208,32 +212,57 @@ def add_reports(
     option(group, "--debug", "show where in the program an error occurred")
 
 
-def add_token(group: argparse._ActionsContainer) -> None:
-    """Adds the option for the token of a server."""
+def add_token(group: argparse._ActionsContainer, side: str = "") -> None:
+    """Adds the options for the token of a server; `side` begins their names where there are two."""
     option(
-        group, "--token-variable NAME", "the environment variable that holds a token for the server"
+        group,
+        f"--{side}token-variable NAME",
+        "the environment variable that holds a token for the server",
+    )
+    option(
+        group,
+        f"--{side}oauth",
+        "fetch tokens for the server with the client credentials in CONSTRUCT_MESSAGES_TOKEN_URL and so on",
     )
 
 
-def token_of(options: argparse.Namespace) -> str | None:
-    """The token in the environment variable that is named.
+def token_of(options: argparse.Namespace, side: str = "") -> BearerToken | None:
+    """The token in the environment variable that is named, or the credentials in the environment.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is none, or both are asked for.
     """
-    name = options.token_variable
+    option = f"{side}token-variable"
+    name = getattr(options, option.replace("-", "_"))
+    if getattr(options, f"{side}oauth".replace("-", "_")):
+        return _credentials(f"--{side}oauth", None if name is None else f"--{option}")
     if name is None:
         return None
     if not (token := os.environ.get(name)):
         raise UsageError(
-            f"--token-variable {name}: there is no such environment variable",
+            f"--{option} {name}: there is no such environment variable",
             hint="set it to the token",
         )
     return token
 
 
+def _credentials(option: str, other: str | None) -> BearerToken:
+    from construct_messages.net.oauth import ClientCredentials
+
+    if other is not None:
+        raise UsageError(f"{option} and {other} do not go together", hint="choose one")
+    if (credentials := ClientCredentials.of_environment()) is None:
+        raise UsageError(
+            f"{option}: there is no environment variable CONSTRUCT_MESSAGES_TOKEN_URL",
+            hint="set it to the token endpoint, and the credentials of the client",
+        )
+    return credentials
+
+
 LOG_FORMATS: Final = "|".join([*(format.extension for format in FORMATS), "MEDIA-TYPE"])
 """What options that name the format of a log take."""
+
+_WRITTEN: Final = "|".join([*(format.extension for format in WRITTEN), "MEDIA-TYPE"])
 
 LABELS: Final = [syntax.label for syntax in SYNTAXES]
 """What options that name the syntax of a log take."""
@@ -241,14 +270,17 @@ LABELS: Final = [syntax.label for syntax in SYNTAXES]
 NO_PREFIXES: Final = "write all IRIs in full"
 
 
-def add_format(group: argparse._ActionsContainer, default: str) -> None:
+def add_format(
+    group: argparse._ActionsContainer, default: str, *, has_contexts: bool = False
+) -> None:
     """Adds the options for the format of a log that is written, with those that only one format has, such as `--jelly`.
 
     Args:
         group: where they are shown.
         default: the format without them.
+        has_contexts: whether the command has the option for JSON-LD contexts anyway.
     """
-    option(group, f"--format {LOG_FORMATS}", f"the format; default: {default}")
+    option(group, f"--format {_WRITTEN}", f"the format; default: {default}")
     option(
         group,
         "--syntax",
@@ -263,6 +295,46 @@ def add_format(group: argparse._ActionsContainer, default: str) -> None:
                 f"set an option of a {format.name} log",
                 repeatable=True,
             )
+    option(
+        group, "--frame FILE", "the JSON-LD frame of json documents, or a context for their keys"
+    )
+    option(group, "--array", "write json documents as one array instead of a line each")
+    if not has_contexts:
+        add_contexts(group, "a JSON-LD context that the frame names")
+    option(group, "--no-native", "write numbers and booleans of json documents as other literals")
+
+
+def add_contexts(group: argparse._ActionsContainer, help: str) -> None:
+    """Adds the option for JSON-LD contexts."""
+    option(group, "--context IRI=FILE", help, repeatable=True)
+
+
+def contexts(options: argparse.Namespace) -> dict[str, Any]:
+    """The JSON-LD contexts that `--context` names.
+
+    Raises:
+        UsageError: a file that cannot be read, or is not JSON.
+    """
+    contexts = {}
+    for value in options.context:
+        iri, found, name = value.rpartition("=")  # an IRI may well have one
+        if not found or not iri:
+            raise UsageError(
+                f"--context {value!r} is not IRI=FILE", hint="write --context IRI=FILE"
+            )
+        contexts[iri] = _json_file("context", name)
+    return contexts
+
+
+def _json_file(what: str, name: str) -> Any:
+    import json
+
+    try:
+        return json.loads(Path(name).read_bytes())
+    except OSError as error:
+        raise UsageError(f"cannot read the {what} {name}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the {what} {name} is not JSON: {error}") from error
 
 
 def format_options(options: argparse.Namespace) -> FormatOptions | None:
@@ -271,6 +343,15 @@ def format_options(options: argparse.Namespace) -> FormatOptions | None:
     Raises:
         UsageError: an option that does not exist, that comes twice, or a value that is none of its.
     """
+    if options.frame is not None or options.array or options.no_native:
+        from construct_messages.logs.json.options import JsonOptions
+
+        return JsonOptions(
+            frame=None if options.frame is None else _json_file("frame", options.frame),
+            contexts=contexts(options),
+            native=not options.no_native,
+            array=options.array,
+        )
     for format in FORMATS:
         if (
             format.options

@@ -17,7 +17,7 @@ from construct_messages.cli.standard import STANDARD, target
 from construct_messages.cli.stopping import END_SIGNALS
 from construct_messages.errors import CannotFold, LogError, UsageError
 from construct_messages.files.following import GrowingFile
-from construct_messages.formats import N_QUADS, find_format, find_log
+from construct_messages.formats import N_QUADS, WRITTEN, find_format, find_log
 from construct_messages.labels import Labels
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for, options_for_writing
 from construct_messages.message import Message
@@ -311,7 +311,7 @@ def _as_read(reader: LogReader, options: argparse.Namespace) -> tuple[str, str |
     """The format and the syntax to write: by default those of a log whose first message was read."""
     format = format_of_target(target(options.output), options.format, reader.format or N_QUADS)
     label: str | None = options.syntax
-    if label is None and reader.syntax is not None and find_format(format)[1] is None:
+    if label is None and reader.syntax is not None and find_format(format, WRITTEN)[1] is None:
         label = reader.syntax.label or None
     return format, label
 
@@ -344,7 +344,7 @@ def _write(
     standard, place = options.output == STANDARD, target(options.output)
     first = readers[0]
     own = options_for_writing(
-        find_format(format)[0],
+        find_log(format)[0],
         format_options(options),
         first.options,
         graphs=graphs,

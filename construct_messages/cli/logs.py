@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import Any
 
 from construct_messages.cli.arguments import (
     LABELS,
     LOG_FORMATS,
     NO_PREFIXES,
+    add_contexts,
     add_format,
     add_label_prefix,
+    contexts,
     option,
 )
 from construct_messages.cli.progress import progress
@@ -41,7 +40,7 @@ def add_input(command: argparse.ArgumentParser) -> None:
     )
     option(group, "--lenient", "pass malformed IRIs and language tags unchanged, and count them")
     option(group, "--base IRI", "resolve relative IRIs against this IRI")
-    option(group, "--context IRI=FILE", "a JSON-LD context that the log names", repeatable=True)
+    add_contexts(group, "a JSON-LD context that the log or the frame names")
     option(
         group,
         "--labels-per",
@@ -62,7 +61,7 @@ def add_input(command: argparse.ArgumentParser) -> None:
 def add_output(command: argparse.ArgumentParser, default: str) -> None:
     """Adds the options of a command that writes a log."""
     group = command.add_argument_group("output log")
-    add_format(group, default)
+    add_format(group, default, has_contexts=True)
     option(group, "--no-prefixes", NO_PREFIXES)
     add_label_prefix(group)
 
@@ -123,25 +122,3 @@ def watched(
         )
 
     return progress(counts, quiet=options.quiet, in_the_way=in_the_way)
-
-
-def contexts(options: argparse.Namespace) -> dict[str, Any]:
-    """The JSON-LD contexts that `--context` names.
-
-    Raises:
-        UsageError: a file that cannot be read, or is not JSON.
-    """
-    contexts = {}
-    for value in options.context:
-        iri, found, name = value.rpartition("=")  # an IRI may well have one
-        if not found or not iri:
-            raise UsageError(
-                f"--context {value!r} is not IRI=FILE", hint="write --context IRI=FILE"
-            )
-        try:
-            contexts[iri] = json.loads(Path(name).read_bytes())
-        except OSError as error:
-            raise UsageError(f"cannot read the context {name}: {error.strerror}") from error
-        except (ValueError, RecursionError) as error:
-            raise UsageError(f"the context {name} is not JSON: {error}") from error
-    return contexts

@@ -147,18 +147,22 @@ def query_text(options: argparse.Namespace, several: str) -> str:
             "give one query: a QUERY-FILE, - or --query TEXT",
             hint=f"put QUERY-FILE before {several}, which takes several",
         )
-    if options.query is not None:
-        return str(options.query)
+    return str(options.query) if options.query is not None else read_query(options.file)
+
+
+def read_query(file: str) -> str:
+    """The text of a query in a file, or in standard input.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
     try:
-        content = (
-            sys.stdin.buffer.read() if options.file == "-" else Path(options.file).read_bytes()
-        )
+        content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as error:
-        raise UsageError(f"cannot read the query {options.file}: {error.strerror}") from error
+        raise UsageError(f"cannot read the query {file}: {error.strerror}") from error
     try:
         return content.decode()
     except UnicodeDecodeError as error:
         raise UsageError(
-            f"the query {options.file} is not UTF-8 at byte {error.start}",
-            hint="convert it to UTF-8",
+            f"the query {file} is not UTF-8 at byte {error.start}", hint="convert it to UTF-8"
         ) from error

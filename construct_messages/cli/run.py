@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import AsyncGenerator
 from typing import Final
 
 import pyoxigraph as ox
@@ -16,6 +17,13 @@ from construct_messages.cli.arguments import (
     add_reports,
     format_options,
     option,
+)
+from construct_messages.cli.feeds.options import (
+    add_transport,
+    is_stream,
+    refuse_log_options,
+    refuse_stream_options,
+    transport_arguments,
 )
 from construct_messages.cli.progress import progress
 from construct_messages.cli.queries import (
@@ -30,6 +38,8 @@ from construct_messages.cli.queries import (
 )
 from construct_messages.cli.standard import STANDARD, target
 from construct_messages.construct import QueryMessages, construct_messages
+from construct_messages.errors import UsageError
+from construct_messages.message import Message
 from construct_messages.options import GROUP_LIMIT
 from construct_messages.targets import format_of_target, log_file
 
@@ -48,6 +58,8 @@ def add(commands: Commands) -> None:
             "construct-messages run query.rq --source data.ttl --output log.trig.gz",
             "construct-messages run query.rq --source https://dbpedia.org/sparql --profile virtuoso --page-size 10000",
             "construct-messages run query.rq --source store/ --group-by '?country' --format ttl | head",
+            "construct-messages run query.rq --source data.ttl --format json --frame city.json | jq .name",
+            "construct-messages run query.rq --source data.ttl --to nats://localhost/companies --create",
         ],
         epilog="Exit status: 0 complete, 1 log not written, 2 wrong usage or query, 3 source failed, 4 incomplete.",
     )
@@ -85,6 +97,10 @@ def add(commands: Commands) -> None:
     )
     add_reports(log)
 
+    stream = run.add_argument_group("stream")
+    option(stream, "--to URL", "publish the messages to a stream, instead of writing a log")
+    add_transport(stream)
+
     source = run.add_argument_group("requests to the source")
     add_asking(source)
     option(source, "--lenient", "pass malformed IRIs and language tags unchanged, and count them")
@@ -106,13 +122,35 @@ def _run(options: argparse.Namespace) -> int:
         if options.select:
             with log_file(target(options.output)) as write:
                 write(stream.select.rstrip("\r\n").encode() + b"\n")
+        elif options.to is not None:
+            _publish(stream, options)
         else:
             _write(stream, options)
     sys.stdout.buffer.flush()
     return 0
 
 
+def _publish(stream: QueryMessages, options: argparse.Namespace) -> None:
+    import asyncio
+
+    from construct_messages.feeds import publish
+
+    if not is_stream(options.to):
+        raise UsageError(f"--to {options.to} is no URL", hint="write a log with --output")
+    refuse_log_options(options, "output", "format", "syntax")
+    with progress(lambda: (stream.message_count, 0), quiet=options.quiet, in_the_way=False) as step:
+
+        async def watched() -> AsyncGenerator[Message]:
+            async with stream:
+                async for message in stream:
+                    step()
+                    yield message
+
+        asyncio.run(publish(watched(), options.to, **transport_arguments(options)))
+
+
 def _write(stream: QueryMessages, options: argparse.Namespace) -> None:
+    refuse_stream_options(options, "a log is written")
     place, standard = target(options.output), options.output == STANDARD
     format = format_of_target(place, options.format)
     prefixes: dict[str, str] | None = {} if options.no_prefixes else None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # the flags of `serve` that are settings, by their keys
 _FLAGS: Final = (
     *("bind", "workers", "cors", "log_format", "log_level", "log_queries", "page"),
-    "streams.file",
+    *("streams.file", "streams.grpc"),
     *("endpoint.source", "endpoint.profile", "endpoint.page_size", "endpoint.allow_private"),
 )
 
@@ -59,6 +59,7 @@ def add(commands: Commands) -> None:
     option(
         streams, "--streams FILE", "the store of streams; created if it does not exist", dest="file"
     )
+    option(streams, "--grpc HOST:PORT", "also serve the streams by Jelly's gRPC service")
 
     server = serve.add_argument_group("server")
     option(server, "--bind HOST:PORT", "the address to listen on; default: 127.0.0.1:8080")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,11 +12,9 @@ from construct_messages.cli.arguments import (
     Commands,
     add_format,
     add_reports,
-    add_token,
-    format_options,
     option,
-    token_of,
 )
+from construct_messages.cli.feeds.options import add_transport, target_of
 from construct_messages.cli.queries import (
     add_asking,
     add_dataset,
@@ -27,19 +25,16 @@ from construct_messages.cli.queries import (
     requests,
 )
 from construct_messages.cli.report import warn
-from construct_messages.cli.standard import STANDARD, target
+from construct_messages.cli.standard import STANDARD
 from construct_messages.cli.stopping import until_stopped
 from construct_messages.errors import QueryError, SourceError, UsageError
-from construct_messages.formats import find_log
-from construct_messages.net.urls import is_url
 from construct_messages.query.continuous.durations import duration
-from construct_messages.targets import format_of_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from construct_messages.continuous import Watch
-    from construct_messages.feeds.forwarding import Target
+    from construct_messages.feeds.delivery.targets import Target
     from construct_messages.streams import StreamStore
 
 # `continuous` and `feeds` are imported only where they are used: other commands would wait for them
@@ -101,8 +96,7 @@ def add(commands: Commands) -> None:
         "a stream, or a log to append to; default: - for standard output",
         default=STANDARD,
     )
-    option(to, "--create", "create the stream if it does not exist")
-    add_token(to)
+    add_transport(to)
     add_format(to, "that of the extension of FILE, else nq")
     add_reports(to, "do not report what fails and is repeated")
 
@@ -144,8 +138,9 @@ async def _once(watching: Watch, store: StreamStore, to: Target) -> None:
     from construct_messages.continuous.watching import NAME
     from construct_messages.feeds.forwarding import forward
 
-    await watching.evaluate()
-    await forward(store, NAME, NAME, to)
+    async with aclosing(to):
+        await watching.evaluate()
+        await forward(store, NAME, NAME, to)
 
 
 async def _follow(
@@ -154,38 +149,19 @@ async def _follow(
     from construct_messages.continuous.watching import NAME
     from construct_messages.feeds.forwarding import forward
 
-    async for evaluation in watching.evaluations(every):
-        if evaluation.error is not None:
-            report(f"the evaluation failed, and is made again: {evaluation.error}")
-        try:
-            await forward(store, NAME, NAME, to)
-        except SourceError as error:
-            if not error.transient:
-                raise
-            report(f"the messages wait: {error}")
+    async with aclosing(to):
+        async for evaluation in watching.evaluations(every):
+            if evaluation.error is not None:
+                report(f"the evaluation failed, and is made again: {evaluation.error}")
+            try:
+                await forward(store, NAME, NAME, to)
+            except SourceError as error:
+                if not error.transient:
+                    raise
+                report(f"the messages wait: {error}")
 
 
 def _target(options: argparse.Namespace) -> Target:
-    from construct_messages.feeds.forwarding import FileTarget, OutputTarget, StreamTarget
-    from construct_messages.writing.growing import GrowingLog
-
-    if is_url(options.to):
-        for name in ("format", "syntax"):
-            if getattr(options, name) is not None:
-                raise UsageError(
-                    f"--{name} is for a log, and {options.to} is a stream", hint="leave it out"
-                )
-        return StreamTarget(
-            options.to, create=options.create, token=token_of(options), retries=options.retries
-        )
-    for name in ("create", "token_variable"):
-        if getattr(options, name):
-            raise UsageError(
-                f"--{name.replace('_', '-')} is for a stream", hint="give --to its URL"
-            )
-    if options.to == STANDARD:
-        type = find_log(format_of_target(target(options.to), options.format), options.syntax)
-        return OutputTarget(sys.stdout.buffer, type, format_options(options))
     for name, paths in (
         ("--source", options.source or ()),
         ("--state", [options.state] if options.state else ()),
@@ -195,8 +171,7 @@ def _target(options: argparse.Namespace) -> Target:
                 f"--to {options.to} is the file of {name}",
                 hint="name another file: a log is appended to",
             )
-    own = format_options(options)
-    return FileTarget(GrowingLog(options.to, options.format, syntax=options.syntax, options=own))
+    return target_of(options)
 
 
 def _seconds(text: str) -> float:

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 Timed: TypeAlias = Element | tuple[datetime, Message | None]
 """An element of a stream; or a message with its time, or a time that has passed without one."""
 
+Stream: TypeAlias = str | AsyncIterable[Timed] | Iterable[Timed]
+"""A stream: its URL, or what yields its elements."""
+
 E = TypeVar("E", Bounds, Report)
 
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -39,7 +42,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 @checked
 def continuous(
     query: str | ContinuousQuery,
-    streams: Mapping[str, AsyncIterable[Timed] | Iterable[Timed]],
+    streams: Mapping[str, Stream],
     static: SourceLike = None,
     *,
     time: str = ARRIVAL,
@@ -64,7 +67,8 @@ def continuous(
         query: RSP-QL, C-SPARQL or CQELS, see docs/reference/continuous/syntax.md; or the result of `parse_continuous`.
         streams: by IRI, or by the variable for one (`"?s"`), each in its order: elements, or pairs of a time (with a
             time zone) and a message, or of a time and None, which means that this time has passed. Messages are
-            numbered from 1.
+            numbered from 1. Or the URL of a stream, which is followed from its next element on; for anything else, pass
+            what `construct_messages.feeds.subscribe` returns.
         static: data besides the windows, see `open_source`; None: none.
         time: the time of an element: `"arrival"` (that of the pair), `"generated"` (that of its publisher) or a
             property path; see `WindowOptions`.
@@ -141,9 +145,7 @@ def _one_of(kind: type[E], option: str, value: str) -> E:
         raise UsageError(f"{option}={value!r} is unknown", hint=f"choose one of {names}") from None
 
 
-async def _run(
-    engine: WindowedQuery, streams: Mapping[str, AsyncIterable[Timed] | Iterable[Timed]]
-) -> AsyncGenerator[Element]:
+async def _run(engine: WindowedQuery, streams: Mapping[str, Stream]) -> AsyncGenerator[Element]:
     given = 0
     async with AsyncExitStack() as stack:
         inputs = [
@@ -182,8 +184,14 @@ class _Input:
         ended: whether it has.
     """
 
-    def __init__(self, iri: str, stream: AsyncIterable[Timed] | Iterable[Timed]) -> None:
+    def __init__(self, iri: str, stream: Stream) -> None:
         self._iri, self._sequence, self._checker = iri, 0, Checker()
+        if isinstance(stream, str):
+            from construct_messages.feeds import (
+                subscribe,
+            )  # an HTTP client, which others do without
+
+            stream = subscribe(stream)
         if not isinstance(stream, AsyncIterable | Iterable):
             raise UsageError(f"{iri} is {stream!r:.80}", hint="give what can be iterated over")
         self._items = aiter(stream) if isinstance(stream, AsyncIterable) else each_of(stream)

@@ -1,9 +1,9 @@
-"""Clients of live streams elsewhere: `subscribe` reads the elements of a stream, `publish` sends messages to one, and
-`register` registers a query that fills one.
+"""Clients of live streams elsewhere: `subscribe` reads the elements of a stream, `publish` sends messages to one,
+`relay` does both, and `register` registers a query that fills one.
 
-The first two continue where they stopped, so that nothing is lost and nothing comes twice. They speak to any server, by
-the transports of `table.py`. RDF Messages, section 3; Linked Data Notifications. Names are imported when they are first
-used: the command line reads the table without a client.
+The first three continue where they stopped, so that nothing is lost. They speak to any server, by the transports of
+`table.py`. RDF Messages, section 3; Linked Data Notifications. Names are imported when they are first used: the command
+line reads the table without a client.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from construct_messages.feeds.publication import publish
     from construct_messages.feeds.registration import register
+    from construct_messages.feeds.relaying import relay
     from construct_messages.feeds.state import Checkpoint
     from construct_messages.feeds.subscription import Subscription, subscribe
 
@@ -22,10 +23,11 @@ _ROOMS: Final = {
     "Subscription": "subscription",
     "publish": "publication",
     "register": "registration",
+    "relay": "relaying",
     "subscribe": "subscription",
 }
 
-__all__ = ["Checkpoint", "Subscription", "publish", "register", "subscribe"]
+__all__ = ["Checkpoint", "Subscription", "publish", "register", "relay", "subscribe"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,195 +1,171 @@
-"""Forwards what waits in a store: to a stream elsewhere, to a log file, or to an output; each element once.
+"""Forwards the elements of a store's stream: to a stream elsewhere, to a log file, or to an output; each element once.
 
-Before elements are sent, the store records which are sent to which target. So it can be found out after a kill whether
-they arrived, and they are sent again if not. What has arrived is removed from the store.
-docs/decisions/049-state-of-continuous-queries.md
+Before a batch is sent, the store records which elements it has, its key, and the size of the target. So they are sent
+again under the same key after a kill, and the target recognises them. docs/decisions/049-state-of-continuous-queries.md
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from typing import IO, Final, Protocol
 from uuid import uuid4
 
 import msgspec
 
-from construct_messages.feeds.publication import publish
-from construct_messages.feeds.subscription import RETRIES
-from construct_messages.formats import LogType
-from construct_messages.logs import EncoderOptions, FormatOptions, encoder_for
+from construct_messages.feeds.delivery.batches import BATCH, labelled, uncut
+from construct_messages.feeds.delivery.targets import Target
+from construct_messages.labels import Labels
 from construct_messages.streams import Element, StreamStore
-from construct_messages.streams.element import messages_of
-from construct_messages.writing.growing import GrowingLog
-
-_KEY: Final = "sending"
 
 
-class Sending(msgspec.Struct, frozen=True):
-    """Elements on their way.
+class Forwarded(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a target has of a stream.
 
     Args:
-        to: where.
-        last: the sequence of the last of them.
-        key: of the publication.
-        size: bytes of the log before them; None: it is no file.
+        stream: the number of the stream in the store.
+        key: what the keys of batches begin with.
+        last: the sequence of the last element that the target acknowledged.
+        in_flight: that of the last element of the batch that was sent after it; 0: none was.
+        size: bytes of the target before this batch; None: it is no file.
     """
 
-    to: str
-    last: int
+    stream: int
     key: str
+    last: int
+    in_flight: int = 0
     size: int | None = None
 
 
-class Target(Protocol):
-    """The target of elements.
+class Forwarder:
+    """Forwards a stream to a target.
+
+    Args:
+        store: opened to write.
+        stream: the name of the stream.
+        owner: of the state in the store.
+        target: where to; the caller closes it.
+        trims: whether elements are removed from the stream when the target has them.
+        batch: how many are sent together at most.
+        from_first: whether a target that has nothing of the stream gets the elements that are there.
+        on_begin: called with the number of elements of a batch before it is sent.
+        on_end: called after the target has acknowledged the batch.
+        on_removed: called with the number of elements that retention removed before they were sent.
 
     Attributes:
-        name: distinguishes it from other targets.
-        size: bytes of the log so far; None: it is no file.
+        forwarded: what the target has; None: not known yet.
     """
 
-    @property
-    def name(self) -> str: ...
+    def __init__(
+        self,
+        store: StreamStore,
+        stream: str,
+        owner: str,
+        target: Target,
+        *,
+        trims: bool = False,
+        batch: int = BATCH,
+        from_first: bool = True,
+        on_begin: Callable[[int], object] = lambda _: None,
+        on_end: Callable[[], object] = lambda: None,
+        on_removed: Callable[[int], object] = lambda _: None,
+    ) -> None:
+        self._store, self._stream, self._owner, self._target = store, stream, owner, target
+        self._trims, self._batch, self._from_first = trims, batch, from_first
+        self._on_begin, self._on_end, self._on_removed = on_begin, on_end, on_removed
+        self.forwarded: Forwarded | None = None
 
     @property
-    def size(self) -> int | None: ...
+    def behind(self) -> int | None:
+        """How many elements the target does not have yet; None: it is not known yet."""
+        if self.forwarded is None:
+            return None
+        return self._store.state(self._stream).last - self.forwarded.last
 
-    async def send(self, elements: Sequence[Element], key: str, at: int | None) -> None:
-        """Sends elements; what was sent under the same key is not sent again where that can be known.
+    async def run(self, *, follow: bool) -> int:
+        """Forwards the elements that are there, or with `follow` also those that come, and returns their number.
 
-        Args:
-            elements: at least one.
-            key: of the publication.
-            at: the size of the target before they were sent for the first time.
+        Raises:
+            SourceError: the target refuses, or cannot be reached for too long; what was not sent waits.
+            CannotWrite: the target cannot be written.
+            UsageError: a log is not as it was left.
         """
-        ...
+        count = 0
+        forwarded = await self._begin()
+        async with aclosing(self._batches(forwarded, follow=follow)) as batches:
+            async for batch in batches:
+                await uncut(self._send(batch))
+                count += len(batch)
+        return count
+
+    async def _begin(self) -> Forwarded:
+        """Reads what the target has, as far as it is of this stream, and of elements that are still there."""
+        state = self._store.state(self._stream)
+        kept = (await self._store.asaved_state(self._owner)).get(self._target.name)
+        last = state.first - 1 if self._from_first else state.last
+        begun = Forwarded(state.id, uuid4().hex, last)
+        known = begun if kept is None else msgspec.json.decode(kept, type=Forwarded)
+        if known.stream != state.id:
+            known = begun
+        if known.last < state.first - 1:
+            if not self._trims:
+                self._on_removed(state.first - 1 - known.last)
+            # the batch in flight is not what it was: its key is not used again
+            known = msgspec.structs.replace(begun, last=state.first - 1)
+        self.forwarded = known
+        return known
+
+    async def _batches(
+        self, forwarded: Forwarded, *, follow: bool
+    ) -> AsyncGenerator[list[Element]]:
+        """The batch in flight as it was, and then what there is."""
+        last = forwarded.last
+        if forwarded.in_flight:
+            held: list[Element] = []
+            async with aclosing(self._store.aread(self._stream, last)) as elements:
+                async for element in elements:
+                    if element.sequence > forwarded.in_flight:
+                        break
+                    held.append(element)
+            yield held
+            last = forwarded.in_flight
+        async with aclosing(self._store.apages(self._stream, last, follow=follow)) as pages:
+            async for page in pages:
+                for first in range(0, len(page), self._batch):
+                    yield page[first : first + self._batch]
+
+    async def _send(self, batch: list[Element]) -> None:
+        forwarded = self.forwarded
+        assert forwarded is not None
+        last = batch[-1].sequence
+        if forwarded.in_flight != last:
+            forwarded = msgspec.structs.replace(forwarded, in_flight=last, size=self._target.size)
+            await self._keep(forwarded)
+        self._on_begin(len(batch))
+        key = f"{forwarded.key}-{batch[0].sequence}"
+        messages = labelled(batch, Labels.at(forwarded.key).in_log)
+        await self._target.send(messages, key, forwarded.size)
+        self.forwarded = msgspec.structs.replace(forwarded, last=last, in_flight=0, size=None)
+        self._on_end()
+        if self._trims:
+            await self._store.atrim(self._stream, last)
+        if last >= self._store.state(self._stream).last:  # otherwise the next batch does so
+            await self._keep(self.forwarded)
+
+    async def _keep(self, forwarded: Forwarded) -> None:
+        value = msgspec.json.encode(forwarded)
+        await self._store.acommit(self._owner, {self._target.name: value})
 
 
 async def forward(store: StreamStore, stream: str, owner: str, target: Target) -> int:
     """Sends the elements that wait in a stream, and removes them.
 
     Args:
-        store: opened to write.
-        stream: the name of the stream.
-        owner: of the state in the store that records the messages on their way.
-        target: where to.
+        store, stream, owner, target: see `Forwarder`.
 
     Returns:
         How many were sent.
 
     Raises:
-        SourceError: the target refuses, or cannot be reached for too long; what was not sent waits.
-        CannotWrite: the target cannot be written.
-        UsageError: a log is not as it was left.
+        SourceError, CannotWrite, UsageError: see `Forwarder.run`.
     """
-    count = await _finish(store, stream, owner, target)
-    async with aclosing(store.apages(stream)) as pages:
-        async for page in pages:
-            sending = Sending(target.name, page[-1].sequence, uuid4().hex, target.size)
-            await store.acommit(owner, {_KEY: msgspec.json.encode(sending)})
-            await target.send(page, sending.key, sending.size)
-            await store.atrim(stream, sending.last)
-            count += len(page)
-    return count
-
-
-async def _finish(store: StreamStore, stream: str, owner: str, target: Target) -> int:
-    """Sees to what was on its way when an earlier run ended."""
-    kept = (await store.asaved_state(owner)).get(_KEY)
-    sending = None if kept is None else msgspec.json.decode(kept, type=Sending)
-    if sending is None or sending.last < store.state(stream).first:
-        return 0
-    elements: list[Element] = []
-    async with aclosing(store.aread(stream)) as waiting:
-        async for element in waiting:
-            if element.sequence <= sending.last:
-                elements.append(element)
-    # another target than that of the earlier run has none of them
-    await target.send(
-        elements, sending.key, sending.size if sending.to == target.name else target.size
-    )
-    await store.atrim(stream, sending.last)
-    return len(elements)
-
-
-class StreamTarget:
-    """A stream of a server.
-
-    Args:
-        url: of the stream, or of its input.
-        create: whether to make it where there is none.
-        token: sent as `Authorization: Bearer`.
-        retries: how often in a row a request is sent again that fails in a way that may pass.
-    """
-
-    size = None
-
-    def __init__(
-        self, url: str, *, create: bool = False, token: str | None = None, retries: int = RETRIES
-    ) -> None:
-        self.name = url
-        self._create, self._token, self._retries = create, token, retries
-
-    async def send(self, elements: Sequence[Element], key: str, at: int | None) -> None:  # noqa: ARG002 the protocol's
-        """See `Target.send`: the server knows the key for a day."""
-        await publish(
-            messages_of(elements),
-            self.name,
-            key=key,
-            batch=len(elements),
-            create=self._create,
-            token=self._token,
-            retries=self._retries,
-        )
-
-
-class OutputTarget:
-    """A binary file that is written as it comes, such as standard output.
-
-    Args:
-        file: flushed after each message; it stays open.
-        type: of the log.
-        options: those that only its format has.
-    """
-
-    name, size = "-", None
-
-    def __init__(
-        self, file: IO[bytes], type: LogType, options: FormatOptions | None = None
-    ) -> None:
-        self._file = file
-        self._encoder = encoder_for(*type, EncoderOptions(triple_terms=True, own=options))
-        self._start = self._encoder.start()
-
-    async def send(self, elements: Sequence[Element], key: str, at: int | None) -> None:  # noqa: ARG002 the protocol's
-        """See `Target.send`: it is unknown which messages were sent."""
-        for element in elements:
-            self._file.write(self._start + self._encoder.encode(element.message))
-            self._file.flush()
-            self._start = b""
-
-
-class FileTarget:
-    """A log file that grows, each element once. After a kill, it may end within a message until it is continued.
-
-    Args:
-        log: of a text format.
-
-    Raises:
-        UsageError: a log that cannot be continued.
-    """
-
-    def __init__(self, log: GrowingLog) -> None:
-        log.check_continued()
-        self._log = log
-        self.name = str(log.path)
-
-    @property
-    def size(self) -> int:
-        """See `Target.size`."""
-        return self._log.size
-
-    async def send(self, elements: Sequence[Element], key: str, at: int | None) -> None:  # noqa: ARG002 the protocol's
-        """See `Target.send`: the file shows which of them are there."""
-        self._log.append(messages_of(elements), at=at or 0)
+    return await Forwarder(store, stream, owner, target, trims=True).run(follow=False)

@@ -7,33 +7,21 @@ draft-ietf-httpapi-idempotency-key-header.
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping
 from contextlib import aclosing
-from typing import Final, TypeAlias
-
-import msgspec
 
 from construct_messages.arguments import checked
 from construct_messages.checking import Checker
-from construct_messages.documents.contexts import CONTEXTS
 from construct_messages.errors import UsageError
-from construct_messages.feeds.opening import check_url, opened
-from construct_messages.feeds.state import Sent, read_state, write_state
-from construct_messages.feeds.subscription import IDLE_SECONDS, RETRIES
-from construct_messages.feeds.transport import Settings
-from construct_messages.labels import Labels
-from construct_messages.logs import MESSAGE_BYTES
+from construct_messages.feeds.delivery.batches import BATCH, batches, check_batch
+from construct_messages.feeds.delivery.progress import Delivery
+from construct_messages.feeds.delivery.targets import StreamTarget
+from construct_messages.feeds.state import Sent, read_state
+from construct_messages.feeds.transport import IDLE_SECONDS, RETRIES, Settings
 from construct_messages.message import Message
+from construct_messages.net.oauth import BearerToken
 from construct_messages.single_use import each_of
-
-BATCH: Final = 1000
-"""How many messages a request has at most, by default."""
-
-_BATCH_BYTES: Final = 4 << 20
-
-_Messages: TypeAlias = Iterable[Message] | AsyncIterable[Message]
 
 
 @checked
@@ -45,7 +33,7 @@ async def publish(
     state: str | os.PathLike[str] | None = None,
     batch: int = BATCH,
     create: bool = False,
-    token: str | None = None,
+    token: BearerToken | None = None,
     retries: int = RETRIES,
     idle_seconds: float = IDLE_SECONDS,
     media_type: str | None = None,
@@ -61,11 +49,11 @@ async def publish(
         url: the URL of the stream, of its input or of its inbox; or of a topic of a broker.
         key: the beginning of the keys of batches; None: random. Sending the same messages with the same key again is
             refused, or appends nothing.
-        state: a file for the progress. If it exists, the messages that it counts are skipped, and the batch that was in
-            flight is sent again with its key. Pass the same messages then.
+        state: a file for the progress. If it exists, the batch that was in flight, which it holds, is sent again with
+            its key, and the messages that it counts are skipped. Pass the same messages then.
         batch: the maximal number of messages per request.
         create: create the stream if it does not exist.
-        token: a token, sent as `Authorization: Bearer`.
+        token: a token, sent as `Authorization: Bearer`; or the credentials that tokens are fetched with.
         retries: how often in a row a request is repeated after temporary failures.
         idle_seconds: the maximal time that a server may be silent.
         media_type: of the records that are sent to a broker; None: N-Quads.
@@ -80,16 +68,8 @@ async def publish(
     >>> asyncio.run(publish([Message(), Message()], f"{server}/streams/rooms", create=True))
     2
     """
-    if batch < 1:
-        raise UsageError(f"batch={batch} is less than 1")
-    check_url(url)
-    known = None if state is None else read_state(state, Sent, url)
-    sent = known or Sent.begin(url, key)
-    # labels that no other publisher has: the server keeps them, so that a node is one over all batches
-    labels = Labels.at(sent.key).in_log
+    check_batch(batch)
     settings = Settings(
-        contexts=CONTEXTS,
-        message_bytes=MESSAGE_BYTES,
         token=token,
         retries=retries,
         idle_seconds=idle_seconds,
@@ -98,77 +78,40 @@ async def publish(
         media_type=media_type,
         options=options or {},
     )
-    async with (
-        opened(url, settings, write=True) as transport,
-        aclosing(_batches(messages, sent, batch)) as batches,
-    ):
-        async for each in batches:
-            # one write before each batch: it also records that those before were acknowledged
-            sent = msgspec.structs.replace(sent, in_flight=len(each))
-            if state is not None:
-                write_state(state, sent)
-            labelled = [message.map_blanks(labels) for message in each]
-            await transport.write(labelled, f"{sent.key}-{sent.acknowledged + 1}")
-            sent = msgspec.structs.replace(
-                sent, acknowledged=sent.acknowledged + len(each), in_flight=0
-            )
-        if state is not None:
-            write_state(state, sent)
-    return sent.acknowledged
+    target = StreamTarget(url, settings)
+    known = None if state is None else read_state(state, Sent, url)
+    delivery = Delivery(target, known or Sent.begin(url, key), state)
+
+    def labelled(items: list[Message]) -> list[Message]:
+        return [message.map_blanks(delivery.labels) for message in items]
+
+    async with aclosing(target):
+        await target.open()
+        await delivery.finish()
+        rest = _after(messages, delivery.sent.acknowledged)
+        async with aclosing(batches(rest, lambda: None, _size, batch)) as waiting:
+            await delivery.deliver(waiting, labelled)
+    return delivery.sent.acknowledged
 
 
-async def _batches(messages: _Messages, sent: Sent, most: int) -> AsyncGenerator[list[Message]]:
-    """The messages after those that were acknowledged: first those that were under way, then all that are waiting.
-
-    Raises the errors of the iterable of messages, after the messages before them.
-    """
-    waiting: asyncio.Queue[Message | BaseException | None] = asyncio.Queue(most)
-    reading = asyncio.ensure_future(_read(messages, sent.acknowledged, waiting))
-    try:
-        held: list[Message] = []
-        size, wanted = 0, sent.in_flight
-        while isinstance(message := await waiting.get(), Message):
-            held.append(message)
-            size += len(message.lines)
-            if len(held) < wanted:
-                continue  # the batch that was under way is to be the same as it was
-            if wanted or waiting.empty() or len(held) >= most or size >= _BATCH_BYTES:
-                yield held
-                held, size, wanted = [], 0, 0
-        if wanted:
-            raise _shorter(sent.acknowledged + wanted, sent.acknowledged + len(held))
-        if held:
-            yield held
-        if message is not None:
-            raise message
-    finally:
-        reading.cancel()
-        await asyncio.gather(reading, return_exceptions=True)
-
-
-async def _read(
-    messages: _Messages, skipped: int, waiting: asyncio.Queue[Message | BaseException | None]
-) -> None:
-    """Puts the messages into a queue, and at the end None or the error that ended them."""
+async def _after(
+    messages: Iterable[Message] | AsyncIterable[Message], skipped: int
+) -> AsyncGenerator[Message]:
+    """The messages after some that were sent before; each is checked."""
     checker = Checker(None)
     count = 0
-    try:
-        async with aclosing(each_of(messages)) as each:
-            async for message in each:
-                checker.check(message)
-                count += 1
-                if count > skipped:
-                    await waiting.put(message)
-        if count < skipped:
-            raise _shorter(skipped, count)
-    except Exception as error:  # noqa: BLE001 - it is raised where the messages are taken
-        await waiting.put(error)
-    else:
-        await waiting.put(None)
+    async with aclosing(each_of(messages)) as each:
+        async for message in each:
+            checker.check(message)
+            count += 1
+            if count > skipped:
+                yield message
+    if count < skipped:
+        raise UsageError(
+            f"{skipped} messages were sent before, and there are {count}",
+            hint="give the messages that were given first, or another state file",
+        )
 
 
-def _shorter(wanted: int, count: int) -> UsageError:
-    return UsageError(
-        f"{wanted} messages were sent before, and there are {count}",
-        hint="give the messages that were given first, or another state file",
-    )
+def _size(message: Message) -> int:
+    return len(message.lines)

@@ -12,6 +12,7 @@ from construct_messages.errors import SourceError
 from construct_messages.feeds.http.client import Client, check_stream_url, origin_of, target_of
 from construct_messages.formats import NDJSON_LD
 from construct_messages.formats.media_types import SPARQL_QUERY
+from construct_messages.net.oauth import BearerToken
 from construct_messages.net.urls import without_query
 from construct_messages.net.wire import Property
 
@@ -25,7 +26,7 @@ async def register(
     *,
     name: str | None = None,
     parameters: Mapping[str, str] = MappingProxyType({}),
-    token: str | None = None,
+    token: BearerToken | None = None,
     idle_seconds: float = 60.0,
 ) -> str:
     """Registers a query, and gives the URL of the stream that it fills.
@@ -37,7 +38,7 @@ async def register(
         url: of the stream that the query is over; or of the list of streams, where it names them itself or watches.
         name: of the stream that it fills, where the query does not name it; None: one that the server chooses.
         parameters: those of the registration, such as `{"from": "first"}`; see docs/reference/continuous/registered.md.
-        token: sent as `Authorization: Bearer`.
+        token: sent as `Authorization: Bearer`; or the credentials that tokens are fetched with.
         idle_seconds: how long the server may be silent.
 
     Raises:

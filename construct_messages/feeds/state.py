@@ -13,27 +13,6 @@ from construct_messages.errors import UsageError
 from construct_messages.files.output import atomic_file
 
 
-class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The state of a publisher.
-
-    Args:
-        url: where it publishes.
-        key: what the keys of its batches begin with.
-        acknowledged: how many messages were.
-        in_flight: how many after these were sent as one batch, and may have been acknowledged; 0: none.
-    """
-
-    url: str
-    key: str
-    acknowledged: int = 0
-    in_flight: int = 0
-
-    @classmethod
-    def begin(cls, url: str, key: str | None) -> Self:
-        """Before the first message; a key that is None is random."""
-        return cls(url, uuid4().hex if key is None else key)
-
-
 class Checkpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The position of a subscription, to continue from.
 
@@ -62,6 +41,33 @@ class Checkpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
             )
 
 
+class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The state of a publisher or a relay.
+
+    Args:
+        url: where it sends messages.
+        key: what the keys of its batches begin with.
+        source: where it reads messages; empty: its caller passes them.
+        acknowledged: how many messages were.
+        position: of the source, after the messages that were acknowledged or are in flight; None: not known yet.
+        in_flight: the messages of the batch that was sent last, as N-Quads, if it may not have been acknowledged.
+        size: bytes of the target before this batch; None: it is no file.
+    """
+
+    url: str
+    key: str
+    source: str = ""
+    acknowledged: int = 0
+    position: Checkpoint | None = None
+    in_flight: tuple[str, ...] = ()
+    size: int | None = None
+
+    @classmethod
+    def begin(cls, url: str, key: str | None = None, *, source: str = "") -> Self:
+        """Before the first message; a key that is None is random."""
+        return cls(url, uuid4().hex if key is None else key, source)
+
+
 class Received(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The state of a subscriber.
 
@@ -79,8 +85,16 @@ class Received(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 S = TypeVar("S", Sent, Received)
 
 
-def read_state(path: str | os.PathLike[str], kind: type[S], url: str) -> S | None:
+def read_state(
+    path: str | os.PathLike[str], kind: type[S], url: str, *, source: str = ""
+) -> S | None:
     """Reads the state file of a stream; None: there is none.
+
+    Args:
+        path: of the file.
+        kind: of the state.
+        url: of the stream.
+        source: of a relay; see `Sent.source`.
 
     Raises:
         UsageError: it cannot be read, is no such state, or is one of another stream.
@@ -97,10 +111,12 @@ def read_state(path: str | os.PathLike[str], kind: type[S], url: str) -> S | Non
         raise UsageError(
             f"{os.fspath(path)} is no state of this command", hint="name another file"
         ) from error
-    if state.url != url:
-        raise UsageError(
-            f"the state is of {state.url}, and not of {url}", hint="name another state file"
-        )
+    for kept, given in ((state.url, url), (getattr(state, "source", ""), source)):
+        if kept != given:
+            raise UsageError(
+                f"the state is of {kept or 'a publisher'}, and not of {given or 'a publisher'}",
+                hint="name another state file",
+            )
     return state
 
 

@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from construct_messages.arguments import checked
 from construct_messages.documents.contexts import KnownContexts
@@ -22,15 +22,16 @@ from construct_messages.feeds.record import DeadLetters
 from construct_messages.feeds.records.dead_letters import DeadLetterFile, DeadLetterTopic
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.table import kinds_for
-from construct_messages.feeds.transport import Settings, Start, Transport
+from construct_messages.feeds.transport import (
+    IDLE_SECONDS,
+    RETRIES,
+    Settings,
+    Start,
+    Transport,
+)
 from construct_messages.logs import MESSAGE_BYTES
+from construct_messages.net.oauth import BearerToken
 from construct_messages.streams.element import Element, microseconds_of
-
-RETRIES: Final = 10
-"""How often in a row a request is sent again, by default: about a minute."""
-
-IDLE_SECONDS: Final = 60.0
-"""How long a server may be silent, by default."""
 
 
 @checked
@@ -44,7 +45,7 @@ def subscribe(
     follow: bool = True,
     via: str | None = None,
     contexts: Mapping[str, Any] | None = None,
-    token: str | None = None,
+    token: BearerToken | None = None,
     origins: Sequence[str] = (),
     message_bytes: int = MESSAGE_BYTES,
     retries: int = RETRIES,
@@ -70,7 +71,8 @@ def subscribe(
             offers, and that can end without `follow`.
         contexts: JSON-LD contexts that documents or headers name, by their IRI, as parsed JSON, besides those of Linked
             Data Notifications, Activity Streams, Web Annotation and PROV; contexts are never fetched.
-        token: a token, sent as `Authorization: Bearer` to the origin of `url`.
+        token: a token, sent as `Authorization: Bearer` to the origin of `url`; or the credentials that tokens are
+            fetched with.
         origins: other origins of pages of an event stream, or of notifications, such as `https://example.org`.
         message_bytes: the maximal size of a message, and of a page.
         retries: how often in a row a connection is repeated after temporary failures.
@@ -103,21 +105,8 @@ def subscribe(
     >>> asyncio.run(main(f"{server}/streams/rooms"))
     [1, 2]
     """
-    wishes = sum(wish is not None for wish in (after, last, since, checkpoint))
-    if wishes > 1:
-        raise UsageError(
-            "after, last, since and checkpoint do not go together", hint="give one of them"
-        )
-    for name, number in (("after", after), ("last", last)):
-        if number is not None and number < 0:
-            raise UsageError(f"{name}={number} is less than 0")
-    if since is not None:
-        microseconds_of(since)  # for its error
-    check_via(url, via, follow=follow)
     for origin in origins:
         check_stream_url(origin)
-    if follow and not wishes:
-        last = 0
     settings = Settings(
         contexts=KnownContexts(contexts),
         message_bytes=message_bytes,
@@ -129,10 +118,50 @@ def subscribe(
         media_type=media_type,
         options=options or {},
     )
+    start = Start(after=after, last=last, since=since, checkpoint=checkpoint)
+    start = checked_start(start, follow=follow)
+    opening = reading(url, settings, via=via, follow=follow, dead_letters=dead_letters)
+    return Subscription(opening, start, follow=follow)
+
+
+def checked_start(start: Start, *, follow: bool) -> Start:
+    """Returns where reading starts: a follower that names no position starts with the next element.
+
+    Raises:
+        UsageError: several positions, or one that makes no sense.
+    """
+    wishes = sum(
+        wish is not None for wish in (start.after, start.last, start.since, start.checkpoint)
+    )
+    if wishes > 1:
+        raise UsageError(
+            "after, last, since and checkpoint do not go together", hint="give one of them"
+        )
+    for name, number in (("after", start.after), ("last", start.last)):
+        if number is not None and number < 0:
+            raise UsageError(f"{name}={number} is less than 0")
+    if start.since is not None:
+        microseconds_of(start.since)  # for its error
+    return Start(last=0) if follow and not wishes else start
+
+
+def reading(
+    url: str,
+    settings: Settings,
+    *,
+    via: str | None,
+    follow: bool,
+    dead_letters: str | os.PathLike[str] | None,
+) -> AbstractAsyncContextManager[Transport]:
+    """Returns what opens the transport of a stream to read it; see `subscribe`.
+
+    Raises:
+        UsageError: no URL of a transport, or no transport of that name.
+    """
+    check_via(url, via, follow=follow)
     if dead_letters is not None:
         settings = replace(settings, dead_letters=_dead_letters(os.fspath(dead_letters), settings))
-    start = Start(after=after, last=last, since=since, checkpoint=checkpoint)
-    return Subscription(opened(url, settings, via=via, follow=follow), start, follow=follow)
+    return opened(url, settings, via=via, follow=follow)
 
 
 def _dead_letters(place: str, settings: Settings) -> DeadLetters:

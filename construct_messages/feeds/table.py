@@ -127,6 +127,14 @@ TRANSPORTS: Final = (
         room="kafka.transport:KafkaTransport",
         extra="kafka",
     ),
+    TransportKind(
+        name="grpc",
+        title="Jelly gRPC",
+        schemes=("grpc", "grpcs"),
+        capabilities=Capabilities(ends=True, replays=True, numbered=True, writes=True, keyed=True),
+        room="grpc.transport:GrpcTransport",
+        extra="grpc",
+    ),
 )
 """All of them, in the order in which one is chosen."""
 

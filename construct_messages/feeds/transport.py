@@ -10,13 +10,22 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
-from construct_messages.documents.contexts import KnownContexts
+from construct_messages.documents.contexts import CONTEXTS, KnownContexts
 from construct_messages.errors import UsageError, shown
 from construct_messages.feeds.record import DeadLetters
 from construct_messages.feeds.state import Checkpoint
+from construct_messages.logs import MESSAGE_BYTES
 from construct_messages.message import Message
+from construct_messages.net.oauth import BearerToken
 from construct_messages.streams import Element
+
+RETRIES: Final = 10
+"""How often in a row a request is sent again, by default: about a minute."""
+
+IDLE_SECONDS: Final = 60.0
+"""How long a server may be silent, by default."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +37,7 @@ class Settings:
         message_bytes: the maximal size of a message, and of a page.
         poll_seconds: the time before a source is asked again that does not push.
         origins: other origins that pages may be at, as `client.origin_of` returns them.
-        token: for the authorization of requests; None: there is none.
+        token: for the authorization of requests, or the credentials that tokens are fetched with; None: there is none.
         retries: how often in a row a request is repeated.
         idle_seconds: the maximal time that the other side may be silent.
         create: whether to create a stream that does not exist, before it is written to.
@@ -40,13 +49,13 @@ class Settings:
         dead_letters: the place of what is no message; None: it ends reading with an error.
     """
 
-    contexts: KnownContexts
-    message_bytes: int
+    contexts: KnownContexts = field(default_factory=lambda: CONTEXTS)
+    message_bytes: int = MESSAGE_BYTES
     poll_seconds: float = 1.0
     origins: frozenset[str] = frozenset()
-    token: str | None = None
-    retries: int
-    idle_seconds: float
+    token: BearerToken | None = None
+    retries: int = RETRIES
+    idle_seconds: float = IDLE_SECONDS
     create: bool = False
     repeatable: bool = True
     media_type: str | None = None
@@ -119,6 +128,11 @@ class Transport(ABC):
         transport is `numbered`, and cannot be compared otherwise.
         """
 
+    @property
+    def behind(self) -> int | None:
+        """How many elements are known to come after `position`; None: the other side does not tell."""
+        return None
+
     @abstractmethod
     def read(self, start: Start, *, follow: bool) -> AsyncGenerator[Element | None]:
         """The elements from a position on, each once, over as many connections as it takes.
@@ -135,7 +149,10 @@ class Transport(ABC):
         """
 
     async def acknowledge(self, position: Checkpoint) -> None:  # noqa: B027 - complete for those that keep nothing
-        """Acknowledges that all elements up to a position were processed durably, if the other side stores that."""
+        """Acknowledges that all elements up to a position were processed durably, if the other side stores that.
+
+        May be called while `read` waits for the next element, and after it has ended.
+        """
 
     async def aclose(self) -> None:  # noqa: B027 - an HTTP client is closed by its owner
         """Closes the connections that it opened by itself."""

@@ -8,12 +8,12 @@ record here. No bytes of a message are read or written here; which format a clie
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from construct_messages.errors import UsageError
-from construct_messages.formats.media_types import ACTIVITY_JSON, JSON, read_parameters
+from construct_messages.formats.media_types import ACTIVITY_JSON, JSON, NDJSON, read_parameters
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Format:
         graphs: whether it can name graphs.
         own: where the format delimits messages by itself, what such messages may hold; None: any of `SYNTAXES` does.
         encoder: an `Encoder`, made of format, syntax and `EncoderOptions`.
-        decoder: a `Decoder`, made of format, syntax and `DecoderOptions`.
+        decoder: a `Decoder`, made of format, syntax and `DecoderOptions`; None: the format is written, and not read.
         document_reader: a function that returns the messages of a document, and takes its bytes and `DecoderOptions`;
             None: the decoder reads it, as a log of one message.
         options: `FormatOptions`, where the format has options that no other has.
@@ -84,7 +84,7 @@ class Format:
     graphs: bool
     own: Syntax | None = None
     encoder: str
-    decoder: str
+    decoder: str | None
     document_reader: str | None = None
     options: str | None = None
     beginning: bytes | None = None
@@ -190,7 +190,7 @@ TURTLE: Final = Format(
 )
 NDJSON_LD: Final = Format(
     name="NDJSON-LD",
-    media_types=("application/x-ld+ndjson", "application/x-ndjson"),
+    media_types=("application/x-ld+ndjson", NDJSON),
     extensions=("ndjsonld", "ndjson", "jsonl"),
     subprotocol="rdfm.ld-json",
     documents=("application/ld+json", JSON, ACTIVITY_JSON),
@@ -247,6 +247,22 @@ RDF_XML: Final = Format(
 FORMATS: Final = (N_QUADS, TRIG, N_TRIPLES, TURTLE, NDJSON_LD, JELLY, YAML_LD, RDF_XML)
 """All of them, in the order in which one is chosen where a client does not care: first those that carry everything and
 are quickest to read."""
+
+JSON_DOCUMENTS: Final = Format(
+    name="JSON documents",
+    media_types=(NDJSON,),
+    extensions=("json",),
+    subprotocol="",
+    documents=(JSON,),
+    graphs=True,
+    own=_own(triple_terms=False, directions=True),
+    encoder="json.encoder:JsonEncoder",
+    decoder=None,
+    options="json.options:JsonOptions",
+)
+
+WRITTEN: Final = (*FORMATS, JSON_DOCUMENTS)
+"""Those that messages are written in: JSON documents are no RDF, so nothing reads them."""
 
 
 def _rdfm(version: str, *, triple_terms: bool, directions: bool) -> Syntax:
@@ -346,10 +362,14 @@ def content_type(format: Format, syntax: Syntax) -> str:
     return f"{format.media_type}{version}{messages}"
 
 
-def find_format(text: str) -> tuple[Format, Syntax | None]:
+def find_format(text: str, formats: Sequence[Format] = FORMATS) -> tuple[Format, Syntax | None]:
     """The format of a name, a file extension or a media type, and the syntax if the media type has a parameter for it.
 
     Names, labels and parameters are read in any case; a value may be quoted.
+
+    Args:
+        text: what names the format.
+        formats: those to choose from: without more, those that are read and written.
 
     Raises:
         UsageError: an unknown format or label, a parameter that no log has, or two that contradict each other.
@@ -365,12 +385,12 @@ def find_format(text: str) -> tuple[Format, Syntax | None]:
     """
     name, semicolon, parameters = text.partition(";")
     name = name.strip().lower().removeprefix(".")
-    for format in FORMATS:
+    for format in formats:
         if name in (format.name.lower(), *format.media_types, *format.extensions, *format.names):
             return format, (_syntax_of(format, parameters, text) if semicolon else format.own)
     raise UsageError(
         f"unknown format {text!r}",
-        hint=f"choose one of {', '.join(f'{f.extension} ({f.media_type})' for f in FORMATS)}",
+        hint=f"choose one of {', '.join(f'{f.extension} ({f.media_type})' for f in formats)}",
     )
 
 
@@ -417,7 +437,7 @@ def find_log(format: str | LogType, syntax: str | None = None) -> LogType:
     """
     if isinstance(format, LogType):
         return format
-    found, announced = find_format(format)
+    found, announced = find_format(format, WRITTEN)
     if syntax is None:
         return LogType(found, announced or RDFM)
     asked = find_syntax(syntax)

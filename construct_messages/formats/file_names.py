@@ -7,7 +7,7 @@ from typing import Final
 
 from construct_messages.errors import UsageError
 from construct_messages.files.compression import COMPRESSIONS
-from construct_messages.formats import FORMATS, N_QUADS, Format
+from construct_messages.formats import FORMATS, N_QUADS, WRITTEN, Format
 
 _ARCHIVES: Final = {".tgz": ".gz", ".tbz2": ".bz2", ".txz": ".xz", ".tzst": ".zst"}
 
@@ -39,13 +39,13 @@ def default_format(name: str | None, otherwise: Format = N_QUADS) -> str:
     Traceback (most recent call last):
     ...
     construct_messages.errors.UsageError: data.rdf: .rdf is the extension of no log
-      hint: end the name in .nq, .trig, .nt, .ttl, .ndjsonld, .ndjson, .jsonl, .jelly, .yamlld, .yaml, .yml or .rdfxml \
-(after it .gz, .bz2, .xz or .zst), or give the format
+      hint: end the name in .nq, .trig, .nt, .ttl, .ndjsonld, .ndjson, .jsonl, .jelly, .yamlld, .yaml, .yml, .rdfxml \
+or .json (after it .gz, .bz2, .xz or .zst), or give the format
     """
     if name is None or not (extension := _extension(name)):
         return otherwise.extension
-    if (found := format_of_file(name)) is None:
-        *most, last = (f".{each}" for format in FORMATS for each in format.extensions)
+    if (found := next((each for each in WRITTEN if extension in each.extensions), None)) is None:
+        *most, last = (f".{each}" for format in WRITTEN for each in format.extensions)
         *packings, packing = COMPRESSIONS
         raise UsageError(
             f"{name}: .{extension} is the extension of no log",

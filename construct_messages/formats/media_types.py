@@ -19,8 +19,11 @@ SVG: Final = "image/svg+xml"
 XHTML: Final = "application/xhtml+xml"
 EVENT_STREAM: Final = "text/event-stream"
 JSON: Final = "application/json"
+NDJSON: Final = "application/x-ndjson"
 # Activity Streams 2.0, section 2.1: JSON-LD whose context is implied
 ACTIVITY_JSON: Final = "application/activity+json"
+# gRPC over HTTP/2
+GRPC: Final = "application/grpc"
 PROBLEM: Final = "application/problem+json"
 # how a request brings its parameters: the URL Standard and RFC 7578
 FORM: Final = "application/x-www-form-urlencoded"

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol, Self
 import pyoxigraph as ox
 
 from construct_messages.errors import UsageError
-from construct_messages.formats import FORMATS, Format, Syntax
+from construct_messages.formats import WRITTEN, Format, Syntax
 from construct_messages.labels import Labels
 from construct_messages.logs.encoded import EncodedBatch
 from construct_messages.message import Message
@@ -93,12 +93,16 @@ class EncoderOptions:
         graphs: whether a message may have named graphs.
         triple_terms: whether messages are known to have triple terms.
         own: the format's own options; None: as is best for what else is known.
+        template: the template that makes the messages; None: it is not known.
+        group_by: the variables that have the same terms in all solutions of a message; None: a message is a solution.
     """
 
     prefixes: Mapping[str, str] | None = None
     graphs: bool = True
     triple_terms: bool = False
     own: FormatOptions | None = None
+    template: Template | None = None
+    group_by: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -270,6 +274,8 @@ def decoder_for(
                 f"the base <{options.base}> is no absolute IRI",
                 hint="give one such as https://example.org/",
             ) from error
+    if format.decoder is None:
+        raise UsageError(f"{format.name} are written, and not read")
     decoder: Callable[[Format, Syntax | None, DecoderOptions], Decoder] = _resolve(format.decoder)
     return decoder(format, syntax or format.own, options)
 
@@ -320,12 +326,12 @@ def check_options(format: Format, options: FormatOptions | None) -> None:
     if options is None or ((own := options_class(format)) is not None and isinstance(options, own)):
         return
     owners = (
-        each.name for each in FORMATS if (own := options_class(each)) and isinstance(options, own)
+        each.name for each in WRITTEN if (own := options_class(each)) and isinstance(options, own)
     )
     if (owner := next(owners, None)) is None:
         raise UsageError(
             f"options={options!r} are the options of no format",
-            hint="pass JellyOptions(…), or leave it out",
+            hint="pass JellyOptions(…) or JsonOptions(…), or leave it out",
         )
     raise UsageError(
         f"options of {owner} have no meaning for {format.name}",

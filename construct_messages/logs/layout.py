@@ -30,7 +30,7 @@ from construct_messages.template import (
     Template,
     Variable,
 )
-from construct_messages.terms import Term
+from construct_messages.terms import RDF, Term
 
 _MOST_PATTERNS: Final = 100
 _MOST_LAYOUTS: Final = 256
@@ -40,6 +40,7 @@ _LONGEST: Final = 256
 
 # Marks are between NUL characters, which no text has otherwise: the formats escape them, or cannot hold them
 _MARK: Final = re.compile("\0([0-9]+)\0")
+NIL: Final = Term(f"<{RDF}nil>")
 _NUMBER: Final = 7_301_842_965_501_893_274
 """Replaces the number of a solution in the labels of the template's blank nodes, and is found again in their texts."""
 
@@ -114,6 +115,8 @@ class Layouts:
         texts: what it writes for terms.
         literals: whether it matters to the format if an object is a literal.
         predicates: those that the format writes in another way than the rest; None: each may be written differently.
+        nodes: whether it matters to the format where else a node occurs, and what language and datatype literals have.
+        deciding: the predicates whose objects matter to the format as they are.
 
     >>> def write(message, place):
     ...     return "".join(f"{place(None)(subject)} {place(None)(object)};" for subject, _, object, _ in message)
@@ -132,11 +135,16 @@ class Layouts:
         *,
         literals: bool = False,
         predicates: Collection[Term] | None = (),
+        nodes: bool = False,
+        deciding: Collection[Term] = (),
     ) -> None:
         self._template, self._write, self._texts = template, write, texts
         self._layouts: dict[Shape, _Layout | None] = {}
         patterns = template.live
         starts = dict(FORBIDDEN, object=(*FORBIDDEN["object"], '"')) if literals else FORBIDDEN
+        if nodes:
+            blanks = {place: (*starts[place], "_:") for place in ("subject", "object")}
+            starts = {**starts, **blanks}
         # Each of these is a bit of the shape: how the terms of a variable begin, unbound ones included …
         bits = (1 << bit for bit in range(1 << 30))
         self._starts: dict[int, dict[str, int]] = {}
@@ -153,9 +161,23 @@ class Layouts:
             pattern.predicate for pattern in patterns if isinstance(pattern.predicate, Variable)
         }
         pairs += [(variable, Constant(term)) for variable in variables for term in predicates or ()]
+        if nodes:
+            pairs += _pairs_of_nodes(patterns)
         self._pairs = {pair: next(bits) for pair in dict.fromkeys(pairs)}
         # variables that belong to the shape with their terms
-        self._whole = sorted(slot.index for slot in variables) if predicates is None else []
+        whole = variables if predicates is None else set()
+        decide = {Constant(term) for term in deciding}
+        if decide:
+            whole = whole | {
+                pattern.object
+                for pattern in patterns
+                if isinstance(pattern.object, Variable)
+                and (isinstance(pattern.predicate, Variable) or pattern.predicate in decide)
+            }
+        self._whole = sorted(slot.index for slot in whole)
+        # and variables that belong to it with what follows the text of a literal
+        objects = {pattern.object for pattern in patterns if isinstance(pattern.object, Variable)}
+        self._suffixed = sorted(slot.index for slot in objects - whole) if nodes else []
         self._blanks: set[Blank] = {
             slot for pattern in patterns for slot in pattern if isinstance(slot, Blank)
         }
@@ -200,10 +222,12 @@ class Layouts:
             bits = bits or [0] * size
             for place in places:
                 bits[place] |= bit
-        if not bits and not self._whole:
-            return [((all_bits,), range(size))] if size else []
+        suffixes = [list(map(_suffix, columns[index])) for index in self._suffixed]
+        if not bits and not self._whole and all(len(set(each)) == 1 for each in suffixes):
+            return [((all_bits, *(each[0] for each in suffixes)), range(size))] if size else []
         shapes: dict[Shape, list[int]] = {}
-        keys = zip(bits or repeat(0, size), *(columns[index] for index in self._whole), strict=True)
+        whole = (columns[index] for index in self._whole)
+        keys = zip(bits or repeat(0, size), *whole, *suffixes, strict=True)
         for place, (some_bits, *terms) in enumerate(keys):
             shapes.setdefault((all_bits | some_bits, *terms), []).append(place)
         return shapes.items()
@@ -257,7 +281,10 @@ class Layouts:
         for index in self._starts.keys() - set(self._whole):
             if term := sample[index]:
                 # begins as the term does, so that the rules for terms of its kind apply
-                terms[index] = mark = Term(f"{next(filter(term.startswith, _KINDS))}\0{index}")
+                mark = Term(f"{next(filter(term.startswith, _KINDS))}\0{index}")
+                if index in self._suffixed:
+                    mark = Term(mark + _suffix(term))
+                terms[index] = mark
                 slots[mark] = Variable(index)
         for (variable, slot), bit in self._pairs.items():
             if shape[0] & bit:
@@ -341,6 +368,26 @@ class _Layout:
 
 def _begins(term: Term, start: str) -> bool:
     return term.startswith(start) if start else not term
+
+
+def _suffix(term: Term) -> str:
+    """What follows the text of a literal: its quote, datatype and language."""
+    return term[term.rindex('"') :] if term[:1] == '"' else ""
+
+
+def _pairs_of_nodes(
+    patterns: Sequence[Pattern],
+) -> Iterator[tuple[Variable, Variable | Constant]]:
+    """The slots that may be the same node."""
+    slots = dict.fromkeys(
+        slot for pattern in patterns for slot in (pattern.subject, pattern.object)
+    )
+    variables = [slot for slot in slots if isinstance(slot, Variable)]
+    yield from combinations(variables, 2)
+    for slot in slots:
+        if isinstance(slot, Constant) and not slot.term.startswith('"'):
+            yield from ((variable, slot) for variable in variables)
+    yield from ((variable, Constant(NIL)) for variable in variables)
 
 
 def _compared(a: Pattern, b: Pattern) -> Iterator[tuple[Variable, Variable | Constant]]:

@@ -31,11 +31,14 @@ class TextEncoder(ABC):
         texts: the texts of terms.
 
     Attributes:
-        literals, predicates: conditions that decide the positions of terms in a message; see `Layouts`.
+        literals, predicates, nodes, deciding: conditions that decide the positions of terms in a message; see
+            `Layouts`.
     """
 
     literals: ClassVar[bool] = False
     predicates: ClassVar[Collection[Term] | None] = ()
+    nodes: ClassVar[bool] = False
+    deciding: Collection[Term] = ()
 
     def __init__(self, format: Format, syntax: Syntax, texts: TextsByKind) -> None:
         self.format, self.syntax, self.texts = format, syntax, texts
@@ -118,6 +121,8 @@ class TemplateTexts:
             encoder.texts,
             literals=encoder.literals,
             predicates=encoder.predicates,
+            nodes=encoder.nodes,
+            deciding=encoder.deciding,
         )
 
     def encode(self, solutions: Solutions, first: int) -> EncodedBatch:

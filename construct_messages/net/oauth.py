@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import quote_plus, urlencode
 
 from construct_messages.errors import SourceError, UsageError
@@ -82,6 +82,10 @@ class ClientCredentials:
                 "CONSTRUCT_MESSAGES_CLIENT_SECRET_FILE",
             )
         return cls(url, client, read_secret(secret, file), scope)
+
+
+BearerToken: TypeAlias = str | ClientCredentials
+"""What requests are authorized with: a token, or the credentials that tokens are fetched with."""
 
 
 def read_secret(secret: str | None, file: str | None) -> str:

@@ -1,6 +1,7 @@
 """The contract between a server of streams and its clients: every name and code that both must agree on, once.
 
-RDF Messages, section 3 (server-sent events, WebSocket); LDN for RDF streams (descriptions); Linked Data Notifications.
+RDF Messages, section 3 (server-sent events, WebSocket, Jelly gRPC); LDN for RDF streams (descriptions); Linked Data
+Notifications.
 """
 
 from __future__ import annotations
@@ -30,8 +31,62 @@ class Header(StrEnum):
     LAST_EVENT_ID = "Last-Event-ID"
     """The id of the last event that a follower got (WHATWG HTML, section 9.2.4)."""
 
+    DEAD_LETTER_SOURCE = "RDF-Message-Source"
+    """The URL that a record came from which is no message, in the record of a dead letter."""
+
+    DEAD_LETTER_REASON = "RDF-Message-Reason"
+    """Why it is no message."""
+
     KEY = "Idempotency-Key"
     """The publisher's key of a batch of messages (draft-ietf-httpapi-idempotency-key-header)."""
+
+
+class CallMetadata(StrEnum):
+    """Metadata of a call of Jelly's gRPC service: of its request, of its answer, or of its trailers."""
+
+    AFTER = "rdf-stream-after"
+    """Of a request: the sequence to begin after. Of an answer: the sequence before its first frame."""
+
+    LAST = "rdf-stream-last"
+    """Of a request: the number of newest elements to begin with. Of trailers: the sequence of the last element that was
+    stored."""
+
+    SINCE = "rdf-stream-since"
+    """Of a request: the time (xsd:dateTime with a zone) of the elements to begin with."""
+
+    FOLLOW = "rdf-stream-follow"
+    """Of a request: `false` ends the answer after the newest element."""
+
+    IDENTITY = "rdf-stream-id"
+    """Of an answer: see `Header.IDENTITY`."""
+
+    TOPIC = "rdf-stream-topic"
+    """Of a request that publishes: the topic, in the place of the option stream_name of the first frame."""
+
+    KEY = "idempotency-key"
+    """Of a request that publishes: see `Header.KEY`."""
+
+    FRAME_BYTES = "rdf-stream-frame-bytes"
+    """Of a request: how many bytes a frame of the answer may have."""
+
+    HINT = "rdf-stream-hint"
+    """Of trailers: what to do about the refusal."""
+
+    RETRY_AFTER = "grpc-retry-pushback-ms"
+    """Of trailers: milliseconds to wait (gRPC proposal A6)."""
+
+    AUTHORIZATION = "authorization"
+    """Of a request: `Bearer` and the token."""
+
+
+class FrameMetadata(StrEnum):
+    """Metadata of a frame of Jelly, in a stream of version 2 or higher."""
+
+    SEQUENCE = "rdf-stream-sequence"
+    """The sequence of the element, in decimal digits."""
+
+    TIME = "rdf-stream-time"
+    """The time when it was stored, in microseconds since 1970 in UTC, in decimal digits."""
 
 
 CONTEXT_RELATION: Final = "http://www.w3.org/ns/json-ld#context"

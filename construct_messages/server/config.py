@@ -74,6 +74,7 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         source: an endpoint's URL, or RDF files, or one store directory.
         profile: what kind of endpoint the URL is; see `sources/http/profiles.py`.
         prefixes: IRI by prefix that templates may use without declaring them.
+        frames: files with JSON-LD frames and contexts, by the names or IRIs that clients give.
         results: the results format to ask a URL for.
         method: how queries are sent to a URL.
         page_size: solutions per request to a URL.
@@ -112,6 +113,7 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     source: tuple[str, ...]
     profile: str = "generic"
     prefixes: dict[str, str] = {}
+    frames: dict[str, str] = {}
     results: Literal["auto", "json", "xml", "tsv"] = "auto"
     method: Literal["post", "get"] = "post"
     page_size: Count | None = None
@@ -160,6 +162,39 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         return self.service if isinstance(self.service, str) else frozenset(self.service)
 
 
+class BridgeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What one stream is fed from, or forwarded to: `[streams.NAME]`.
+
+    Args:
+        source: the URL that the stream is fed from; `from` in the file. None: it is not.
+        target: the URL that it is forwarded to; `to` in the file. None: it is not.
+        start: where reading and forwarding start at first: with the first element that is there, or the next one.
+        via: the transport of `from`; None: the first that fits.
+        from_token_variable, to_token_variable: the names of environment variables with a token for each side.
+        from_options, to_options: options of the transports, as their libraries call them. A value that begins with `$`
+            is the name of an environment variable.
+        from_media_type: of the records of a broker that name none.
+        to_media_type: of the records that a broker gets; None: N-Quads.
+        dead_letters: a file or topic for records that are no message; None: such a record stops the bridge.
+        create: whether the stream of `to` is created if it does not exist.
+        batch: how many elements are written together at most.
+    """
+
+    source: str | None = msgspec.field(default=None, name="from")
+    target: str | None = msgspec.field(default=None, name="to")
+    start: Literal["first", "next"] = "first"
+    via: str | None = None
+    from_token_variable: str | None = None
+    to_token_variable: str | None = None
+    from_options: dict[str, str] = {}
+    to_options: dict[str, str] = {}
+    from_media_type: str | None = None
+    to_media_type: str | None = None
+    dead_letters: str | None = None
+    create: bool = False
+    batch: Count = 1000
+
+
 class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The live streams that are served, at `/streams`.
 
@@ -192,6 +227,8 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         query_seconds: how long one evaluation of a registered query may take; then it is paused.
         query_bytes: memory that the process of one may take for itself; a query that needs more is paused.
         query_output_bytes: of the messages of one evaluation; without windows, of those of up to 1,000 elements.
+        grpc: host and port of Jelly's gRPC service; port 0 takes a free one. None: there is no such service.
+        bridges: what streams are fed from and forwarded to, by their names.
     """
 
     file: str
@@ -218,6 +255,17 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     query_seconds: Seconds = 30.0
     query_bytes: Count = 512 << 20
     query_output_bytes: Count = 64 << 20
+    grpc: str | None = None
+    bridges: dict[str, BridgeSettings] = {}
+
+    @property
+    def grpc_address(self) -> tuple[str, int]:
+        """The host (an IPv6 address without its brackets) and the port of `grpc`.
+
+        Raises:
+            UsageError: it is not of that shape.
+        """
+        return address_of(self.grpc or "")
 
 
 class JwtSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -297,12 +345,21 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         >>> Config(endpoints={}, bind="[::1]:8080").address
         ('::1', 8080)
         """
-        if not (match := _ADDRESS.fullmatch(self.bind)) or int(match["port"]) > 65_535:
-            raise UsageError(
-                f"{self.bind!r} is no address to listen at",
-                hint="write host and port, as in 127.0.0.1:8080 or [::1]:8080",
-            )
-        return match["name"] or match["v6"], int(match["port"])
+        return address_of(self.bind)
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """Parses the address that a server listens at: its host (an IPv6 address without its brackets) and its port.
+
+    Raises:
+        UsageError: it is not of that shape.
+    """
+    if not (match := _ADDRESS.fullmatch(text)) or int(match["port"]) > 65_535:
+        raise UsageError(
+            f"{text!r} is no address to listen at",
+            hint="write host and port, as in 127.0.0.1:8080 or [::1]:8080",
+        )
+    return match["name"] or match["v6"], int(match["port"])
 
 
 def dotted_name(key: Key) -> str:
@@ -313,6 +370,8 @@ def dotted_name(key: Key) -> str:
     """
     if key[:2] == ("endpoints", ""):
         key = (UNNAMED, *key[2:])
+    if key[:2] == ("streams", "bridges"):
+        key = ("streams", *key[2:])
     return ".".join(
         part if re.fullmatch(r"[\w-]+", part, re.ASCII) else f'"{part}"' for part in key
     )

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from construct_messages.arguments import checked
+from construct_messages.assembly import Options
 from construct_messages.errors import UsageError
 from construct_messages.formats import Format, find_log
 from construct_messages.labels import Labels
@@ -25,7 +26,7 @@ from construct_messages.query.optimizer.optimize import Hints, optimize
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.spark.frames.checks import check
 from construct_messages.spark.frames.evaluation import EvaluationOptions, evaluate
-from construct_messages.spark.frames.messages import MessageOptions, messages, relabelled
+from construct_messages.spark.frames.messages import messages, relabelled
 from construct_messages.spark.logs.writer import Written, write_file, write_folder
 from construct_messages.spark.planning import plan_query
 from construct_messages.spark.quads.table import QuadTable
@@ -122,7 +123,13 @@ def construct_messages(
         parsed,
         plan,
         quads,
-        MessageOptions(grouping.by, distinct, skip_empty, skolemize, max_messages),
+        Options(
+            grouping,
+            distinct=distinct,
+            skip_empty=skip_empty,
+            skolemize=skolemize,
+            max_messages=max_messages,
+        ),
         EvaluationOptions(
             max_path_rounds, allow_full_closure, Labels(label_prefix), out_of_range == "unbound"
         ),
@@ -147,7 +154,7 @@ class Messages:
     query: ConstructQuery
     plan: Plan
     table: QuadTable
-    message_options: MessageOptions
+    message_options: Options
     evaluation_options: EvaluationOptions
 
     @cached_property

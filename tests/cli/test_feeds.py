@@ -270,3 +270,62 @@ async def test_register(served: StreamsServer, tmp_path: Path) -> None:
     )
     status, output, errors = await run(*command, "--set", "from=soon")
     assert (status, output, "from=soon is no beginning" in errors) == (3, b"", True)
+
+
+# --- other commands ---------------------------------------------------------------------------------------------------
+
+
+async def test_a_query_into_a_stream(served: StreamsServer, tmp_path: Path) -> None:
+    data = tmp_path / "data.nt"
+    data.write_text('<urn:a> <urn:p> "1" .\n<urn:b> <urn:p> "2" .\n')
+    query = "CONSTRUCT { ?s <urn:q> ?o } WHERE { ?s <urn:p> ?o } ORDER BY ?o"
+    stream = f"{served.url}/streams/results"
+    command = ("run", "--query", query, "--source", str(data), "--to")
+    assert await run(*command, stream, "--create") == (0, b"", "")
+    (_, log, _) = await run("run", "--query", query, "--source", str(data))
+    (_, published, _) = await run("subscribe", stream)
+    assert list(read_log(published, "nq")) == list(read_log(log, "nq"))
+    for more, words in (
+        ([stream, "--format", "ttl"], "--format is for a log"),
+        (["results.nq"], "is no URL"),
+        ([f"{served.url}/streams/none"], "404"),
+    ):
+        status, _, errors = await run(*command, *more)
+        assert (status in (2, 3), words in errors) == (True, True)
+
+
+async def test_a_relay_of_pipes(served: StreamsServer, tmp_path: Path) -> None:
+    """From standard input and to standard output, with a status for each end."""
+    log = tmp_path / "log.nq"
+    write_log(SENT, log)
+    stream = f"{served.url}/streams/relayed"
+    with log.open("rb") as file:
+        process = await start(
+            *("relay", "--from", "-", "--to", stream, "--create"), standard_input=file.fileno()
+        )
+        assert await process.communicate() == (b"", b"")
+    status, output, errors = await run("relay", "--from", stream, "--to", "-", "--last", "3")
+    assert (status, errors) == (0, "")
+    assert list(read_log(output, "nq")) == SENT[-3:]
+    for command, expected in (
+        (("--from", stream, "--to", stream), 2),
+        (("--from", f"{stream}x", "--to", "-"), 3),
+        (("--from", stream, "--to", "none/log.nq"), 1),
+        (("--from", "none.nq", "--to", "-"), 2),
+    ):
+        status, _, errors = await run("relay", *command)
+        assert (status, "Traceback" in errors) == (expected, False)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_a_relay_that_follows(
+    served: StreamsServer, tmp_path: Path, number: signal.Signals
+) -> None:
+    log = tmp_path / "log.nq"
+    command = ("relay", "--from", f"{served.url}/streams/a", "--follow", "--after", "0")
+    process = await start(*command, "--to", str(log))
+    await served.publish(SENT[:3])
+    await eventually(lambda: log.exists() and log.read_bytes().count(b"@message") == 3)
+    process.send_signal(number)
+    assert await process.communicate() == (b"", b"")
+    assert (process.returncode, list(read_log(log))) == (0, SENT[:3])

@@ -231,9 +231,9 @@ ERRORS = {
         "only CONSTRUCT",
     ),
     "unknown format": (
-        ["run", "--query", ANY, "--source", DATA, "--format", "json"],
+        ["run", "--query", ANY, "--source", DATA, "--format", "docx"],
         2,
-        "'json'",
+        "'docx'",
         "text/turtle",
     ),
     "unknown syntax": (

@@ -119,7 +119,7 @@ def test_pages_without_blank_nodes_are_no_reason_to_warn(
     )
 
 
-@pytest.mark.parametrize("engine", ["oxigraph", "virtuoso"])
+@pytest.mark.parametrize("engine", ["oxigraph", pytest.param("virtuoso", marks=pytest.mark.slow)])
 def test_labels_are_stable_where_the_profile_says_so(
     engine: str, serve_with: Callable[[str, Path], str], tmp_path_factory: pytest.TempPathFactory
 ) -> None:

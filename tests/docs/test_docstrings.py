@@ -15,6 +15,8 @@ from tests.support.places import ROOT
 PACKAGE = Path(construct_messages.__file__).parent
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 NOTHING = {"None", "NoReturn"}
+# in text without any of these no docstring says what a function returns or yields
+SAYS = re.compile(r'""(Returns|Yields) |^ *(Returns|Yields):$', re.MULTILINE)
 ITERATES = re.compile(r"\b(Async)?(Iterator|Iterable|Generator)\b")
 GENERATES = (ast.Yield, ast.YieldFrom)
 
@@ -46,12 +48,12 @@ def faults(source: str) -> Iterator[str]:
     }
     for function in functions(tree):
         says = ast.get_docstring(function) or ""
-        if function.returns is None:
+        verb = says.partition(" ")[0]
+        sections = set(re.findall(r"^(Returns|Yields):$", says, re.MULTILINE))
+        if function.returns is None or not sections | {verb} & {"Returns", "Yields"}:
             continue
         returns = ast.unparse(function.returns).strip("'\"")
         returns = aliases.get(returns, returns)
-        verb = says.partition(" ")[0]
-        sections = set(re.findall(r"^(Returns|Yields):$", says, re.MULTILINE))
         yields = ITERATES.search(returns) is not None or any(
             isinstance(node, GENERATES) for node in own(function)
         )
@@ -72,7 +74,8 @@ def test_first_verbs_say_what_functions_return() -> None:
     found = [
         f"{path.relative_to(ROOT)}: {fault}"
         for path in MODULES
-        for fault in faults(path.read_text(encoding="utf-8"))
+        if SAYS.search(source := path.read_text(encoding="utf-8"))
+        for fault in faults(source)
     ]
     assert found == []
 

@@ -7,9 +7,7 @@ The rates of httpx, starlette and oxigraph (their docs, docstrings and doc comme
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -77,6 +75,10 @@ IN_THE_PACKAGE = {
 }
 
 _CODE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
+# a string, or a comment as the group: the tokenizer of the standard library takes ten times as long
+_COMMENT = re.compile(
+    r'''"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|(#[^\n]*)''', re.DOTALL
+)
 _DOCTEST = re.compile(r"^\s*>>> .*(?:\n(?!\s*$).*)*", re.MULTILINE)
 
 
@@ -95,9 +97,7 @@ def prose(source: str) -> Iterator[str]:
                 and isinstance(child.value.value, str)
             ):
                 yield _DOCTEST.sub("", child.value.value)
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.string
+    yield from filter(None, _COMMENT.findall(source))
 
 
 def rates(texts: Iterator[str]) -> dict[str, float]:
@@ -138,7 +138,7 @@ def test_words_are_plain(texts: Iterator[str], bounds: dict[str, float]) -> None
 
 
 def test_the_count_finds_words() -> None:
-    source = '"""What nobody says.\n\n>>> said = 1\n"""\nx = 1  # behind\n"""Tells `told`."""\n'
+    source = '"""What nobody says.\n\n>>> said = 1\n"""\nx = "#"  # behind\n"""Tells `told`."""\n'
     assert list(prose(source)) == ["What nobody says.\n\n", "Tells `told`.", "# behind"]
     found = rates(prose(source))
     assert {word for word, rate in found.items() if rate} == {

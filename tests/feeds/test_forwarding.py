@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing
 from io import BytesIO
 from pathlib import Path
 from typing import IO
@@ -13,16 +14,17 @@ import pytest
 from construct_messages import Message, Quad, blank, iri, literal, read_log, write_log
 from construct_messages.errors import CannotWrite, SourceError, UsageError
 from construct_messages.feeds import subscribe
-from construct_messages.feeds.forwarding import (
+from construct_messages.feeds.delivery.targets import (
     FileTarget,
     OutputTarget,
     StreamTarget,
     Target,
-    forward,
 )
+from construct_messages.feeds.forwarding import forward
+from construct_messages.feeds.transport import Settings
 from construct_messages.files import growing
 from construct_messages.formats import LOGS, LogType, find_log
-from construct_messages.streams import Element, StreamStore, open_store
+from construct_messages.streams import StreamStore, open_store
 from construct_messages.writing.growing import GrowingLog
 from tests.support.http.streams import StreamsServer
 from tests.support.logs.kinds import isomorphic
@@ -52,7 +54,8 @@ def store(tmp_path: Path) -> Iterator[StreamStore]:
 
 
 async def forwarded(store: StreamStore, target: Target) -> int:
-    return await forward(store, "out", "watch", target)
+    async with aclosing(target):
+        return await forward(store, "out", "watch", target)
 
 
 @pytest.mark.parametrize("type", TEXTS, ids=lambda type: f"{type.format.name}-{type.syntax.label}")
@@ -90,7 +93,7 @@ async def test_once_each_wherever_it_ends(
     path, url = tmp_path / "log.nq", f"{served.url}/streams/a"
 
     def target() -> Target:
-        return file_target(path) if kind == "file" else StreamTarget(url)
+        return file_target(path) if kind == "file" else StreamTarget(url, Settings())
 
     class Ending:
         """Ends before or behind what it passes on."""
@@ -98,10 +101,11 @@ async def test_once_each_wherever_it_ends(
         def __init__(self) -> None:
             self._target = target()
             self.name, self.size = self._target.name, self._target.size
+            self.open, self.aclose = self._target.open, self._target.aclose
 
-        async def send(self, elements: Sequence[Element], key: str, at: int | None) -> None:
+        async def send(self, messages: Sequence[Message], key: str, at: int | None) -> None:
             if end == "behind it":
-                await self._target.send(elements, key, at)
+                await self._target.send(messages, key, at)
             raise Killed
 
     with open_store(tmp_path / "waiting.db") as store:
@@ -125,8 +129,15 @@ async def test_once_each_wherever_it_ends(
         ] == expected
 
 
-@pytest.mark.parametrize("type", TEXTS, ids=lambda type: f"{type.format.name}-{type.syntax.label}")
-@pytest.mark.parametrize("begun", [[], [numbered(0)]], ids=["new", "continued"])
+@pytest.mark.parametrize(
+    ("type", "begun"),
+    [
+        # a new log is a new file, in any syntax of its format
+        *((type, []) for type in {type.format: type for type in TEXTS}.values()),
+        *((type, [numbered(0)]) for type in TEXTS),
+    ],
+    ids=lambda it: str(len(it)) if isinstance(it, list) else f"{it.format.name}-{it.syntax.label}",
+)
 async def test_a_log_that_was_cut_is_continued(
     store: StreamStore,
     tmp_path: Path,
@@ -207,8 +218,8 @@ async def test_a_log_that_is_not_as_it_was_left(store: StreamStore, tmp_path: Pa
     assert there(path) == [numbered(2)]
 
     class Ending(FileTarget):
-        async def send(self, elements: Sequence[Element], key: str, at: int | None) -> None:
-            raise Killed(elements, key, at)
+        async def send(self, messages: Sequence[Message], key: str, at: int | None) -> None:
+            raise Killed(messages, key, at)
 
     store.append("out", numbered(3))
     with pytest.raises(Killed):
@@ -231,8 +242,8 @@ async def test_another_target_than_before(store: StreamStore, tmp_path: Path) ->
     write_log([numbered(0)], other)
 
     class Ending(FileTarget):
-        async def send(self, elements: Sequence[Element], key: str, at: int | None) -> None:
-            raise Killed(elements, key, at)
+        async def send(self, messages: Sequence[Message], key: str, at: int | None) -> None:
+            raise Killed(messages, key, at)
 
     store.append("out", numbered(1))
     with pytest.raises(Killed):
@@ -245,10 +256,12 @@ async def test_another_target_than_before(store: StreamStore, tmp_path: Path) ->
 async def test_a_server_that_cannot_be_reached(store: StreamStore, served: StreamsServer) -> None:
     store.append("out", numbered(1))
     with pytest.raises(SourceError, match="could not be reached"):
-        await forwarded(store, StreamTarget("http://127.0.0.1:1/streams/a", retries=0))
+        await forwarded(store, StreamTarget("http://127.0.0.1:1/streams/a", Settings(retries=0)))
     with pytest.raises(SourceError, match="404"):
-        await forwarded(store, StreamTarget(f"{served.url}/streams/b", retries=0))
-    assert await forwarded(store, StreamTarget(f"{served.url}/streams/b", create=True)) == 1
+        await forwarded(store, StreamTarget(f"{served.url}/streams/b", Settings(retries=0)))
+    assert (
+        await forwarded(store, StreamTarget(f"{served.url}/streams/b", Settings(create=True))) == 1
+    )
 
 
 async def test_standard_output(store: StreamStore) -> None:

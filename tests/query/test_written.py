@@ -156,7 +156,7 @@ def of_endpoint(url: str, query: str) -> re.Match[str] | None:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("engine", ["oxigraph", "fuseki"])
+@pytest.mark.parametrize("engine", ["oxigraph", pytest.param("fuseki", marks=pytest.mark.slow)])
 def test_by_an_endpoint(
     serve_with: Callable[[str, Path], str], tmp_path: Path, engine: str
 ) -> None:

@@ -149,6 +149,7 @@ async def all_see(
     return dict(zip(clients, await seeing, strict=True))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("held", [False, True], ids=["streamed", "held back"])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 async def test_every_client_has_the_whole_log_or_an_error(
@@ -188,6 +189,7 @@ def clients_at(place: int, last: int) -> dict[str, Client]:
     return {name: CLIENTS[name]}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("framing", ["chunked", "length", "close"])
 @pytest.mark.parametrize("results", SMALL_BODIES)
 async def test_an_answer_cut_at_every_byte(

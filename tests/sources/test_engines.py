@@ -162,8 +162,8 @@ def runs() -> Iterator[object]:
             yield pytest.param("embedded", "oxigraph", case, id=f"embedded-{case.name}")
     for number, case in enumerate(case for case in CASES if case.options.keys() <= ON_SPARK):
         yield pytest.param("spark", "spark", case, id=f"spark-{case.name}")
-        # by default settings, plans are compiled and adapted, which takes longer than they run: every fourth case
-        way = "spark doubled" if number % 4 else "spark by default"
+        # by default settings, plans are compiled and adapted, which takes longer than they run: every eighth case
+        way = "spark doubled" if number % 8 else "spark by default"
         yield pytest.param(way, "spark", case, id=f"{way.replace(' ', '-')}-{case.name}")
 
 

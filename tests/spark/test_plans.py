@@ -399,7 +399,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         except (pytest.skip.Exception, pytest.fail.Exception):
             found = []
         found = [case for case in found if case.name not in REFUSED]
-        every = 1 if metafunc.config.getoption("--w3c") == "all" else 12
+        every = 1 if metafunc.config.getoption("--w3c") == "all" else 24
         metafunc.parametrize("case", found[::every], ids=lambda case: case.name)
 
 

@@ -32,7 +32,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         if metafunc.function.__name__ == "test_as_spark_comes":
             found = found[::50]
         elif metafunc.config.getoption("--w3c") == "some":
-            found = found[::4]
+            found = found[::8]
         metafunc.parametrize("case", found, ids=lambda case: case.name)
 
 

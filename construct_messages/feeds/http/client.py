@@ -18,6 +18,7 @@ import aiohttp
 from construct_messages.errors import LimitExceeded, SourceError, SourceTimeout, UsageError, shown
 from construct_messages.net.aiohttp_client import areceive, asend, new_session
 from construct_messages.net.failures import unreachable
+from construct_messages.net.oauth import BearerToken, ClientCredentials, tokens_for
 from construct_messages.net.responses import seconds
 from construct_messages.net.retries import Attempts, attempts
 from construct_messages.net.timeouts import Timeouts
@@ -101,19 +102,21 @@ class Client:
 
     Args:
         origin: of the server, as `origin_of` writes it.
-        token: sent as `Authorization: Bearer` to that server, and to no other; None: none.
+        token: sent as `Authorization: Bearer` to that server, and to no other; or the credentials that tokens are
+            fetched with; None: none.
         retries: how often a request is sent again.
         idle_seconds: how long the server may be silent.
     """
 
-    def __init__(self, origin: str, token: str | None, retries: int, idle_seconds: float) -> None:
-        self._origin = origin
-        self._token = {} if token is None else {"Authorization": f"Bearer {token}"}
+    def __init__(
+        self, origin: str, token: BearerToken | None, retries: int, idle_seconds: float
+    ) -> None:
+        self._origin, self._token = origin, token
         self._retries = retries
         self._timeouts = Timeouts(None, stall=idle_seconds)
 
     async def __aenter__(self) -> Self:
-        self._session = new_session()
+        self._session = new_session(*([] if self._token is None else [self._authorized]))
         return self
 
     async def __aexit__(
@@ -128,8 +131,16 @@ class Client:
         """The attempts at what may fail in a way that passes, to iterate with `async for`; the last error is raised."""
         return attempts(self._retries, self._timeouts, lambda _: True)
 
-    def _headers(self, url: str) -> Mapping[str, str]:
-        return self._token if origin_of(url) == self._origin else {}
+    async def _authorized(
+        self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        """Sends a request of aiohttp, with a token if it is to the server: a client middleware."""
+        if origin_of(str(request.url)) != self._origin:
+            return await handler(request)
+        if isinstance(self._token, ClientCredentials):
+            return await tokens_for(self._token)(request, handler)
+        request.headers["Authorization"] = f"Bearer {self._token}"
+        return await handler(request)
 
     async def open(
         self,
@@ -148,7 +159,7 @@ class Client:
         Raises:
             SourceError: none, or a refusal, whose status is `response_status`.
         """
-        request = Request(url, data=body, headers={**self._headers(url), **headers}, method=method)
+        request = Request(url, data=body, headers=dict(headers), method=method)
         with _timed():
             response = await asend(self._session, request, without_query(url), self._timeouts)
         if response.status < 300 or response.status in accepted:
@@ -233,7 +244,6 @@ class Client:
             return await self._session.ws_connect(
                 as_http(url),
                 protocols=subprotocols,
-                headers=self._headers(url),
                 heartbeat=_PING_SECONDS,
                 max_msg_size=most,
             )

@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
-from typing import Final
 
 import msgspec
 
@@ -17,12 +16,7 @@ from construct_messages.feeds.record import Record
 from construct_messages.feeds.records.transport import RecordTransport
 from construct_messages.feeds.transport import Transport
 from construct_messages.files.growing import write_whole
-
-SOURCE_HEADER: Final = "rdf-message-source"
-"""The header of a dead letter that names the URL that it came from."""
-
-REASON_HEADER: Final = "rdf-message-reason"
-"""The header of a dead letter that names why it is no message."""
+from construct_messages.net.wire import Header
 
 
 class DeadLetterFile:
@@ -88,7 +82,7 @@ class DeadLetterTopic:
             key = f"{record.key or source}-{record.sequence}"
             headers = {
                 **record.headers,
-                SOURCE_HEADER: source,
-                REASON_HEADER: reason.replace("\n", "; "),
+                Header.DEAD_LETTER_SOURCE.value: source,
+                Header.DEAD_LETTER_REASON.value: reason.replace("\n", "; "),
             }
             await transport.send([record._replace(key=key, headers=headers)], key)

@@ -78,9 +78,9 @@ class Contexts:
         weight.check(number, most)
         options = {
             "base": self._base,
-            "documentLoader": self._load,
+            "documentLoader": self.load,
             # keeps what it has made of a context from one document to the next
-            "contextResolver": _Resolver(self._active, self._processed, self._load),
+            "contextResolver": _Resolver(self._active, self._processed, self.load),
         }
         if active is not None:
             options["expandContext"] = active
@@ -88,15 +88,20 @@ class Contexts:
             # of terms that are reserved PyLD warns, and drops them, as JSON-LD 1.1 (section 9.15.1) has it
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", SyntaxWarning)
-                expanded: list[Any] = _Processor().expand(document, options)
+                expanded: list[Any] = Processor().expand(document, options)
         except MemoryError:
             raise
         # PyLD raises any error where it meets a value of a kind that it does not expect
         except Exception as error:
-            raise _reason(error) from error
+            raise reason_of(error) from error
         return expanded
 
-    def _load(self, iri: str, _options: object) -> dict[str, Any]:
+    def load(self, iri: str, _options: object) -> dict[str, Any]:
+        """The document loader of PyLD: a context that was given.
+
+        Raises:
+            UsageError: it was not.
+        """
         if iri not in self._given:
             raise UsageError(
                 f"the context <{iri}> is not known, and none is fetched",
@@ -107,7 +112,7 @@ class Contexts:
         return {"contextUrl": None, "documentUrl": iri, "document": document, "tag": "static"}
 
 
-class _Processor(jsonld.JsonLdProcessor):  # type: ignore[misc] # PyLD has no type information
+class Processor(jsonld.JsonLdProcessor):  # type: ignore[misc] # PyLD has no type information
     """PyLD's, which takes `"@vocab": null`, `"@language": null` and `"@direction": null` where none is active, too."""
 
     def _clone_active_context(self, active_ctx: Any) -> Any:
@@ -149,13 +154,13 @@ class _Resolver(ContextResolver):  # type: ignore[misc] # PyLD has no type infor
                 "processingMode": "json-ld-1.1",
             }
             options["contextResolver"] = ContextResolver(self.shared_cache, self.document_loader)
-            made = _Processor().process_context(active_ctx, context, options)
+            made = Processor().process_context(active_ctx, context, options)
             self._active.processed[before] = ResolvedContext({})
             self._active.processed[before].set_processed(active_ctx, made)
         return [self._active.processed[before]]
 
 
-def _reason(error: BaseException) -> UsageError:
+def reason_of(error: BaseException) -> UsageError:
     """The innermost cause, which describes the error; the outer ones only name the operation."""
     while error.__cause__ is not None:
         error = error.__cause__

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, TypeAlias
 
 from aiohttp import web
@@ -127,7 +128,10 @@ class _Server:
                 self._by_route[resource.canonical] = endpoint
         with_source = {endpoint.path: endpoint for endpoint in endpoints if endpoint.has_source}
         self._paths = tuple(with_source)
-        health = Health(with_source)
+        health = Health(
+            with_source,
+            lambda: {name: each.reported[name] for each in endpoints for name in each.reported},
+        )
         app.router.add_get("/health/live", health.live)
         app.router.add_get("/health/ready", health.ready)
         app.router.add_get("/metrics", self._expose)
@@ -135,7 +139,7 @@ class _Server:
     # --- its life ---
 
     async def _start(self, _: web.Application) -> None:
-        await asyncio.gather(*(endpoint.start() for endpoint in self._endpoints))
+        await asyncio.gather(*(endpoint.start(self._observed) for endpoint in self._endpoints))
 
     async def _stop(self, _: web.Application) -> None:
         self._stopping = True
@@ -145,6 +149,15 @@ class _Server:
         await asyncio.gather(*(endpoint.aclose() for endpoint in self._endpoints))
 
     # --- every request ---
+
+    @contextmanager
+    def _observed(self, record: RequestRecord) -> Iterator[None]:
+        """See `Observe`."""
+        with self._request_log.bound(record), self._metrics.watch(record):
+            try:
+                yield
+            finally:
+                self._request_log.write(record)
 
     @web.middleware
     async def _observe(self, request: web.Request, handler: Handler) -> web.StreamResponse:

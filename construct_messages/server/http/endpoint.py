@@ -6,12 +6,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeAlias
 
 from aiohttp import web
 
 from construct_messages.server.http.record import RequestRecord
+
+Observe: TypeAlias = Callable[[RequestRecord], AbstractContextManager[None]]
+"""Logs and counts what is answered while a context is open, and writes the line of the request at its end."""
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -59,10 +63,12 @@ class Measure(NamedTuple):
     Args:
         help: what it is.
         ask: tells it.
+        labels: further labels of the figure, besides that of the endpoint.
     """
 
     help: str
     ask: Callable[[], float]
+    labels: Mapping[str, str] = MappingProxyType({})
 
 
 class Endpoint(Protocol):
@@ -71,7 +77,8 @@ class Endpoint(Protocol):
     Attributes:
         path: names the endpoint in the request log, the metrics and the report of health.
         record: the class of its records. A handler finds the one of its request under `request[RECORD]`.
-        gauges: figures for the metrics, by name.
+        gauges: figures for the metrics, by name; those of one name have the same labels.
+        reported: what else the report of health has, by name.
         has_source: whether `check` matters for the server's readiness; it does not for endpoints that need no source.
         exposed_headers: response headers that scripts of other origins may read (Fetch, section 2.2.2).
     """
@@ -83,7 +90,10 @@ class Endpoint(Protocol):
     def record(self) -> type[RequestRecord]: ...
 
     @property
-    def gauges(self) -> Mapping[str, Measure]: ...
+    def gauges(self) -> Mapping[str, Sequence[Measure]]: ...
+
+    @property
+    def reported(self) -> Mapping[str, object]: ...
 
     @property
     def has_source(self) -> bool: ...
@@ -95,8 +105,11 @@ class Endpoint(Protocol):
         """The paths that it answers."""
         ...
 
-    async def start(self) -> None:
+    async def start(self, observe: Observe) -> None:
         """Prepares what the first answer would otherwise wait for.
+
+        Args:
+            observe: logs and counts what the endpoint answers beside the requests to its routes.
 
         Raises:
             ConstructMessagesError: that failed.

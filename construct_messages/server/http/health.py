@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
 from aiohttp import web
@@ -32,6 +32,7 @@ class Health:
 
     Args:
         backends: by endpoint name.
+        reported: returns what else the report of readiness has, by name; it does not matter for readiness.
         kept_seconds: how long a result counts.
         check_seconds: how long a source may take to answer.
     """
@@ -39,10 +40,12 @@ class Health:
     def __init__(
         self,
         backends: Mapping[str, Checkable],
+        reported: Callable[[], Mapping[str, object]] = dict,
         *,
         kept_seconds: float = _KEPT_SECONDS,
         check_seconds: float = _CHECK_SECONDS,
     ) -> None:
+        self._reported = reported
         self._checks = {
             name: _Check(backend, kept_seconds=kept_seconds, check_seconds=check_seconds)
             for name, backend in backends.items()
@@ -67,6 +70,7 @@ class Health:
                     name: "answers" if ok else "fails"
                     for name, ok in zip(names, answers, strict=True)
                 },
+                **self._reported(),
             },
         )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -96,16 +96,20 @@ class Metrics:
             for reason in REASONS:
                 self._aborts.labels(endpoint, reason)
 
-    def show(self, endpoint: str, gauges: Mapping[str, Measure]) -> None:
+    def show(self, endpoint: str, gauges: Mapping[str, Sequence[Measure]]) -> None:
         """Shows figures of an endpoint as they are whenever they are asked for; of this process."""
-        for name, (help, ask) in gauges.items():
-            self._gauge(name, help).labels(endpoint).set_function(ask)
+        for name, measures in gauges.items():
+            gauge = self._gauge(name, measures[0].help, *measures[0].labels)
+            for measure in measures:
+                gauge.labels(endpoint, *measure.labels.values()).set_function(measure.ask)
 
     def _counter(self, name: str, help: str, *labels: str) -> Counter:
         return Counter(f"{_PREFIX}{name}", help, labels, registry=self._registry)
 
-    def _gauge(self, name: str, help: str, **options: Any) -> Gauge:
-        return Gauge(f"{_PREFIX}{name}", help, ("endpoint",), registry=self._registry, **options)
+    def _gauge(self, name: str, help: str, *labels: str, **options: Any) -> Gauge:
+        return Gauge(
+            f"{_PREFIX}{name}", help, ("endpoint", *labels), registry=self._registry, **options
+        )
 
     @contextmanager
     def watch(self, record: RequestRecord) -> Generator[None]:

@@ -16,7 +16,7 @@ from construct_messages.formats import LOGS, content_type
 from construct_messages.formats.documents import TRIPLES
 from construct_messages.formats.media_types import JSON
 from construct_messages.formats.results import SOLUTIONS
-from construct_messages.server.http.endpoint import Measure, Route
+from construct_messages.server.http.endpoint import Measure, Observe, Route
 from construct_messages.server.http.record import RequestRecord
 from construct_messages.server.pages.files import (
     STATIC,
@@ -54,7 +54,8 @@ class PagesEndpoint:
 
     path = "/"
     record = RequestRecord
-    gauges: Mapping[str, Measure] = MappingProxyType({})
+    gauges: Mapping[str, Sequence[Measure]] = MappingProxyType({})
+    reported: Mapping[str, object] = MappingProxyType({})
     exposed_headers = ()
     has_source = False
 
@@ -73,7 +74,7 @@ class PagesEndpoint:
             Route(SERVER, reading, self._describe),
         )
 
-    async def start(self) -> None:
+    async def start(self, observe: Observe) -> None:  # noqa: ARG002 - the protocol's
         """See `Endpoint.start`."""
         static_files()
 

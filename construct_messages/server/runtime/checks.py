@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from construct_messages.errors import ConstructMessagesError, UsageError
+from construct_messages.feeds.opening import check_url as check_stream
+from construct_messages.feeds.opening import check_via
+from construct_messages.feeds.table import kinds_for
 from construct_messages.net.headers import HEADER_NAME
 from construct_messages.net.oauth import read_secret
 from construct_messages.net.urls import check_secure, check_url, is_url
@@ -20,6 +23,7 @@ from construct_messages.query.prologue import given_prefixes
 from construct_messages.server.config import (
     OF_FILES,
     OF_URLS,
+    BridgeSettings,
     Config,
     EndpointSettings,
     JwtSettings,
@@ -27,7 +31,9 @@ from construct_messages.server.config import (
     StreamsSettings,
     dotted_name,
 )
+from construct_messages.server.sparql.answers import KnownFrames
 from construct_messages.sources.http.profiles import Profile
+from construct_messages.streams.store import is_name
 from construct_messages.terms import iri, is_iri
 
 Where = Callable[..., str]
@@ -148,11 +154,56 @@ def _check_streams(
                 f"{where('streams', setting)} names {policy}, which is not set",
                 hint=f"set the environment variable {policy} to a token, or write deny or allow",
             )
+    if streams.grpc is not None:
+        _check_at(where("streams", "grpc"), lambda: streams.grpc_address)
+        if find_spec("grpclib") is None:
+            raise UsageError(
+                f"{where('streams', 'grpc')} is set, and grpclib is not installed",
+                hint="pip install 'construct-messages[grpc]'",
+            )
+    for name, bridge in streams.bridges.items():
+
+        def of(*key: str, name: str = name) -> str:
+            return where("streams", "bridges", name, *key)
+
+        _check_bridge(name, bridge, environ, of)
     if streams.ldes_version_of_path is not None and not is_iri(streams.ldes_version_of_path):
         raise UsageError(
             f"{where('streams', 'ldes_version_of_path')}: {streams.ldes_version_of_path!r} is no absolute IRI",
             hint="name a property, such as http://purl.org/dc/terms/isVersionOf",
         )
+
+
+def _check_bridge(
+    name: str, bridge: BridgeSettings, environ: Mapping[str, str], where: Where
+) -> None:
+    if not is_name(name):
+        raise UsageError(
+            f"{where('from')}: {name!r} is no name of a stream",
+            hint="take up to 128 letters, digits and -._~, with a letter or digit at both ends",
+        )
+    if bridge.source is None and bridge.target is None:
+        raise UsageError(
+            f"{dotted_name(('streams', name))} has neither from nor to",
+            hint='write [streams.NAME] with from = "URL" or to = "URL"; settings of all streams are in [streams]',
+        )
+    if bridge.source is not None:
+        source = bridge.source
+        _check_at(where("from"), lambda: check_via(source, bridge.via, follow=True))
+    if bridge.target is not None:
+        target = bridge.target
+        _check_at(where("to"), lambda: check_stream(target))
+        if not any(kind.capabilities.writes for kind in kinds_for(target)):
+            raise UsageError(
+                f"{where('to')}: {target} takes no messages", hint="name a stream that does"
+            )
+    for side in ("from", "to"):
+        variable = getattr(bridge, f"{side}_token_variable")
+        if variable is not None and not environ.get(variable):
+            raise UsageError(
+                f"{where(f'{side}_token_variable')} names {variable}, which is not set",
+                hint=f"set the environment variable {variable}",
+            )
 
 
 def _check_jwt(settings: JwtSettings, where: Where) -> None:
@@ -197,6 +248,7 @@ def _check_endpoint(endpoint: EndpointSettings, environ: Mapping[str, str], wher
         _check_files(endpoint.source, where("source"))
     _check_at(where("profile"), lambda: Profile.named(endpoint.profile))
     _check_at(where("prefixes"), lambda: given_prefixes(endpoint.prefixes))
+    _check_at(where("frames"), lambda: KnownFrames(endpoint.frames))
     if isinstance(endpoint.service, tuple):
         for address in endpoint.service:
             _check_at(where("service"), lambda address=address: iri(address))  # type: ignore[misc] # mypy infers no defaults

@@ -16,6 +16,7 @@ from construct_messages.server.runtime.memory import bounded
 from construct_messages.server.sparql.backend import open_backend
 from construct_messages.server.sparql.endpoint import SparqlEndpoint, path_of
 from construct_messages.server.streams.addresses import ROOT
+from construct_messages.server.streams.bridges import BridgesEndpoint
 from construct_messages.server.streams.endpoint import StreamsEndpoint
 from construct_messages.server.streams.queries.parameters import WatchedEndpoint
 from construct_messages.streams.store import open_store
@@ -60,10 +61,11 @@ def open_endpoints(
             settings.service_policy,
         )
     if (streams := config.streams) is not None:
+        store = open_store(streams.file, reserve_bytes=streams.reserve_bytes)
         endpoints.append(
             StreamsEndpoint(
                 streams,
-                open_store(streams.file, reserve_bytes=streams.reserve_bytes),
+                store,
                 executor=executor,
                 access=_access(config, streams),
                 watched=watched,
@@ -71,6 +73,8 @@ def open_endpoints(
                 page=config.page,
             )
         )
+        if streams.bridges:
+            endpoints.append(BridgesEndpoint(streams, store, request_log))
     if config.page:
         listed = [
             Listed(name, path_of(name), settings.prefixes)

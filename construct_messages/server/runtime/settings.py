@@ -24,6 +24,7 @@ from construct_messages.server.config import (
     OF_FILES,
     OF_URLS,
     UNNAMED,
+    BridgeSettings,
     Config,
     EndpointSettings,
     JwtSettings,
@@ -46,6 +47,8 @@ _NESTED: Final[Mapping[tuple[type[msgspec.Struct], str], type[msgspec.Struct]]] 
     (EndpointSettings, "limits"): Limits,
     **{(Config, name): struct for name, struct in _TABLES.items()},
 }
+_BRIDGES: Final = "bridges"
+"""The field of `StreamsSettings` whose tables are written as `[streams.NAME]`."""
 _NONE: Final = "none"  # TOML has no null
 _TOML_PLACE: Final = re.compile(
     r" \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)$"
@@ -111,6 +114,8 @@ def as_toml(config: Config) -> str:
             endpoint["update_source"] = re.sub(r"\?.*", "?…", endpoint["update_source"])
         for setting in OF_FILES if is_remote else OF_URLS:
             del endpoint[setting]
+    if config.streams is not None:
+        document["streams"] |= document["streams"].pop(_BRIDGES)
     if unnamed := endpoints.pop("", None):
         document[UNNAMED] = unnamed
     if endpoints:
@@ -181,7 +186,15 @@ def _leaves(
     fields = _fields(struct)
     for name, value in table.items():
         key = (*above, name)
-        if name not in fields:
+        if struct is StreamsSettings and isinstance(value, dict):
+            if name in fields and name != _BRIDGES:
+                raise UsageError(
+                    f"{origin}: {dotted_name(key)} is the name of a setting, and not of a bridge",
+                    hint="give the stream another name",
+                )
+            yield from _leaves(value, BridgeSettings, (*above, _BRIDGES, name), origin)
+            continue
+        if name not in fields or name == _BRIDGES:
             raise _unknown(
                 f"{origin}: {dotted_name(key)}", name, [*fields, *([UNNAMED] if not above else [])]
             )
@@ -219,6 +232,8 @@ def _key_of(variable: str, endpoints: list[str]) -> Key:
                 hint="rename one of them",
             )
         parts[1:2] = known or [parts[1]]
+    elif parts[0] == "streams" and len(parts) > 2:
+        parts.insert(1, _BRIDGES)
     key = tuple(parts)
     struct: type[msgspec.Struct] = Config
     rest = key
@@ -228,10 +243,14 @@ def _key_of(variable: str, endpoints: list[str]) -> Key:
             if key[2] == "limits" and len(key) > 3
             else (EndpointSettings, key[2:])
         )
+    elif key[:2] == ("streams", _BRIDGES) and len(key) > 3:
+        struct, rest = BridgeSettings, key[3:]
     elif key[0] in _TABLES and len(key) > 1:
         struct, rest = _TABLES[key[0]], key[1:]
     names = [
-        name for name in _fields(struct) if name != "endpoints" and (struct, name) not in _NESTED
+        name
+        for name in _fields(struct)
+        if name not in ("endpoints", _BRIDGES) and (struct, name) not in _NESTED
     ]
     if len(rest) != 1 or rest[0] not in names:
         raise _unknown(variable, rest[-1], names)
@@ -242,7 +261,7 @@ def _from_flags(flags: Mapping[str, str | list[str] | bool]) -> Iterator[tuple[K
     for name, value in flags.items():
         parts = name.split(".")
         key: Key = ("endpoints", "", *parts[1:]) if parts[0] == UNNAMED else tuple(parts)
-        flag = "--streams" if parts[0] == "streams" else f"--{parts[-1].replace('_', '-')}"
+        flag = "--streams" if name == "streams.file" else f"--{parts[-1].replace('_', '-')}"
         yield (
             key,
             _typed(key, _from_text(key, value, flag) if isinstance(value, str) else value, flag),
@@ -254,13 +273,15 @@ def _from_flags(flags: Mapping[str, str | list[str] | bool]) -> Iterator[tuple[K
 
 @cache
 def _fields(struct: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
-    return {field.name: field for field in msgspec.structs.fields(struct)}
+    return {field.encode_name: field for field in msgspec.structs.fields(struct)}
 
 
 def _field(key: Key) -> msgspec.structs.FieldInfo:
     struct = _TABLES.get(key[0], Config) if len(key) > 1 else Config
     if key[0] == "endpoints":
         struct = Limits if len(key) == 4 else EndpointSettings
+    if key[:2] == ("streams", _BRIDGES):
+        struct = BridgeSettings
     return _fields(struct)[key[-1]]
 
 
@@ -403,7 +424,10 @@ def _build(settings: Mapping[Key, Given]) -> Config:
         limits = Limits(**{key[1]: value for key, value in own.items() if key[0] == "limits"})  # type: ignore[arg-type] # each has been converted
         rest = {key[0]: value for key, value in own.items() if key[0] != "limits"}
         endpoints[name] = EndpointSettings(limits=limits, **rest)  # type: ignore[arg-type] # see above
-    tables = {table: _table(settings, table, struct) for table, struct in _TABLES.items()}
+    tables = {
+        table: _table({**settings, **_bridges(settings)}, table, struct)
+        for table, struct in _TABLES.items()
+    }
     if not endpoints and tables["streams"] is None:
         raise UsageError(
             "no endpoint is named",
@@ -416,11 +440,23 @@ def _build(settings: Mapping[Key, Given]) -> Config:
     )
 
 
+def _bridges(settings: Mapping[Key, Given]) -> dict[Key, Given]:
+    """The tables of bridges, as one setting; none if there are none."""
+    tables: dict[str, dict[str, object]] = {}
+    origin = ""
+    for key, given in settings.items():
+        if key[:2] == ("streams", _BRIDGES):
+            tables.setdefault(key[2], {})[key[3]] = given.value
+            origin = given.origin
+    made = {name: msgspec.convert(table, BridgeSettings) for name, table in tables.items()}
+    return {("streams", _BRIDGES): Given(made, origin)} if made else {}
+
+
 def _table(
     settings: Mapping[Key, Given], table: str, struct: type[msgspec.Struct]
 ) -> msgspec.Struct | None:
     """A table of the settings; None: nothing of it is set."""
-    own = {key[1]: given for key, given in settings.items() if key[0] == table}
+    own = {key[1]: given for key, given in settings.items() if key[0] == table and len(key) == 2}
     for field in msgspec.structs.fields(struct) if own else ():
         if field.required and field.name not in own:
             flag = " or --streams" if table == "streams" else ""

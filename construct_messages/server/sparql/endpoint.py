@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import aclosing
 from functools import partial
@@ -27,11 +27,10 @@ from construct_messages.errors import (
     UsageError,
     shown,
 )
-from construct_messages.formats import LogType, content_type
 from construct_messages.formats.documents import JSON_LD, N_TRIPLES, RDF_XML, TRIPLES, TURTLE
-from construct_messages.formats.negotiation import Plain, negotiate
+from construct_messages.formats.negotiation import Plain
 from construct_messages.formats.results import SOLUTIONS
-from construct_messages.options import UNION, Grouping
+from construct_messages.options import UNION
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.query.service import (
     check_fetches,
@@ -45,12 +44,13 @@ from construct_messages.server.http.accept import accept_header
 from construct_messages.server.http.admission import Admission
 from construct_messages.server.http.body import read_body
 from construct_messages.server.http.coding import negotiate_coding
-from construct_messages.server.http.endpoint import Measure, Route, foreign_origin
+from construct_messages.server.http.endpoint import Measure, Observe, Route, foreign_origin
 from construct_messages.server.http.record import RECORD
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.http.sending import send
 from construct_messages.server.pages.files import send_page
 from construct_messages.server.pages.templates import wants_html
+from construct_messages.server.sparql.answers import KnownFrames, MessagesAnswer, choose_answer
 from construct_messages.server.sparql.cap import counted_codings, watched
 from construct_messages.server.sparql.description import describe
 from construct_messages.server.sparql.protocol import ProtocolRequest, forwarded, read_request
@@ -111,7 +111,8 @@ class SparqlEndpoint:
     """
 
     record = SparqlRecord
-    gauges: Mapping[str, Measure] = MappingProxyType({})
+    gauges: Mapping[str, Sequence[Measure]] = MappingProxyType({})
+    reported: Mapping[str, object] = MappingProxyType({})
     has_source = True
     exposed_headers = ("X-SPARQL-MaxRows", "X-SQL-Message", "X-SQL-State")
 
@@ -140,13 +141,14 @@ class SparqlEndpoint:
             queue_seconds=settings.queue_seconds,
             queue_length=settings.queue_length,
         )
+        self._frames = KnownFrames(settings.frames)
         self._known: tuple[float, tuple[str, bytes] | None] | None = None
 
     def routes(self) -> Iterable[Route]:
         """See `Endpoint.routes`."""
         return (Route(self.path, ("GET", "HEAD", "POST"), self.handle),)
 
-    async def start(self) -> None:
+    async def start(self, observe: Observe) -> None:  # noqa: ARG002 - the protocol's
         """See `Endpoint.start`."""
         await self._backend.start()
 
@@ -192,7 +194,8 @@ class SparqlEndpoint:
                     f"pages of {origin} may not send updates", hint="allow their origin: cors"
                 )
             record.query = asked.text
-            decide = partial(self._decide, asked, accept_header(request), record)
+            links = request.headers.getall("Link", ())
+            decide = partial(self._decide, asked, accept_header(request), links, record)
             if len(asked.text or "") > _LONG_CHARACTERS:
                 decided = await asyncio.get_running_loop().run_in_executor(self._executor, decide)
             else:
@@ -213,25 +216,22 @@ class SparqlEndpoint:
         )
 
     def _decide(
-        self, asked: ProtocolRequest, accept: str | None, record: SparqlRecord
-    ) -> Plain | tuple[LogType, ConstructQuery]:
+        self, asked: ProtocolRequest, accept: str | None, links: Sequence[str], record: SparqlRecord
+    ) -> Plain | tuple[MessagesAnswer, ConstructQuery]:
         """Parses the text of an operation, checks that it may run, and chooses between the two kinds of answer."""
         assert asked.text is not None
         text = QueryText(asked.text)
         record.form = form = "UPDATE" if asked.kind == "update" else query_form(text)
         self._check(asked.kind, form, text)
-        choice = negotiate(
-            accept,
-            format=asked.value("format"),
-            messages=asked.value("messages"),
-            construct=form == "CONSTRUCT",
-        )
+        given = {name: asked.value(name) for name in ("format", "messages", "frame")}
+        construct = form == "CONSTRUCT"
+        choice = choose_answer(links, accept, given, self._frames, construct=construct)
         if isinstance(choice, Plain):
             return choice
-        record.format = content_type(*choice)
+        record.format = choice.content_type
         prefixes, predefined = self._settings.prefixes, self._backend.predefined
         return choice, ConstructQuery.parse(
-            text, prefixes=prefixes, predefined=predefined, group_by=_grouping(asked).by
+            text, prefixes=prefixes, predefined=predefined, group_by=asked.grouping.by
         )
 
     def _check(self, kind: str, form: str, text: QueryText) -> None:
@@ -262,10 +262,14 @@ class SparqlEndpoint:
     # --- a message log ---
 
     async def _messages(
-        self, request: web.Request, asked: ProtocolRequest, type: LogType, query: ConstructQuery
+        self,
+        request: web.Request,
+        asked: ProtocolRequest,
+        answer: MessagesAnswer,
+        query: ConstructQuery,
     ) -> web.StreamResponse:
         settings, limits, record = self._settings, self._settings.limits, _record(request)
-        headers = {"Content-Type": content_type(*type), **_STREAMED}
+        headers = {"Content-Type": answer.content_type, **_STREAMED}
         if request.method == "HEAD":
             return web.Response(headers=headers)
         sent_on = Request(
@@ -279,7 +283,7 @@ class SparqlEndpoint:
             lenience=Lenience() if settings.lenient else None,
         )
         options = Options(
-            _grouping(asked),
+            asked.grouping,
             strict=settings.strict,
             solution_limit=limits.solutions,
             message_limit=limits.messages,
@@ -292,7 +296,7 @@ class SparqlEndpoint:
         coding = negotiate_coding(request.headers.get("Accept-Encoding"))
         return await send(
             request,
-            log.aserialize(type),
+            log.aserialize(answer.type, options=answer.options),
             headers,
             idle_seconds=limits.idle_seconds,
             buffer_bytes=settings.buffer_bytes,
@@ -490,10 +494,6 @@ class SparqlEndpoint:
     def _sent_on(self, request: web.Request) -> dict[str, str]:
         names = (*_SENT_ON, *self._settings.forward_headers)
         return {name: request.headers[name] for name in names if name in request.headers}
-
-
-def _grouping(asked: ProtocolRequest) -> Grouping:
-    return Grouping([name.strip() for name in asked.values("group-by")])
 
 
 def _record(request: web.Request) -> SparqlRecord:

@@ -19,6 +19,7 @@ from construct_messages.formats.media_types import (
     SPARQL_UPDATE,
     read_media_type,
 )
+from construct_messages.options import Grouping
 from construct_messages.server.config import Limits
 from construct_messages.server.http.forms import decoded, read_form, read_parts, read_query_string
 from construct_messages.terms import iri
@@ -40,7 +41,7 @@ NOT_WITH_A_REWRITTEN_QUERY: Final[Mapping[str, str]] = {
         "names a format for the CONSTRUCT; the SELECT is asked for in one that can be read here",
     ),
     **dict.fromkeys(("callback", "stylesheet", "xslt-uri"), "wraps or transforms the answer"),
-    **dict.fromkeys(("messages", "group-by"), "is for the proxy itself"),
+    **dict.fromkeys(("messages", "group-by", "frame"), "is for the proxy itself"),
     **dict.fromkeys(
         ("timeout", "maxrows", "send", "limit", "offset"),
         "cuts the answer short, at Virtuoso, QLever or RDF4J with success; a log is whole or it is an error",
@@ -103,6 +104,11 @@ class ProtocolRequest:
     named_graphs: tuple[str, ...] = ()
     parameters: tuple[tuple[str, str], ...] = ()
     head: bool = False
+
+    @property
+    def grouping(self) -> Grouping:
+        """The variables whose equal terms form one message."""
+        return Grouping([name.strip() for name in self.values("group-by")])
 
     def value(self, name: str) -> str | None:
         """Returns the first value of a parameter, or None."""

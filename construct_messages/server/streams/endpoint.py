@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from functools import partial
 from types import MappingProxyType
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from aiohttp import web
 
@@ -21,9 +21,9 @@ from construct_messages.errors import Forbidden, LimitExceeded, ProtocolError
 from construct_messages.formats.media_types import SPARQL_QUERY
 from construct_messages.net.wire import Header
 from construct_messages.server.config import StreamsSettings
-from construct_messages.server.http.access import Access, Right
+from construct_messages.server.http.access import Access, Requesting, Right
 from construct_messages.server.http.conditions import check_conditions, entity_tag
-from construct_messages.server.http.endpoint import Handler, Route
+from construct_messages.server.http.endpoint import Handler, Observe, Route
 from construct_messages.server.http.forms import decoded
 from construct_messages.server.streams.addresses import ROOT, StreamIris
 from construct_messages.server.streams.bounds import StreamLimits
@@ -53,6 +53,9 @@ from construct_messages.server.streams.resources import (
 from construct_messages.streams.element import State
 from construct_messages.streams.store import StreamStore
 
+if TYPE_CHECKING:
+    from construct_messages.server.streams.grpc.service import RdfStreamService
+
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -71,10 +74,12 @@ class StreamsEndpoint:
 
     Attributes:
         bounds: how much is done at once.
+        grpc: the gRPC service; None: there is none.
     """
 
     record = StreamRecord
     has_source = True
+    reported: Mapping[str, object] = MappingProxyType({})
     exposed_headers = (
         "Accept-Post",
         "ETag",
@@ -111,7 +116,7 @@ class StreamsEndpoint:
             in_thread=self._in_thread,
             iris_of=self._iris,
         )
-        self.gauges = self._queries.gauges
+        self.gauges = {name: (each,) for name, each in self._queries.gauges.items()}
         self._ldes = LdesView(
             settings, store, in_thread=self._in_thread, iris_of=self._iris, html=self._html
         )
@@ -129,6 +134,7 @@ class StreamsEndpoint:
             iris_of=self._iris,
             admit=self._admit_publisher,
         )
+        self.grpc = None if settings.grpc is None else self._grpc_service()
 
     def routes(self) -> Iterable[Route]:
         """See `Endpoint.routes`."""
@@ -175,9 +181,11 @@ class StreamsEndpoint:
             Route(f"{one}/ldes/{{page}}", reading, answering(self._reading(self._ldes.page))),
         )
 
-    async def start(self) -> None:
+    async def start(self, observe: Observe) -> None:
         """See `Endpoint.start`: queries that were registered go on."""
         await self._queries.registry.start()
+        if self.grpc is not None:
+            await self.grpc.start(observe)
 
     async def check(self) -> None:
         """See `Endpoint.check`."""
@@ -187,10 +195,14 @@ class StreamsEndpoint:
         """See `Endpoint.stop`: followers get a proper end, and can resume; queries go on at the next start."""
         self._publishing.stop()
         self._following.stop()
+        if self.grpc is not None:
+            self.grpc.stop()
         await asyncio.gather(self.bounds.end_followers(), self._queries.registry.stop())
 
     async def aclose(self) -> None:
         """See `Endpoint.aclose`."""
+        if self.grpc is not None:
+            await self.grpc.aclose()
         await self._in_thread(self._store.close)
 
     # --- streams ---
@@ -333,7 +345,7 @@ class StreamsEndpoint:
             return await self._publishing.post(request)
         return await self._output.inbox(request)
 
-    async def _admit_publisher(self, request: web.Request, name: str) -> None:
+    async def _admit_publisher(self, request: Requesting, name: str) -> None:
         """Refuses who may not publish to a stream.
 
         Raises:
@@ -346,9 +358,13 @@ class StreamsEndpoint:
             request, "deny" if self._queries.registry.get(name) else state.description.publish
         )
 
-    async def _admit(self, request: web.Request, policy: str | None = None) -> None:
+    async def _admit(self, request: Requesting, policy: str | None = None) -> None:
         """Refuses who may not publish."""
         await self._access.of("publish", policy).admit(request, "publish")
+
+    async def _admit_reader(self, request: Requesting) -> None:
+        """Refuses who may not read."""
+        await self._access.of("read").admit(request, "read")
 
     def _check_policy(self, policy: str | None) -> None:
         """Refuses a description whose policy the settings do not have, such as any other environment variable."""
@@ -364,12 +380,24 @@ class StreamsEndpoint:
 
         async def handle(request: web.Request) -> web.StreamResponse:
             if request.method in ("GET", "HEAD"):
-                await self._access.of("read").admit(request, "read")
+                await self._admit_reader(request)
             return await handler(request)
 
         return handle
 
     # --- within ---
+
+    def _grpc_service(self) -> RdfStreamService:
+        from construct_messages.server.streams.grpc.service import RdfStreamService  # an extra
+
+        return RdfStreamService(
+            self._settings,
+            self._store,
+            bounds=self.bounds,
+            in_thread=self._in_thread,
+            admit_reader=self._admit_reader,
+            admit_publisher=self._admit_publisher,
+        )
 
     def _base(self, request: web.Request) -> str:
         return self._public_url or f"{request.scheme}://{request.host}"

@@ -19,6 +19,7 @@ ACTIONS: Final = frozenset(
         "pull",
         "events",
         "websocket",
+        "subscribe",
         "ldes",
         "register",
         "pause",
@@ -36,6 +37,7 @@ class StreamRecord(RequestRecord):
         action: what is done, of `ACTIONS`.
         published: elements that were appended.
         delivered: elements that were sent.
+        last: the sequence of the last element that was appended by gRPC; None: none was.
     """
 
     LABELS: ClassVar[Mapping[str, frozenset[str]]] = {"action": ACTIONS}
@@ -49,6 +51,7 @@ class StreamRecord(RequestRecord):
     action: str | None = None
     published: int = 0
     delivered: int = 0
+    last: int | None = None
 
     def deliver(self, count: int) -> None:
         """Counts elements that are sent."""

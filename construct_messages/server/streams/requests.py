@@ -19,6 +19,7 @@ from construct_messages.formats.documents import DOCUMENTS
 from construct_messages.formats.negotiation import choose
 from construct_messages.net.wire import Header
 from construct_messages.server.http.accept import accept_header
+from construct_messages.server.http.access import Requesting
 from construct_messages.server.http.conditions import entity_tag, is_known
 from construct_messages.server.http.endpoint import Handler
 from construct_messages.server.http.problems import problem
@@ -157,7 +158,7 @@ async def answered(
         raise not_carried(error) from error
 
 
-def idempotency_key(request: web.Request) -> str | None:
+def idempotency_key(request: Requesting) -> str | None:
     """The key of a publication; a string in double quotes, as the draft has it, or as it is."""
     key = request.headers.get(Header.KEY)
     if key is None:

@@ -9,13 +9,13 @@ here knows a query, or how a message is written to a log.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark.sql.functions import expr
 
+from construct_messages.assembly import Options
 from construct_messages.labels import Labels
 from construct_messages.query.algebra.nodes import Var
 from construct_messages.spark.sql.columns import column
@@ -52,25 +52,6 @@ _BREAK: Final = literal("\n")
 _BLANKS: Final = literal(r'\G([^"]*? )_:([^ ]+)')
 
 
-@dataclass(frozen=True)
-class MessageOptions:
-    """Which solutions make a message, and which messages are kept; see `construct_messages`.
-
-    Args:
-        keys: variables whose equal values make one message of solutions; empty: each solution is one.
-        distinct: whether a message that an earlier one equals is left out.
-        skip_empty: whether messages without statements are left out.
-        skolemize: the IRI under which blank nodes of the data become IRIs.
-        max_messages: how many messages there are at most.
-    """
-
-    keys: tuple[str, ...] = ()
-    distinct: bool = False
-    skip_empty: bool = False
-    skolemize: str | None = None
-    max_messages: int | None = None
-
-
 # --- solutions to messages --------------------------------------------------------------------------------------------
 
 
@@ -88,7 +69,7 @@ def relabelled(variables: Iterable[str], labels: Labels) -> list[str]:
 def messages(
     solutions: DataFrame,
     template: Template,
-    options: MessageOptions,
+    options: Options,
     *,
     ordered: bool,
     columns: Sequence[str] = ("*",),
@@ -104,8 +85,8 @@ def messages(
     """
     # a column of its own: inside another expression the number might not be counted for every solution
     frame = solutions.selectExpr(*columns, f"monotonically_increasing_id() AS {_NUMBER}")
-    has_number = bool(options.keys) or options.distinct or options.max_messages is not None
-    if options.keys:
+    has_number = bool(options.grouping.by) or options.distinct or options.max_messages is not None
+    if options.grouping.by:
         frame = _of_groups(frame, template, options)
     else:
         frame = frame.selectExpr(
@@ -127,9 +108,9 @@ def messages(
     return frame.select(MESSAGE) if has_number else frame
 
 
-def _of_groups(numbered: DataFrame, template: Template, options: MessageOptions) -> DataFrame:
+def _of_groups(numbered: DataFrame, template: Template, options: Options) -> DataFrame:
     """A message for the solutions of each group, in their order."""
-    keys = [column(Var(name)) for name in options.keys]
+    keys = [column(Var(name)) for name in options.grouping.by]
     lines = _array(_lines(template, template.live, _DIGITS, options.skolemize))
     statements = f"flatten(transform(array_sort(collect_list(struct({_NUMBER}, lines))), solution -> solution.lines))"
     wanted = [f"concat_ws({_BREAK}, array_distinct({statements})) AS {MESSAGE}", _FIRST]
@@ -173,7 +154,7 @@ def message_sql(template: Template, number: str, *, skolemize: str | None = None
     Args:
         template: its variables are columns, named by `columns.column`.
         number: SQL of a string of digits that no other solution has; it makes blank nodes of the template fresh.
-        skolemize: see `MessageOptions`.
+        skolemize: see `Options`.
 
     >>> from construct_messages.terms import Term
     >>> template = Template(("x",), (Pattern(Blank(0), Constant(Term("<urn:p>")), Variable(0)),), Labels("x"))

@@ -17,8 +17,6 @@ from construct_messages.documents.contexts import CONTEXTS
 from construct_messages.errors import CannotWrite, LogError, SourceError, UsageError
 from construct_messages.feeds.record import Record, content_type_in
 from construct_messages.feeds.records.dead_letters import (
-    REASON_HEADER,
-    SOURCE_HEADER,
     DeadLetterFile,
     DeadLetterTopic,
 )
@@ -26,6 +24,7 @@ from construct_messages.feeds.records.transport import RecordTransport
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Settings, Start, Transport, option_values
 from construct_messages.formats import FORMATS, Format
+from construct_messages.net.wire import Header
 from construct_messages.streams import Element
 from tests.support.strategies import messages
 
@@ -164,8 +163,8 @@ async def test_what_is_no_message(case: str, tmp_path: Path) -> None:
 
     assert len(await read(Topic(settings(dead_letters=DeadLetterTopic(opening)), kept))) == 2
     assert [each.value for each in dead.kept] == [record.value] * 2
-    assert {each.headers[SOURCE_HEADER] for each in dead.kept} == {URL}
-    assert all("\n" not in each.headers[REASON_HEADER] for each in dead.kept)
+    assert {each.headers[Header.DEAD_LETTER_SOURCE] for each in dead.kept} == {URL}
+    assert all("\n" not in each.headers[Header.DEAD_LETTER_REASON] for each in dead.kept)
     assert len({each.key for each in dead.kept}) == 2
 
 

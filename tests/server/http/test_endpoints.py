@@ -3,7 +3,7 @@
 import asyncio
 import io
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import MappingProxyType, SimpleNamespace
@@ -17,7 +17,7 @@ from aiohttp import web
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.server.config import Config, EndpointSettings
 from construct_messages.server.http.app import make_app, runner_of
-from construct_messages.server.http.endpoint import Endpoint, Measure, Route
+from construct_messages.server.http.endpoint import Endpoint, Measure, Observe, Route
 from construct_messages.server.http.metrics import Metrics
 from construct_messages.server.http.record import RECORD, RequestRecord
 from construct_messages.server.http.request_log import RequestLog
@@ -53,7 +53,8 @@ class Feed:
 
     path = "/streams/{name}"
     record = FeedRecord
-    gauges: Mapping[str, Measure] = MappingProxyType({})
+    gauges: Mapping[str, Sequence[Measure]] = MappingProxyType({})
+    reported: Mapping[str, object] = MappingProxyType({})
     has_source = True
     exposed_headers = ("RDF-Message-Content-Type",)
 
@@ -67,7 +68,7 @@ class Feed:
             Route("/streams/{name}/websocket", ("GET",), self._websocket),
         )
 
-    async def start(self) -> None:
+    async def start(self, observe: Observe) -> None:  # noqa: ARG002 - the protocol's
         self.life.append("started")
 
     async def check(self) -> None:

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from construct_messages.server.config import (
+    BridgeSettings,
     Config,
     EndpointSettings,
     JwtSettings,
@@ -28,6 +29,7 @@ PAGE = (ROOT / "docs" / "reference" / "server.md").read_text(encoding="utf-8")
         ("endpoint", EndpointSettings),
         ("endpoint, `limits.`", Limits),
         ("`streams.`", StreamsSettings),
+        ("`streams.NAME.`", BridgeSettings),
         ("`jwt.`", JwtSettings),
     ],
 )
@@ -41,6 +43,8 @@ def test_the_manual_has_every_setting(heading: str, struct: type[msgspec.Struct]
     ]
     expected = []
     for field in msgspec.structs.fields(struct):
+        if field.name == "bridges":
+            continue  # `streams.NAME.`
         if struct is StreamsSettings or field.name not in ("endpoints", "jwt", "limits", "streams"):
             default = (
                 field.default
@@ -52,7 +56,7 @@ def test_the_manual_has_every_setting(heading: str, struct: type[msgspec.Struct]
                 if not field.required
                 else "required"
             )
-            expected.append((f"`{field.name}`", described(field.type), shown_default))
+            expected.append((f"`{field.encode_name}`", described(field.type), shown_default))
     assert documented == expected
 
 

@@ -244,7 +244,7 @@ async def test_the_endpoint_s_own(
         (f"{JELLY_TYPE}, text/turtle", "text/turtle; charset=utf-8"),
         (f"{JELLY_TYPE};q=0.9, {NDJSON_TYPE}, application/ld+json;q=0.9", NDJSON_TYPE),
         (f"{JELLY_TYPE}, */*;q=0.1", JELLY_TYPE),
-        ("application/x-ndjson", NDJSON_TYPE),
+        ("application/x-ndjson", "application/x-ndjson"),
     ],
 )
 async def test_types_that_logs_share(

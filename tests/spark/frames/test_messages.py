@@ -61,7 +61,7 @@ def text_of(message: Message) -> str:
 def by_spark(
     frame: DataFrame, template: Template, options: object = None, *, ordered: bool = True
 ) -> list[str]:
-    options = options or room.MessageOptions()
+    options = options or Options()
     return [
         message for (message,) in room.messages(frame, template, options, ordered=ordered).collect()
     ]
@@ -88,9 +88,9 @@ SHAPES = {
     "skolemized": {"skolemize": GENID},
     "distinct": {"distinct": True},
     "the first three of the distinct": {"distinct": True, "skip_empty": True, "max_messages": 3},
-    "groups": {"keys": ("a",)},
-    "groups by two variables": {"keys": ("b", "a"), "skip_empty": True},
-    "distinct groups": {"keys": ("b",), "distinct": True, "skolemize": GENID},
+    "groups": {"grouping": Grouping(("a",))},
+    "groups by two variables": {"grouping": Grouping(("b", "a")), "skip_empty": True},
+    "distinct groups": {"grouping": Grouping(("b",)), "distinct": True, "skolemize": GENID},
 }
 
 
@@ -99,11 +99,9 @@ def test_equals_assembly(spark: SparkSession, options: dict[str, Any]) -> None:
     @settings(FEW, max_examples=3)
     @given(template=templates(), solutions=MANY)
     def check(template: Template, solutions: list[Solution]) -> None:
-        same = {name: value for name, value in options.items() if name != "keys"}
-        grouping = Grouping(options.get("keys", ()))
-        assembly = Assembly(template, Options(grouping, **same), stable_blank_nodes=True)
+        assembly = Assembly(template, Options(**options), stable_blank_nodes=True)
         expected = [*assembly.feed(Solutions.of(solutions)), *assembly.finish()]
-        found = by_spark(frame_of(spark, solutions), template, room.MessageOptions(**options))
+        found = by_spark(frame_of(spark, solutions), template, Options(**options))
         assert found == list(map(text_of, expected))
 
     check()
@@ -141,7 +139,7 @@ TRIPLE = Term(r'<<( _:a <urn:p _:> <<( _:b <urn:_:c> "\" _:d \\" )>> )>>'.replac
 
 def test_skolemizes_triple_terms_but_not_their_literals(spark: SparkSession) -> None:
     template = Template(("x",), (Pattern(P, P, X),))
-    options = room.MessageOptions(skolemize=GENID)
+    options = Options(skolemize=GENID)
     assert by_spark(frame_of(spark, [(TRIPLE,)], "x"), template, options) == [
         rf'<urn:p> <urn:p> <<( <{GENID}a> <urn:p_:> <<( <{GENID}b> <urn:_:c> "\" _:d \\" )>> )>> .'
     ]
@@ -159,8 +157,8 @@ OVER_PARTITIONS = {
     "the first": ({"max_messages": 7}, [[number] for number in range(7)]),
     "none": ({"max_messages": 0}, []),
     "distinct": ({"distinct": True}, [[number] for number in range(12)]),
-    "groups": ({"keys": ("y",)}, [list(range(0, 12, 2)), list(range(1, 12, 2))]),
-    "the first group": ({"keys": ("y",), "max_messages": 1}, [list(range(0, 12, 2))]),
+    "groups": ({"grouping": Grouping(("y",))}, [list(range(0, 12, 2)), list(range(1, 12, 2))]),
+    "the first group": ({"grouping": Grouping(("y",)), "max_messages": 1}, [list(range(0, 12, 2))]),
 }
 
 
@@ -168,7 +166,7 @@ OVER_PARTITIONS = {
 def test_keeps_the_order_of_solutions(
     spark: SparkSession, options: dict[str, Any], expected: list[list[int]]
 ) -> None:
-    found = by_spark(over_partitions(spark, 12), OF_X, room.MessageOptions(**options))
+    found = by_spark(over_partitions(spark, 12), OF_X, Options(**options))
     assert found == [
         "\n".join(f'<urn:{n % 2}> <urn:p> "{n}" .' for n in numbers) for numbers in expected
     ]
@@ -184,5 +182,5 @@ def test_blank_nodes_are_fresh_in_every_partition(spark: SparkSession) -> None:
 
 
 def test_a_template_that_needs_no_number_counts_nothing(spark: SparkSession) -> None:
-    frame = room.messages(over_partitions(spark, 12), OF_X, room.MessageOptions(), ordered=True)
+    frame = room.messages(over_partitions(spark, 12), OF_X, Options(), ordered=True)
     assert "monotonically_increasing_id" not in executed(frame)

@@ -132,7 +132,7 @@ def page(tests: Sequence[Case]) -> str:
         "",
         "<!-- written by `python -m tests.support.spark.w3c`; do not edit -->",
         "",
-        "`make w3c-spark` runs every test on Spark and fails if this page is wrong. `make check` runs every fourth.",
+        "`make w3c-spark` runs every test on Spark and fails if this page is wrong. `make check` runs every eighth.",
         "",
         f"**{passed} of {len(tests)} query evaluation tests of SPARQL 1.0 and 1.1 pass ({passed / len(tests):.1%}).**",
         f"{len(REFUSED)} are refused, and none gives a wrong answer. Not run:",

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Final, Literal, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
-from aiohttp import web
+from multidict import MultiMapping
 
 from construct_messages.errors import Forbidden
 from construct_messages.net.urls import is_loopback
@@ -32,6 +32,17 @@ JWT: Final = "jwt"
 """The policy that asks for a JSON Web Token."""
 
 
+class Requesting(Protocol):
+    """A request as far as authorizers read it, of HTTP or of gRPC.
+
+    Attributes:
+        headers: of the request; their names in any case.
+    """
+
+    @property
+    def headers(self) -> MultiMapping[str]: ...
+
+
 class Authorizer(Protocol):
     """Decides whether a request may use a right.
 
@@ -42,7 +53,7 @@ class Authorizer(Protocol):
     @property
     def asks(self) -> Literal["open", "token", "deny"]: ...
 
-    async def admit(self, request: web.Request, right: Right) -> None:
+    async def admit(self, request: Requesting, right: Right) -> None:
         """Checks that the request may use the right.
 
         Raises:
@@ -57,7 +68,7 @@ class Everybody:
 
     asks: Final = "open"
 
-    async def admit(self, request: web.Request, right: Right) -> None:
+    async def admit(self, request: Requesting, right: Right) -> None:
         """See `Authorizer`."""
 
 
@@ -66,7 +77,7 @@ class Nobody:
 
     asks: Final = "deny"
 
-    async def admit(self, request: web.Request, right: Right) -> None:  # noqa: ARG002 - the protocol's
+    async def admit(self, request: Requesting, right: Right) -> None:  # noqa: ARG002 - the protocol's
         """See `Authorizer`."""
         raise Forbidden(
             f"{RIGHTS[right]} is switched off here",
@@ -82,7 +93,7 @@ class ThisMachine:
 
     asks: Final = "open"
 
-    async def admit(self, request: web.Request, right: Right) -> None:
+    async def admit(self, request: Requesting, right: Right) -> None:
         """See `Authorizer`."""
         if not all(is_loopback(_host(origin)) for origin in request.headers.getall("Origin", [])):
             raise Forbidden(
@@ -103,7 +114,7 @@ class SharedToken:
     def __init__(self, variable: str) -> None:
         self._variable = variable
 
-    async def admit(self, request: web.Request, right: Right) -> None:
+    async def admit(self, request: Requesting, right: Right) -> None:
         """See `Authorizer`."""
         token, sent = os.environ.get(self._variable, ""), bearer_token(request, right)
         if not token or not hmac.compare_digest(sent.encode(), token.encode()):
@@ -157,7 +168,7 @@ class Access:
         return self._default if name is None else self._known.get(name, self._known["deny"])
 
 
-def bearer_token(request: web.Request, right: Right) -> str:
+def bearer_token(request: Requesting, right: Right) -> str:
     """The token in the header `Authorization` (RFC 6750, section 2.1). One in a URL or a form is never read.
 
     Raises:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from aiohttp import web
 from joserfc import jws, jwt
 from joserfc.errors import (
     BadSignatureError,
@@ -21,7 +20,13 @@ from joserfc.errors import (
 
 from construct_messages.errors import Forbidden
 from construct_messages.server.config import JwtSettings
-from construct_messages.server.http.access import RIGHTS, Right, bearer_token, refused
+from construct_messages.server.http.access import (
+    RIGHTS,
+    Requesting,
+    Right,
+    bearer_token,
+    refused,
+)
 from construct_messages.server.http.access.keys import Keys
 
 _MOST_CHARACTERS: Final = 8192
@@ -57,7 +62,7 @@ class JsonWebTokens:
             exp={"essential": True},
         )
 
-    async def admit(self, request: web.Request, right: Right) -> None:
+    async def admit(self, request: Requesting, right: Right) -> None:
         """See `Authorizer`."""
         token = bearer_token(request, right)
         try:

@@ -7,26 +7,33 @@ import asyncio
 import sys
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
-from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from construct_messages.cli.arguments import (
     Commands,
     add_format,
     add_reports,
     add_token,
+    contexts,
     format_options,
     option,
     pairs,
     token_of,
 )
-from construct_messages.cli.logs import add_input, contexts, open_log
+from construct_messages.cli.feeds.options import (
+    add_reading,
+    add_set,
+    add_start,
+    add_transport,
+    start,
+    transport_arguments,
+)
+from construct_messages.cli.logs import add_input, open_log
 from construct_messages.cli.progress import progress
 from construct_messages.cli.queries import add_query, query_text
 from construct_messages.cli.standard import STANDARD, astandard_input, target
 from construct_messages.cli.stopping import until_stopped
 from construct_messages.errors import UsageError
-from construct_messages.feeds.table import TRANSPORTS
 from construct_messages.formats import LogType, find_log
 from construct_messages.logs import EncoderOptions, FormatOptions, encoder_for
 from construct_messages.message import Message
@@ -37,9 +44,6 @@ if TYPE_CHECKING:
     from construct_messages.writing.growing import OpenLog
 
 # clients are imported only where they are used: other commands need no HTTP client, and would wait for it
-
-_SAVE_SECONDS: Final = 1.0
-"""How long a message is in a log before the state tells of it."""
 
 
 def add(commands: Commands) -> None:
@@ -59,9 +63,8 @@ def add(commands: Commands) -> None:
     publish.add_argument("log", metavar="LOG", help="the log to read; - for standard input")
     option(publish, "--to URL", "the stream, or its input", required=True)
     option(publish, "--batch N", "send at most N messages at once", type=int, default=1000)
-    option(publish, "--create", "create the stream if it does not exist")
+    add_transport(publish)
     _add_requests(publish, "the number of acknowledged messages, to continue after a restart")
-    option(publish, "--media-type TYPE", "of the records that a broker gets; default: N-Quads")
     add_input(publish)
     add_reports(publish)
 
@@ -82,43 +85,11 @@ def add(commands: Commands) -> None:
         metavar="URL",
         help="the stream, or its events, socket or output; an event stream (LDES); an LDN inbox; a topic of a broker",
     )
-    where = subscribe.add_mutually_exclusive_group()
-    option(where, "--last N", "start with the N newest messages", type=int)
-    option(
-        where,
-        "--after N",
-        "start after the message with this sequence; 0: with the first",
-        type=int,
-    )
-    option(
-        where,
-        "--since TIME",
-        "start with messages stored at this time or later, as in 2026-11-22T12:00:00Z",
-    )
-    option(
-        subscribe,
-        "--follow",
-        "wait for more messages, by default from the next one on; without --follow, end after the newest",
-    )
-    option(
-        subscribe,
-        "--via TRANSPORT",
-        f"one of {', '.join(kind.name for kind in TRANSPORTS)}; default: the first that the stream offers",
-        choices=[kind.name for kind in TRANSPORTS],
-    )
-    option(
-        subscribe,
-        "--allow-origin ORIGIN",
-        "also read pages and notifications of this origin; default: that of URL",
-        repeatable=True,
-    )
-    option(subscribe, "--context IRI=FILE", "a JSON-LD context", repeatable=True)
+    add_start(subscribe)
+    add_reading(subscribe)
+    add_token(subscribe)
+    add_set(subscribe, "--set")
     option(subscribe, "--media-type TYPE", "of the records of a broker that name none")
-    option(
-        subscribe,
-        "--dead-letters PLACE",
-        "append records of a broker that are no message to this file or topic, instead of stopping",
-    )
     option(
         subscribe,
         "--output FILE",
@@ -127,7 +98,7 @@ def add(commands: Commands) -> None:
     )
     _add_requests(subscribe, "the last message that was written, to continue after a restart")
     log = subscribe.add_argument_group("output log")
-    add_format(log, "that of the extension of FILE, else nq")
+    add_format(log, "that of the extension of FILE, else nq", has_contexts=True)
     add_reports(subscribe)
 
     register = commands.add_parser(
@@ -162,13 +133,6 @@ def add(commands: Commands) -> None:
 
 def _add_requests(command: argparse.ArgumentParser, state: str) -> None:
     option(command, "--state FILE", f"store in FILE {state}")
-    add_token(command)
-    option(
-        command,
-        "--set NAME=VALUE",
-        "an option of the transport, as its library calls it; $NAME is the value of an environment variable",
-        repeatable=True,
-    )
     option(command, "--retries N", "repeat a request up to N times in a row", type=int, default=10)
 
 
@@ -211,11 +175,7 @@ async def _send(reader: LogReader, options: argparse.Namespace) -> None:
             options.to,
             state=options.state,
             batch=options.batch,
-            create=options.create,
-            token=token_of(options),
-            retries=options.retries,
-            media_type=options.media_type,
-            options=pairs("--set", options.set, "NAME=VALUE"),
+            **transport_arguments(options),
         )
 
 
@@ -223,7 +183,7 @@ def _subscribe(options: argparse.Namespace) -> int:
     from construct_messages.feeds import subscribe
     from construct_messages.feeds.recording import RecordingState, record
 
-    since = None if options.since is None else _time(options.since)
+    where = start(options)
     type = find_log(format_of_target(target(options.output), options.format), options.syntax)
     own = format_options(options)
     if options.state is not None and type.format.binary:
@@ -235,7 +195,6 @@ def _subscribe(options: argparse.Namespace) -> int:
     if options.state is not None:
         state = RecordingState(options.state, options.url, can_be_cut=options.output != STANDARD)
         known = state.known
-    where = {"last": options.last, "after": options.after, "since": since}
     if (
         options.follow
         and not options.quiet
@@ -270,20 +229,6 @@ def _subscribe(options: argparse.Namespace) -> int:
         asyncio.run(until_stopped(recording) if options.follow else recording)
         log.finish()
     return 0
-
-
-def _time(text: str) -> datetime:
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(
-            f"--since {text} is no time", hint="write it as in 2026-11-22T12:00:00Z"
-        ) from None
-    if time.tzinfo is None:
-        raise UsageError(
-            f"--since {text} has no time zone", hint="write it as in 2026-11-22T12:00:00Z"
-        )
-    return time
 
 
 @contextmanager

@@ -1,0 +1,234 @@
+"""Bridges of a store: a stream that is fed from a transport, or forwarded to one, until it is stopped.
+
+Whatever fails is tried again, after pauses that grow. What a server shows of a bridge is its `BridgeStatus`. The
+position of a source is stored in the transaction of the elements before it, so that each is there once if the source
+can be read again from a position.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing
+from dataclasses import dataclass
+from typing import Final, cast
+
+import msgspec
+
+from construct_messages.errors import ConstructMessagesError, SourceError
+from construct_messages.feeds.delivery.batches import BATCH, batches, size_of, uncut
+from construct_messages.feeds.delivery.targets import Target
+from construct_messages.feeds.forwarding import Forwarder
+from construct_messages.feeds.state import Checkpoint
+from construct_messages.feeds.transport import Start, Transport
+from construct_messages.streams import Element, Publication, StreamStore
+
+_PAUSE_SECONDS: Final = 1.0
+_MOST_SECONDS: Final = 60.0
+
+
+@dataclass
+class BridgeStatus:
+    """How a bridge is.
+
+    Args:
+        is_connected: whether it reads or writes; otherwise it is tried again.
+        error: why it failed last, if it was not connected since; None: it did not.
+        elements: how many went over it since the start.
+        in_flight: how many are being stored or written.
+        last: when the last one was, on the monotonic clock; None: none was.
+        removed: how many elements retention removed before they were forwarded.
+        behind: returns how many elements wait on this side of the bridge; None: it is not known.
+    """
+
+    is_connected: bool = False
+    error: str | None = None
+    elements: int = 0
+    in_flight: int = 0
+    last: float | None = None
+    removed: int = 0
+    behind: Callable[[], int | None] = lambda: None
+
+    @property
+    def idle_seconds(self) -> float | None:
+        """The seconds since the last element; None: there was none."""
+        return None if self.last is None else time.monotonic() - self.last
+
+    def connected(self) -> None:
+        """Called when the other side is reached."""
+        self.is_connected, self.error = True, None
+
+    def begin(self, count: int) -> None:
+        """Called before a batch is stored or written."""
+        self.in_flight = count
+
+    def remove(self, count: int) -> None:
+        """Called with the number of elements that cannot be forwarded any more."""
+        self.removed += count
+
+    def end(self) -> None:
+        """Called after it was."""
+        self.elements += self.in_flight
+        self.in_flight, self.last = 0, time.monotonic()
+        self.connected()
+
+
+class Bridge:
+    """Work that is done again whenever it fails, until it is stopped.
+
+    Args:
+        work: moves elements until it fails.
+        status: of the bridge, which `work` keeps.
+        report: called with each failure.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[], Awaitable[None]],
+        status: BridgeStatus,
+        report: Callable[[str], object],
+    ) -> None:
+        self._work, self.status, self._report = work, status, report
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begins, in a task."""
+        self._task = asyncio.create_task(self._keep_working())
+
+    async def stop(self) -> None:
+        """Ends after the batch in flight, which is acknowledged."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _keep_working(self) -> None:
+        pause = _PAUSE_SECONDS
+        while True:
+            before = self.status.elements
+            try:
+                await self._work()
+                reason = "it ended"
+            except ConstructMessagesError as error:
+                reason = str(error).partition("\n")[0]
+            except Exception as error:  # noqa: BLE001 - a defect of a bridge must not end the server, and is shown
+                reason = f"{type(error).__name__}: {error}"
+            self.status.is_connected, self.status.error, self.status.in_flight = False, reason, 0
+            self._report(reason)
+            if self.status.elements > before:
+                pause = _PAUSE_SECONDS
+            await asyncio.sleep(pause * random.uniform(0.5, 1))  # not all at once
+            pause = min(2 * pause, _MOST_SECONDS)
+
+
+class Fed(msgspec.Struct, frozen=True):
+    """How far a stream has been fed.
+
+    Args:
+        stream: its number in the store.
+        position: of the source.
+    """
+
+    stream: int
+    position: Checkpoint
+
+
+async def feed(
+    store: StreamStore,
+    stream: str,
+    owner: str,
+    url: str,
+    opening: AbstractAsyncContextManager[Transport],
+    start: Start,
+    status: BridgeStatus,
+    *,
+    batch: int = BATCH,
+) -> None:
+    """Appends what a source yields to a stream, until that fails.
+
+    Args:
+        store: opened to write.
+        stream: the name of the stream, which is created if it does not exist.
+        owner: of the state in the store.
+        url: of the source.
+        opening: opens the transport of the source.
+        start: where to start if nothing was read of it before.
+        status: is kept.
+        batch: how many elements are appended together at most.
+
+    Raises:
+        SourceError: the source refuses, or cannot be reached.
+        LogError, LimitExceeded: what the source sends is no message, or too large.
+        StoreError: the store cannot be written.
+    """
+    state = await store.acreate(stream, exist_ok=True)
+    kept = (await store.asaved_state(owner)).get(url)
+    known = None if kept is None else msgspec.json.decode(kept, type=Fed)
+    if known is not None and known.stream == state.id:
+        start = Start(checkpoint=known.position)
+
+    async def keep(position: Checkpoint | None, elements: Sequence[Element] = ()) -> None:
+        value = {} if position is None else {url: msgspec.json.encode(Fed(state.id, position))}
+        messages = [Publication(element.nquads, element.generated) for element in elements]
+        await store.acommit(owner, value, stream=stream, messages=messages)
+
+    async with opening as transport, aclosing(transport.read(start, follow=True)) as elements:
+        await anext(elements)  # None: it is known where reading starts
+        await keep(transport.position)
+        status.behind = lambda: transport.behind
+        status.connected()
+
+        async def take(items: list[Element], position: Checkpoint | None) -> None:
+            status.begin(len(items))
+            await keep(position, items)
+            if position is not None:
+                await transport.acknowledge(position)
+            status.end()
+
+        rest = cast(AsyncGenerator[Element], elements)  # None comes first only
+        gathered = batches(rest, lambda: transport.position, size_of, batch)
+        async with aclosing(gathered) as waiting:
+            async for found in waiting:
+                if found is not None:
+                    await uncut(take(found.items, found.position))
+    raise SourceError(f"{url} ended")
+
+
+async def forward_on(
+    store: StreamStore,
+    stream: str,
+    owner: str,
+    target: Target,
+    status: BridgeStatus,
+    *,
+    from_first: bool = True,
+    batch: int = BATCH,
+) -> None:
+    """Forwards the elements of a stream as they come, until that fails.
+
+    Args:
+        store, stream, owner, target, from_first, batch: see `Forwarder`; the stream is created if it does not exist.
+        status: is kept.
+
+    Raises:
+        SourceError: the target refuses, or cannot be reached.
+        StoreError: the store cannot be written.
+    """
+    await store.acreate(stream, exist_ok=True)
+    forwarder = Forwarder(
+        store,
+        stream,
+        owner,
+        target,
+        batch=batch,
+        from_first=from_first,
+        on_begin=status.begin,
+        on_end=status.end,
+        on_removed=status.remove,
+    )
+    status.behind = lambda: forwarder.behind
+    async with aclosing(target):
+        await target.open()
+        status.connected()
+        await forwarder.run(follow=True)

@@ -1,0 +1,1 @@
+"""Delivery: batches of messages from a source to a target, each under a key until it is acknowledged."""

@@ -1,0 +1,146 @@
+"""Batches of what a source yields: all that waits when the batch before was delivered. No I/O.
+
+So a slow source is not delayed until a batch is full, and a fast one is read on while a batch is delivered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from contextlib import aclosing
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
+
+from construct_messages.errors import UsageError
+from construct_messages.feeds.state import Checkpoint
+from construct_messages.message import Message
+from construct_messages.streams.element import Element, messages_of
+from construct_messages.terms import Term
+
+BATCH: Final = 1000
+"""How many messages a batch has at most, by default."""
+
+_BATCH_BYTES: Final = 4 << 20
+
+_STOP_SECONDS: Final = 10.0
+"""How long a batch in flight may take when its delivery is cancelled."""
+
+T = TypeVar("T")
+
+Position: TypeAlias = Checkpoint | None
+"""That of a source; None: it has none."""
+
+
+class SourceBatch(NamedTuple, Generic[T]):
+    """Items that are delivered together.
+
+    Args:
+        items: at least one.
+        position: that of the source after the last of them.
+    """
+
+    items: list[T]
+    position: Position
+
+
+def check_batch(most: int) -> None:
+    """Checks the option `batch`.
+
+    Raises:
+        UsageError: it is less than 1.
+    """
+    if most < 1:
+        raise UsageError(f"batch={most} is less than 1")
+
+
+async def batches(
+    items: AsyncGenerator[T],
+    position: Callable[[], Position],
+    size: Callable[[T], int],
+    most: int = BATCH,
+) -> AsyncGenerator[SourceBatch[T] | None]:
+    """Collects items while the consumer works; raises the errors of the items, after those before them.
+
+    Yields None each time that nothing waits.
+
+    Args:
+        items: read in a task of its own, which closes them.
+        position: returns that of the source; called after each item.
+        size: returns that of an item in bytes.
+        most: how many items a batch has.
+    """
+    gathering = _Gathering(position, size, most)
+    reading = asyncio.ensure_future(gathering.read(items))
+    reading.add_done_callback(lambda _: gathering.arrived.set())
+    try:
+        while True:
+            if not gathering.arrived.is_set():
+                yield None
+            await gathering.arrived.wait()
+            if batch := gathering.take(ended=reading.done()):
+                yield batch
+            elif reading.done():
+                reading.result()  # its error
+                return
+    finally:
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+
+
+class _Gathering(Generic[T]):
+    def __init__(
+        self, position: Callable[[], Position], size: Callable[[T], int], most: int
+    ) -> None:
+        self._position, self._size, self._most = position, size, most
+        self._held: list[T] = []
+        self._bytes = 0
+        self._reached = position()
+        self.arrived, self._room = asyncio.Event(), asyncio.Event()
+
+    async def read(self, items: AsyncGenerator[T]) -> None:
+        async with aclosing(items):
+            async for item in items:
+                self._held.append(item)
+                self._bytes += self._size(item)
+                self._reached = self._position()
+                self.arrived.set()
+                if len(self._held) >= self._most or self._bytes >= _BATCH_BYTES:
+                    self._room.clear()
+                    await self._room.wait()
+
+    def take(self, *, ended: bool) -> SourceBatch[T] | None:
+        """Takes what waits; None: nothing does."""
+        held, self._held, self._bytes = self._held, [], 0
+        if not ended:
+            self.arrived.clear()
+        self._room.set()
+        return SourceBatch(held, self._reached) if held else None
+
+
+def labelled(elements: Sequence[Element], labels: Callable[[Term], Term]) -> list[Message]:
+    """Returns the messages of elements, with other labels for their blank nodes.
+
+    Args:
+        elements: of one stream.
+        labels: returns the label of a node, by its label in the stream.
+    """
+    return [
+        message.map_blanks(labels) if b"_:" in element.nquads else message
+        for element, message in zip(elements, messages_of(elements), strict=True)
+    ]
+
+
+def size_of(element: Element) -> int:
+    """The size of an element, for `batches`."""
+    return len(element.nquads)
+
+
+async def uncut(work: Coroutine[object, object, None]) -> None:
+    """Delivers a batch; if that is cancelled, the batch is waited for, so that it need not be sent again."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task], timeout=_STOP_SECONDS)
+        task.cancel()
+        await asyncio.wait([task])
+        raise

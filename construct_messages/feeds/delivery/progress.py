@@ -1,0 +1,117 @@
+"""Delivers batches to a target, and keeps in a state file what is acknowledged and what is in flight.
+
+The state is written before each batch, and has the batch, its key, and the position of its source after it. So after a
+kill the same messages are sent under the same key, and the source is read on after them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterable, Awaitable, Callable
+from typing import TypeVar
+
+import msgspec
+
+from construct_messages.feeds.delivery.batches import Position, SourceBatch, uncut
+from construct_messages.feeds.delivery.targets import Target
+from construct_messages.feeds.state import Checkpoint, Sent, write_state
+from construct_messages.labels import Labels
+from construct_messages.logs.lines.texts import to_messages, to_text
+from construct_messages.message import Message
+
+T = TypeVar("T")
+
+
+class Delivery:
+    """Delivers batches to a target.
+
+    Args:
+        target: the target; opened and closed by the caller.
+        sent: what an earlier run left, or the beginning.
+        state: the file of the state; None: it is not kept.
+        on_batch: called with the number of acknowledged messages after each batch.
+
+    Attributes:
+        sent: what is acknowledged, and what is in flight.
+        labels: returns the label of a blank node, by its label in the source.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        sent: Sent,
+        state: str | os.PathLike[str] | None = None,
+        on_batch: Callable[[int], object] | None = None,
+    ) -> None:
+        self._target, self.sent, self._state, self._on_batch = target, sent, state, on_batch
+        # labels that no other source has: the target keeps them, so that a node is one over all batches
+        self.labels = Labels.at(sent.key).in_log
+        self._saved: Sent | None = None
+
+    async def finish(self) -> None:
+        """Sends the batch that was in flight when an earlier run ended."""
+        if self.sent.in_flight:
+            await self._send(to_messages(self.sent.in_flight))
+
+    async def begin(self, position: Position) -> None:
+        """Keeps the position where the source starts."""
+        self.sent = msgspec.structs.replace(self.sent, position=position)
+        self._save()
+
+    async def deliver(
+        self,
+        batches: AsyncIterable[SourceBatch[T] | None],
+        messages: Callable[[list[T]], list[Message]],
+        acknowledge: Callable[[Checkpoint], Awaitable[None]] | None = None,
+    ) -> None:
+        """Delivers batches, until there are no more; at its end, whatever it is, the state is what is acknowledged.
+
+        A batch that is in flight when this is cancelled is waited for, so that it is not sent again.
+
+        Args:
+            batches: see `batches.batches`.
+            messages: returns the messages of a batch, with labels of `labels`.
+            acknowledge: called with the position after each batch that the target has acknowledged.
+
+        Raises:
+            SourceError, CannotWrite, UsageError: see `Target.send`; what was in flight stays in the state.
+            CannotWrite: the state cannot be written.
+        """
+        try:
+            async for batch in batches:
+                if batch is None:
+                    self._save()
+                else:
+                    await uncut(self._deliver(messages(batch.items), batch.position, acknowledge))
+        finally:
+            self._save()
+
+    async def _deliver(
+        self,
+        messages: list[Message],
+        position: Position,
+        acknowledge: Callable[[Checkpoint], Awaitable[None]] | None,
+    ) -> None:
+        kept = () if self._state is None else tuple(map(to_text, messages))
+        self.sent = msgspec.structs.replace(
+            self.sent, in_flight=kept, size=self._target.size, position=position
+        )
+        if messages:
+            self._save()
+            await self._send(messages)
+        if acknowledge is not None and position is not None:
+            await acknowledge(position)
+
+    async def _send(self, messages: list[Message]) -> None:
+        sent = self.sent
+        await self._target.send(messages, f"{sent.key}-{sent.acknowledged + 1}", sent.size)
+        self.sent = msgspec.structs.replace(
+            sent, acknowledged=sent.acknowledged + len(messages), in_flight=(), size=None
+        )
+        if self._on_batch is not None:
+            self._on_batch(self.sent.acknowledged)
+
+    def _save(self) -> None:
+        if self._state is not None and self.sent != self._saved:
+            write_state(self._state, self.sent)
+            self._saved = self.sent

@@ -1,0 +1,229 @@
+"""Targets of batches: a stream elsewhere, a log file that grows, or an output.
+
+A batch that is sent twice under one key is stored once where the target can know that: in a stream by the capability
+`keyed` of its transport, in a file by the size that it had before.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from typing import IO, Final, Protocol
+
+from construct_messages.errors import SourceError, UsageError
+from construct_messages.feeds.opening import check_url, opened
+from construct_messages.feeds.transport import Settings, Transport
+from construct_messages.formats import LogType, find_log
+from construct_messages.logs import EncoderOptions, FormatOptions, encoder_for
+from construct_messages.message import Message
+from construct_messages.targets import format_of_target
+from construct_messages.writing.growing import GrowingLog
+
+STANDARD: Final = "-"
+"""The name of an output."""
+
+
+class Target(Protocol):
+    """The target of batches.
+
+    Attributes:
+        name: distinguishes it from other targets.
+        size: bytes of the log so far; None: it is no file.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def size(self) -> int | None: ...
+
+    async def open(self) -> None:
+        """Connects, for an early error; `send` does it by itself.
+
+        Raises:
+            SourceError: the target refuses, or cannot be reached.
+        """
+
+    async def send(self, messages: Sequence[Message], key: str, at: int | None) -> None:
+        """Sends a batch; one that was sent under the same key is not stored again where that can be known.
+
+        Args:
+            messages: at least one.
+            key: of the batch.
+            at: the size of the target before the batch was sent for the first time.
+
+        Raises:
+            SourceError: the target refuses, or cannot be reached.
+            CannotWrite: the target cannot be written.
+            UsageError: a log is not as it was left.
+        """
+
+    async def aclose(self) -> None:
+        """Closes the connection. `send` connects again."""
+
+
+class StreamTarget:
+    """A stream of a server or a broker, over a connection that is kept until it fails.
+
+    Args:
+        url: of the stream, or of its input.
+        settings: see `Settings`.
+
+    Raises:
+        UsageError: no URL of a transport.
+    """
+
+    size = None
+
+    def __init__(self, url: str, settings: Settings) -> None:
+        check_url(url)
+        self.name, self._settings = url, settings
+        self._connection = AsyncExitStack()
+        self._transport: Transport | None = None
+
+    async def open(self) -> None:
+        """See `Target.open`."""
+        await self._connected()
+
+    async def send(self, messages: Sequence[Message], key: str, at: int | None) -> None:  # noqa: ARG002 the protocol's
+        """See `Target.send`."""
+        transport = await self._connected()
+        try:
+            await transport.write(messages, key)
+        except SourceError:
+            await self.aclose()
+            raise
+
+    async def aclose(self) -> None:
+        """See `Target.aclose`."""
+        self._transport = None
+        await self._connection.aclose()
+
+    async def _connected(self) -> Transport:
+        if self._transport is None:
+            opening = opened(self.name, self._settings, write=True)
+            self._transport = await self._connection.enter_async_context(opening)
+        return self._transport
+
+
+class OutputTarget:
+    """A binary file that is written as it comes, such as standard output.
+
+    Args:
+        file: flushed after each message; it stays open.
+        type: of the log.
+        options: those that only its format has.
+    """
+
+    name, size = STANDARD, None
+
+    def __init__(
+        self, file: IO[bytes], type: LogType, options: FormatOptions | None = None
+    ) -> None:
+        self._file = file
+        self._encoder = encoder_for(*type, EncoderOptions(triple_terms=True, own=options))
+        self._start = self._encoder.start()
+
+    async def open(self) -> None:
+        """See `Target.open`."""
+
+    async def send(self, messages: Sequence[Message], key: str, at: int | None) -> None:  # noqa: ARG002 the protocol's
+        """See `Target.send`: it is unknown which messages were sent."""
+        for message in messages:
+            self._write(self._encoder.encode(message))
+
+    def finish(self) -> None:
+        """Writes what the format has after the last message."""
+        self._write(self._encoder.finish())
+
+    def _write(self, data: bytes) -> None:
+        self._file.write(self._start + data)
+        self._file.flush()
+        self._start = b""
+
+    async def aclose(self) -> None:
+        """See `Target.aclose`."""
+
+
+class FileTarget:
+    """A log file that grows, each message once. After a kill, it may end within a message until it is continued.
+
+    Args:
+        log: of a text format.
+
+    Raises:
+        UsageError: a log that cannot be continued.
+    """
+
+    def __init__(self, log: GrowingLog) -> None:
+        log.check_continued()
+        self._log = log
+        self.name = str(log.path)
+
+    @property
+    def size(self) -> int:
+        """See `Target.size`."""
+        return self._log.size
+
+    async def open(self) -> None:
+        """See `Target.open`."""
+
+    async def send(self, messages: Sequence[Message], key: str, at: int | None) -> None:  # noqa: ARG002 the protocol's
+        """See `Target.send`: the file shows which of them are there."""
+        self._log.append(messages, at=at or 0)
+
+    async def aclose(self) -> None:
+        """See `Target.aclose`."""
+
+
+def target_of(
+    place: str | os.PathLike[str] | IO[bytes],
+    settings: Settings,
+    *,
+    syntax: str | None = None,
+    own: FormatOptions | None = None,
+) -> StreamTarget | OutputTarget | FileTarget:
+    """Returns the target that a place is.
+
+    Args:
+        place: the URL of a stream, the path of a log, or a binary file.
+        settings: of the transport; for a log, `media_type` is its format, and nothing else has a meaning.
+        syntax, own: of a log, see `write_log`.
+
+    Raises:
+        UsageError: settings of the other kind, no URL of a transport, or a log that cannot grow.
+    """
+    if isinstance(place, str) and "://" in place:
+        if syntax is not None or own is not None:
+            raise UsageError(
+                "the syntax and options of a format are for a log, and the target is a stream",
+                hint="leave them out",
+            )
+        return StreamTarget(place, settings)
+    name = os.fspath(place) if isinstance(place, str | os.PathLike) else STANDARD
+    refuse_stream_options(
+        name, create=settings.create, token=settings.token, options=settings.options
+    )
+    if not isinstance(place, str | os.PathLike):
+        type = find_log(format_of_target(place, settings.media_type), syntax)
+        return OutputTarget(place, type, own)
+    return FileTarget(GrowingLog(place, settings.media_type, syntax=syntax, options=own))
+
+
+def refuse_stream_options(name: str, **options: object) -> None:
+    """Refuses options that a log does not have.
+
+    Args:
+        name: of the log.
+        options: those that only streams have.
+
+    Raises:
+        UsageError: one of them is given.
+    """
+    for option, value in options.items():
+        if value:
+            raise UsageError(
+                f"{option} is for a stream, and {name} is a log",
+                hint="leave it out, or give the URL of a stream",
+            )

@@ -1,0 +1,1 @@
+"""Streams of Jelly's gRPC service. Needs the extra `grpc`."""

@@ -1,0 +1,313 @@
+"""Calls of gRPC as a client has them: metadata, messages, and the error that a status means. Knows no service.
+
+HTTP/2 is grpclib's, and messages are ours, as at the server: docs/decisions/087-grpc.md. gRPC over HTTP/2,
+https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Self
+
+from grpclib.config import Configuration
+from grpclib.exceptions import StreamTerminatedError
+from grpclib.metadata import USER_AGENT, decode_grpc_message
+from grpclib.protocol import AbstractHandler, H2Protocol, Stream
+from grpclib.utils import Wrapper
+from h2.config import H2Configuration
+from h2.events import (
+    AlternativeServiceAvailable,
+    InformationalResponseReceived,
+    UnknownFrameReceived,
+)
+from h2.exceptions import H2Error
+from multidict import CIMultiDict
+
+from construct_messages.errors import SourceError, SourceTimeout, shown
+from construct_messages.formats.media_types import GRPC
+from construct_messages.net.failures import unreachable
+from construct_messages.net.grpc.framing import CODINGS, IDENTITY, MessageReader, ReceiveBuffer
+from construct_messages.net.grpc.status import PASSING, GrpcStatus, http_status_of
+from construct_messages.net.timeouts import CONNECT_SECONDS
+from construct_messages.net.wire import CallMetadata
+
+_IGNORED: Final = (
+    AlternativeServiceAvailable,
+    InformationalResponseReceived,
+    UnknownFrameReceived,
+)
+_PING_SECONDS: Final = 20.0  # that a server may take to answer one
+_GONE: Final = 410
+_LONGEST_PAUSE: Final = 60.0
+
+
+class Address(NamedTuple):
+    """The address of a server.
+
+    Args:
+        host: its name, or an IP address without brackets.
+        port: its port.
+        tls: how the connection is encrypted; None: it is not.
+        shown: names the topic in errors.
+    """
+
+    host: str
+    port: int
+    tls: ssl.SSLContext | None
+    shown: str
+
+    @property
+    def authority(self) -> str:
+        """The host and the port as requests name them."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class GrpcConnection:
+    """A connection to a server, which is made for the first call, and again after it is lost.
+
+    Args:
+        address: of the server.
+        idle_seconds: how often the server is pinged. One that does not answer has lost the connection.
+    """
+
+    def __init__(self, address: Address, idle_seconds: float) -> None:
+        self._address = address
+        self._configuration = Configuration(
+            _keepalive_time=idle_seconds,
+            _keepalive_timeout=_PING_SECONDS,
+            _keepalive_permit_without_calls=True,
+            _http2_max_pings_without_data=0,
+            _http2_min_sent_ping_interval_without_data=idle_seconds / 2,
+        ).__for_client__()
+        self._protocol: _Protocol | None = None
+
+    async def call(
+        self, path: str, metadata: Mapping[str, str], coding: str, most: int
+    ) -> ClientCall:
+        """Begins a call.
+
+        Args:
+            path: of the method, as `/package.Service/Method`.
+            metadata: of the request.
+            coding: of its compressed messages.
+            most: how many bytes a message of the answer may have.
+
+        Raises:
+            SourceError: the server cannot be reached.
+        """
+        protocol = await self._connected()
+        call = ClientCall(self._address.shown, most)
+        headers = [
+            (":method", "POST"),
+            (":scheme", "http" if self._address.tls is None else "https"),
+            (":path", path),
+            (":authority", self._address.authority),
+            ("te", "trailers"),
+            ("content-type", f"{GRPC}+proto"),
+            ("user-agent", USER_AGENT),
+            ("grpc-accept-encoding", CODINGS),
+            ("grpc-encoding", coding),
+            *metadata.items(),
+        ]
+        await call.begin(protocol, headers)
+        return call
+
+    def close(self) -> None:
+        """Closes the connection."""
+        if self._protocol is not None:
+            self._protocol.processor.close("closed")
+            self._protocol = None
+
+    async def _connected(self) -> _Protocol:
+        if self._protocol is not None and not self._protocol.calls.lost:
+            return self._protocol
+        host, port, tls, shown = self._address
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                transport, protocol = await loop.create_connection(
+                    lambda: _Protocol(self._configuration),
+                    host,
+                    port,
+                    ssl=tls,
+                    server_hostname=host if tls else None,
+                )
+        except TimeoutError:
+            raise SourceTimeout(
+                f"{shown} took no connection within {CONNECT_SECONDS:g} seconds",
+                hint="check the URL, and that the server runs",
+                transient=True,
+            ) from None
+        except OSError as error:
+            raise unreachable(shown, error) from error
+        tunnel = transport.get_extra_info("ssl_object")
+        if tunnel is not None and tunnel.selected_alpn_protocol() not in ("h2", None):
+            protocol.processor.close("no HTTP/2")
+            raise SourceError(f"{shown} does not speak HTTP/2", hint="check the port")
+        self._protocol = protocol
+        return protocol
+
+
+class ClientCall:
+    """A call that was begun, as an async context manager, which resets it where it has not ended.
+
+    Args:
+        shown: names the topic in errors.
+        most: how many bytes a message of the answer may have.
+
+    Attributes:
+        answered: the headers of the answer, once `read` or `headers` has returned.
+        trailers: those that ended it, once it has ended.
+    """
+
+    def __init__(self, shown: str, most: int) -> None:
+        self._shown, self._most = shown, most
+        self._waiting = Wrapper()
+        self._messages: MessageReader | None = None
+        self.trailers: CIMultiDict[str] = CIMultiDict()
+
+    async def begin(self, protocol: _Protocol, headers: list[tuple[str, str]]) -> None:
+        """Sends the headers of the request."""
+        with self._reported():
+            self._stream = protocol.connection.create_stream(wrapper=self._waiting)
+            self._release = await self._stream.send_request(headers, _processor=protocol.processor)
+            assert self._stream.id is not None  # it has begun
+            self._inbox = ReceiveBuffer(partial(protocol.connection.ack, self._stream.id))
+            self._stream.buffer = self._inbox  # type: ignore[assignment] # it has the methods that are used
+
+    async def send(self, data: bytes, *, end: bool) -> None:
+        """Sends messages after their prefixes, see `framed`; with `end` nothing follows."""
+        with self._reported():
+            await self._stream.send_data(data, end_stream=end)
+
+    async def headers(self) -> CIMultiDict[str]:
+        """Returns the headers of the answer.
+
+        Raises:
+            SourceError: the server refuses the call, or the connection is lost.
+        """
+        with self._reported():
+            said = CIMultiDict(await self._stream.recv_headers())
+        if said.get(":status") != "200":
+            status = said.get(":status", "")
+            raise SourceError(
+                f"{self._shown} answered with status {shown(status)} of HTTP, and not as gRPC",
+                hint="check that a gRPC server is at the port",
+                response_status=int(status) if status.isdigit() else None,
+                transient=status in ("429", "502", "503", "504"),
+            )
+        if "grpc-status" in said:
+            self.trailers = said
+            self._check_status(said)
+        elif not said.get("content-type", "").startswith(GRPC):
+            raise SourceError(f"{self._shown} answers with {shown(said.get('content-type', ''))}")
+        coding = said.get("grpc-encoding", IDENTITY)
+        self._messages = MessageReader(self._inbox.take, coding, self._most, self._shown)
+        return said
+
+    async def read(self) -> bytes | None:
+        """Returns the next message of the answer; None: it has ended, and the status is OK.
+
+        Raises:
+            SourceError: the call failed, or the connection is lost.
+            LimitExceeded: a message that is too large.
+        """
+        if self._messages is None:
+            await self.headers()
+        assert self._messages is not None  # it is set with the headers
+        if self._messages.ready:
+            return self._messages.ready.popleft()
+        with self._reported():
+            message = await self._messages.read()
+            if message is None and not self.trailers:
+                self.trailers = CIMultiDict(await self._stream.recv_trailers())
+        if message is None:
+            self._check_status(self.trailers)
+        return message
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with suppress(H2Error):
+            if self._stream.closable:
+                self._stream.reset_nowait()
+        self._release()
+
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        """Turns the end of the stream or of the connection into an error, or into the status that came before."""
+        try:
+            with self._waiting:
+                yield
+        except (StreamTerminatedError, H2Error) as error:
+            for headers in (self._stream.trailers, self._stream.headers):
+                if headers is not None and "grpc-status" in (said := CIMultiDict(headers)):
+                    self.trailers = said
+                    self._check_status(said)
+            raise SourceError(
+                f"{self._shown} broke off: {shown(str(error)) or type(error).__name__}",
+                transient=True,
+            ) from error
+
+    def _check_status(self, said: CIMultiDict[str]) -> None:
+        given = said.get("grpc-status", "")
+        try:
+            status = GrpcStatus(int(given))
+        except ValueError:
+            status = GrpcStatus.UNKNOWN
+        if status is GrpcStatus.OK:
+            return
+        detail = shown(decode_grpc_message(said.get("grpc-message", "")))
+        hint = said.get(CallMetadata.HINT)
+        pause = said.get(CallMetadata.RETRY_AFTER, "")
+        http_status = http_status_of(status)
+        raise SourceError(
+            f"{self._shown} answered with {status.name}" + (f": {detail}" if detail else ""),
+            status=http_status if http_status == _GONE else None,
+            response_status=http_status,
+            hint=shown(decode_grpc_message(hint)) if hint is not None else None,
+            retry_after=min(int(pause) / 1000, _LONGEST_PAUSE) if pause.isdecimal() else None,
+            transient=status in PASSING or pause.isdecimal(),
+        )
+
+
+class _Protocol(H2Protocol):
+    """A connection of HTTP/2."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self.calls = _Calls()
+        super().__init__(
+            self.calls, configuration, H2Configuration(client_side=True, header_encoding="utf-8")
+        )
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        for event in _IGNORED:
+            self.processor.processors[event] = lambda _: None
+
+
+class _Calls(AbstractHandler):
+    """What becomes of the calls of a connection."""
+
+    lost = False
+
+    def accept(self, stream: Any, headers: Any, release_stream: Callable[[], None]) -> None:
+        """Is not called: servers begin no calls."""
+
+    def cancel(self, stream: Stream) -> None:
+        """Does nothing: who waits for the stream gets the error."""
+
+    def close(self) -> None:
+        """Remembers that the connection is lost."""
+        self.lost = True

@@ -1,0 +1,369 @@
+"""Streams of Jelly's gRPC service: frames are elements, and a batch is a call that publishes.
+
+Jelly 1.1, gRPC streaming protocol; RDF Messages, section 3. Sequences come with the frames of servers of this package
+(`net/wire.py`); elsewhere frames are counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
+from urllib.parse import unquote, urlsplit
+
+from construct_messages.errors import LimitExceeded, SourceError, SourceTimeout, UsageError, shown
+from construct_messages.feeds.grpc.calls import Address, ClientCall, GrpcConnection
+from construct_messages.feeds.sequences import check_next, is_sequence
+from construct_messages.feeds.state import Checkpoint
+from construct_messages.feeds.transport import Settings, Start, Transport, option_values
+from construct_messages.labels import Labels
+from construct_messages.logs import DecoderOptions
+from construct_messages.logs.jelly.frame_stream import FrameReader, find_metadata, read_metadata
+from construct_messages.logs.jelly.frames import FrameWriter
+from construct_messages.logs.jelly.service import (
+    PREFERRED_OPTIONS,
+    PUBLISH,
+    SUBSCRIBE,
+    RdfStreamSubscribe,
+)
+from construct_messages.message import Message
+from construct_messages.net.grpc.framing import FRAME_BYTES, GZIP, IDENTITY, framed
+from construct_messages.net.retries import attempts
+from construct_messages.net.timeouts import Timeouts
+from construct_messages.net.wire import CallMetadata, FrameMetadata
+from construct_messages.streams import Element
+from construct_messages.streams.publication import received
+
+T = TypeVar("T")
+
+_PORTS: Final = {"grpc": 50051, "grpcs": 443}
+_OPTIONS: Final = frozenset(("ca", "compression", "frame_bytes", "replays"))
+_PIECE_BYTES: Final = 1 << 16
+_RETRY_SECONDS: Final = 0.5
+_INVALID: Final = 400
+_GONE: Final = 410
+
+_ALL: Final = "9" * 18
+"""The number of newest elements that means all of them."""
+
+
+@dataclass
+class _State:
+    """How far the calls are.
+
+    Args:
+        sequence: of the last element that is known; None: the server has not sent it yet.
+        metadata: of the request, while `sequence` is unknown.
+        identity: of the stream; empty: it is not known.
+    """
+
+    sequence: int | None
+    metadata: dict[str, str]
+    identity: str = ""
+
+    @classmethod
+    def at(cls, start: Start) -> _State:
+        if start.checkpoint is not None:
+            start.checkpoint.check()
+            return cls(start.checkpoint.sequence, {}, start.checkpoint.identity)
+        if start.since is not None:
+            return cls(None, {CallMetadata.SINCE: start.since.isoformat()})
+        if start.after is not None:
+            return cls(start.after, {})
+        return cls(None, {CallMetadata.LAST: _ALL if start.last is None else str(start.last)})
+
+    def asked(self) -> dict[str, str]:
+        """The metadata that ask for what comes after the last element."""
+        return (
+            dict(self.metadata)
+            if self.sequence is None
+            else {CallMetadata.AFTER: str(self.sequence)}
+        )
+
+
+class GrpcTransport(Transport):
+    """A topic of Jelly's gRPC service; see `Transport`.
+
+    Its options are `ca` (a file with the certificates that are trusted, for `grpcs:`), `compression` (`gzip` or
+    `none`), `frame_bytes` (how large a frame may be that is written), and `replays` (`true`: a server without
+    sequences begins each answer with the first element of the stream).
+
+    Args:
+        url: as `grpc://host:port/topic`.
+        settings: see `Settings`.
+
+    Raises:
+        UsageError: no such URL, or an option that makes no sense.
+    """
+
+    def __init__(self, url: str, settings: Settings) -> None:
+        self._url, self._settings = url, settings
+        options = option_values(settings, _OPTIONS)
+        address, self._topic = _parsed(url, options.get("ca"))
+        self._connection = GrpcConnection(address, settings.idle_seconds)
+        self._coding = _choice(options, "compression", {"none": IDENTITY, "gzip": GZIP}, IDENTITY)
+        self._replays = _choice(options, "replays", {"true": True, "false": False}, False)
+        self._frame_bytes = _size(options, "frame_bytes", FRAME_BYTES)
+        self._timeouts = Timeouts(None, stall=settings.idle_seconds)
+        self._requests_options = True
+        self._state: _State | None = None
+
+    @property
+    def position(self) -> Checkpoint | None:
+        """See `Transport.position`."""
+        state = self._state
+        if state is None or state.sequence is None:
+            return None
+        return Checkpoint(state.sequence, identity=state.identity)
+
+    async def aclose(self) -> None:
+        """See `Transport.aclose`."""
+        self._connection.close()
+
+    # --- reading ---
+
+    async def read(self, start: Start, *, follow: bool) -> AsyncGenerator[Element | None]:
+        """See `Transport.read`."""
+        state = _State.at(start)
+        clock = asyncio.get_running_loop().time
+        while True:
+            async for attempt in attempts(self._settings.retries, self._timeouts, lambda _: True):
+                began, moved = clock(), False
+                with attempt:
+                    try:
+                        async with aclosing(
+                            self._elements(state, start, follow=follow)
+                        ) as elements:
+                            async for element in elements:
+                                if element is None:
+                                    first, self._state = self._state is None, state
+                                    if first:
+                                        yield None
+                                    continue
+                                moved = True
+                                yield element
+                        if not follow:
+                            return
+                    except SourceError as error:
+                        # a quiet stream on a connection that was kept for long has not failed in a row
+                        lasted = clock() - began > self._settings.idle_seconds
+                        if not ((moved or lasted) and error.transient):
+                            raise
+            await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _elements(
+        self, state: _State, start: Start, *, follow: bool
+    ) -> AsyncGenerator[Element | None]:
+        """The elements of one call, after None; the state moves with each, before it is yielded."""
+        try:
+            async with await self._subscribed(state, follow=follow) as call:
+                is_numbered, skipped = self._begun(state, start, await call.headers())
+                yield None
+                reader = FrameReader(
+                    DecoderOptions(message_bytes=self._settings.message_bytes, labels=Labels())
+                )
+                while (frame := await call.read()) is not None:
+                    metadata, rows = read_metadata(frame)
+                    message = reader.read(rows)
+                    if message is None:
+                        continue
+                    if skipped:
+                        skipped -= 1
+                        continue
+                    if not metadata and _may_have_metadata(reader):
+                        metadata = find_metadata(frame)
+                    element = self._element(state, message, metadata, is_numbered=is_numbered)
+                    if element is not None:
+                        yield element
+        except SourceError as error:
+            if error.response_status != _INVALID or not self._requests_options:
+                raise
+            # a server that can write no quads answers so; without options it sends what it has
+            self._requests_options = False
+            async with aclosing(self._elements(state, start, follow=follow)) as elements:
+                async for each in elements:
+                    yield each
+
+    async def _subscribed(self, state: _State, *, follow: bool) -> ClientCall:
+        metadata = self._authorization() | state.asked()
+        metadata[CallMetadata.FRAME_BYTES] = str(self._settings.message_bytes)
+        if not follow:
+            metadata[CallMetadata.FOLLOW] = "false"
+        call = await self._connection.call(
+            SUBSCRIBE, metadata, self._coding, self._settings.message_bytes
+        )
+        requested = PREFERRED_OPTIONS.encode() if self._requests_options else b""
+        await call.send(framed(RdfStreamSubscribe(self._topic, requested).encode()), end=True)
+        return call
+
+    def _begun(self, state: _State, start: Start, headers: Mapping[str, str]) -> tuple[bool, int]:
+        """Takes the position at which an answer begins.
+
+        Returns:
+            Whether the server numbers its elements, and how many are to be skipped otherwise.
+
+        Raises:
+            SourceError: it is of another stream, or begins elsewhere than was asked for.
+            UsageError: a server without sequences cannot begin where it is to.
+        """
+        identity = headers.get(CallMetadata.IDENTITY, "")
+        if identity and state.identity and identity != state.identity:
+            raise SourceError(
+                f"{self._url} is another stream than the one that was read before",
+                status=_GONE,
+                hint="it was deleted and created again: begin again, without the state",
+            )
+        state.identity = identity or state.identity
+        after = headers.get(CallMetadata.AFTER, "")
+        if is_sequence(after):
+            if state.sequence is None:
+                state.sequence = int(after)
+            check_next(self._url, state.sequence, int(after) + 1)
+            if int(after) < state.sequence:
+                raise SourceError(
+                    f"{self._url} begins after element {after}, and not after {state.sequence}"
+                )
+            return True, 0
+        if not self._replays and (start.last or start.since is not None or start.after):
+            raise UsageError(
+                f"{self._url} does not number its elements, and cannot begin at an earlier one",
+                hint="begin without after, last and since; or give the option replays=true, if the server begins each "
+                "answer with the first element",
+            )
+        if state.sequence is None:
+            state.sequence = 0
+        return False, state.sequence if self._replays else 0
+
+    def _element(
+        self, state: _State, message: Message, metadata: Mapping[str, bytes], *, is_numbered: bool
+    ) -> Element | None:
+        """The next element; None: it came before."""
+        assert state.sequence is not None  # the call has begun
+        said = metadata.get(FrameMetadata.SEQUENCE, b"").decode(errors="replace")
+        sequence = state.sequence + 1
+        if is_sequence(said):
+            sequence = int(said)
+            if sequence <= state.sequence:
+                return None
+            if is_numbered:
+                check_next(self._url, state.sequence, sequence)
+        element = received(self._url, sequence, message)
+        time = metadata.get(FrameMetadata.TIME, b"").decode(errors="replace")
+        if is_sequence(time):
+            element = element._replace(microseconds=int(time))
+        state.sequence = sequence
+        return element
+
+    # --- writing ---
+
+    async def write(self, batch: Sequence[Message], key: str) -> None:
+        """See `Transport.write`: a server that knows the key of a batch appends it once, however often it arrives.
+
+        Raises:
+            LimitExceeded: a message whose frame is too large.
+            UnsupportedByFormat: Jelly cannot represent a message.
+        """
+        pieces = self._pieces(batch)
+        metadata = self._authorization() | {CallMetadata.KEY: key}
+        async for attempt in attempts(self._settings.retries, self._timeouts, lambda _: True):
+            with attempt:
+                try:
+                    async with asyncio.timeout(None) as silence:
+                        await self._publish(pieces, metadata, silence)
+                except TimeoutError:
+                    raise SourceTimeout(
+                        f"{self._url} did not answer within {self._settings.idle_seconds:g} seconds",
+                        transient=True,
+                    ) from None
+
+    async def _publish(
+        self, pieces: Sequence[bytes], metadata: Mapping[str, str], silence: asyncio.Timeout
+    ) -> None:
+        clock = asyncio.get_running_loop().time
+
+        def extend() -> None:
+            silence.reschedule(clock() + self._settings.idle_seconds)
+
+        call = await self._connection.call(PUBLISH, metadata, self._coding, FRAME_BYTES)
+        async with call:
+            for number, piece in enumerate(pieces, 1):
+                extend()
+                await call.send(piece, end=number == len(pieces))
+            extend()
+            if await call.read() is None:
+                raise SourceError(f"{self._url} acknowledged nothing", transient=True)
+            await call.read()  # the status
+
+    def _pieces(self, batch: Sequence[Message]) -> list[bytes]:
+        has_triple_terms = any(b"<<(" in message.lines for message in batch)
+        options = replace(
+            PREFERRED_OPTIONS, rdf_star=has_triple_terms, version=1, stream_name=self._topic
+        )
+        writer = FrameWriter(options, {})
+        pieces, held, size = [], [], 0
+        for number, message in enumerate(batch, 1):
+            frame = writer.write(message)
+            if len(frame) > self._frame_bytes:
+                raise LimitExceeded(
+                    f"message {number} of the batch is a frame of {len(frame)} bytes, where {self._frame_bytes} are "
+                    "allowed",
+                    hint="give the option frame_bytes, if the server takes larger frames",
+                )
+            held.append(framed(frame, self._coding))
+            size += len(held[-1])
+            if size > _PIECE_BYTES:
+                pieces.append(b"".join(held))
+                held, size = [], 0
+        return [*pieces, b"".join(held)]
+
+    def _authorization(self) -> dict[str, str]:
+        token = self._settings.token
+        return {} if token is None else {CallMetadata.AUTHORIZATION: f"Bearer {token}"}
+
+
+def _may_have_metadata(reader: FrameReader) -> bool:
+    return reader.options is not None and (reader.options.version or 0) > 1
+
+
+def _parsed(url: str, ca: str | None) -> tuple[Address, str]:
+    """The address of the server, and the topic, in a URL."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host or parts.query or parts.fragment:
+        raise UsageError(
+            f"{url!r} is no URL of a topic", hint="write it as grpc://localhost:50051/topic"
+        )
+    if "@" in parts.netloc:
+        raise UsageError("the URL holds credentials", hint="give a token")
+    tls = None
+    if parts.scheme == "grpcs":
+        try:
+            tls = ssl.create_default_context(cafile=ca)
+        except OSError as error:
+            raise UsageError(f"cannot read the certificates {ca}: {error.strerror}") from error
+        tls.set_alpn_protocols(["h2"])
+    address = Address(host, port or _PORTS[parts.scheme], tls, url)
+    return address, unquote(parts.path[1:])
+
+
+def _choice(options: Mapping[str, str], name: str, values: Mapping[str, T], default: T) -> T:
+    if name not in options:
+        return default
+    if options[name] not in values:
+        raise UsageError(
+            f"{name}={shown(options[name])} is no value", hint=f"choose {' or '.join(values)}"
+        )
+    return values[options[name]]
+
+
+def _size(options: Mapping[str, str], name: str, default: int) -> int:
+    said = options.get(name, str(default))
+    if not (is_sequence(said) and int(said)):
+        raise UsageError(f"{name}={shown(said)} is no number of bytes")
+    return int(said)

@@ -1,0 +1,202 @@
+"""Relays: what a stream or a log brings is written to another one. `relay` is what users call.
+
+Each side is opened by its URL, and used as a `Transport` or a `Target`: nothing here knows a broker. What is guaranteed
+for each pair is in `delivery/guarantees.py`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any, cast
+
+from construct_messages.arguments import checked
+from construct_messages.documents.contexts import KnownContexts
+from construct_messages.errors import UsageError
+from construct_messages.feeds.delivery.batches import BATCH, batches, check_batch, labelled, size_of
+from construct_messages.feeds.delivery.logs import ReadableLog
+from construct_messages.feeds.delivery.progress import Delivery
+from construct_messages.feeds.delivery.targets import (
+    STANDARD,
+    OutputTarget,
+    refuse_stream_options,
+    target_of,
+)
+from construct_messages.feeds.http.client import check_stream_url, origin_of
+from construct_messages.feeds.state import Sent, read_state
+from construct_messages.feeds.subscription import checked_start, reading
+from construct_messages.feeds.transport import (
+    IDLE_SECONDS,
+    RETRIES,
+    Settings,
+    Start,
+    Transport,
+)
+from construct_messages.logs import MESSAGE_BYTES
+from construct_messages.message import Message
+from construct_messages.net.oauth import BearerToken
+from construct_messages.reading import LogReader, read_log
+from construct_messages.streams import Element
+
+
+@checked
+async def relay(
+    source: str | os.PathLike[str] | LogReader,
+    target: str | os.PathLike[str] | IO[bytes],
+    *,
+    after: int | None = None,
+    last: int | None = None,
+    since: datetime | None = None,
+    follow: bool = False,
+    via: str | None = None,
+    state: str | os.PathLike[str] | None = None,
+    batch: int = BATCH,
+    create: bool = False,
+    contexts: Mapping[str, Any] | None = None,
+    origins: Sequence[str] = (),
+    dead_letters: str | os.PathLike[str] | None = None,
+    source_token: BearerToken | None = None,
+    source_media_type: str | None = None,
+    source_options: Mapping[str, str] | None = None,
+    target_token: BearerToken | None = None,
+    target_media_type: str | None = None,
+    target_options: Mapping[str, str] | None = None,
+    message_bytes: int = MESSAGE_BYTES,
+    retries: int = RETRIES,
+    idle_seconds: float = IDLE_SECONDS,
+    poll_seconds: float = 1.0,
+    transform: Callable[[list[Message]], Iterable[Message]] | None = None,
+    on_batch: Callable[[int], object] | None = None,
+) -> int:
+    """Writes the messages of a stream or a log to another one, in order; returns how many the target acknowledged.
+
+    The messages that wait are written together, and acknowledged to the source when the target has acknowledged them.
+    No message is lost. With `state`, each is written once if the source can be read again from a position, and the
+    target recognises a batch that is written again; see docs/reference/streams/relay.md for each pair. A label of a
+    blank node means the same node in all messages.
+
+    Args:
+        source: the URL of a stream, see `subscribe`; a log file; or a log that is being read.
+        target: the URL of a stream, see `publish`; a log file in a text format, which grows; or a binary file.
+        after: start after this sequence, or after this number of messages of a log; see `subscribe`.
+        last: start with this number of newest elements.
+        since: start with elements stored at this time or later.
+        follow: wait for more elements; otherwise end after the newest.
+        via: the transport of the source, see `subscribe`.
+        state: a file for the progress. It has the position in the source and the batch in flight, so that after a kill
+            the same batch is written again under the same key, and reading continues after it.
+        batch: the maximal number of messages that are written together.
+        create: create the stream of the target if it does not exist.
+        contexts, origins, dead_letters, message_bytes, poll_seconds: of the source, see `subscribe`.
+        source_token, target_token: a token for each side, or the credentials that tokens are fetched with.
+        source_media_type: the type of messages whose source names none; the format of a log.
+        target_media_type: the type in which messages are written to a broker; the format of a log.
+        source_options, target_options: those of each transport, see `subscribe`.
+        retries, idle_seconds: of both sides.
+        transform: returns the messages to write for those of a batch, such as `construct_messages.transform` with a
+            query; None: the same.
+        on_batch: called after each batch with the number of messages so far.
+
+    Raises:
+        UsageError: arguments that do not go together, or the state file of another relay.
+        SourceError: a side refuses, or cannot be reached.
+        LogError, LimitExceeded: what the source sends is no message, or too large.
+        CannotWrite: the target or the state cannot be written.
+
+    >>> import asyncio, tempfile
+    >>> from construct_messages.feeds import publish
+    >>> async def main(stream, folder):
+    ...     await publish([Message(), Message()], stream, create=True)
+    ...     first = await relay(stream, f"{folder}/log.nq", state=f"{folder}/state")
+    ...     await publish([Message()], stream)
+    ...     return first, await relay(stream, f"{folder}/log.nq", state=f"{folder}/state")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     asyncio.run(main(f"{server}/streams/rooms", folder))
+    (2, 3)
+    """
+    check_batch(batch)
+    for origin in origins:
+        check_stream_url(origin)
+    common = Settings(
+        contexts=KnownContexts(contexts),
+        message_bytes=message_bytes,
+        poll_seconds=poll_seconds,
+        origins=frozenset(map(origin_of, origins)),
+        retries=retries,
+        idle_seconds=idle_seconds,
+    )
+    start = checked_start(Start(after=after, last=last, since=since), follow=follow)
+    reads = replace(
+        common, token=source_token, media_type=source_media_type, options=source_options or {}
+    )
+    name, opening = _source(source, reads, via=via, follow=follow, dead_letters=dead_letters)
+    to = target_of(
+        target,
+        replace(
+            common,
+            token=target_token,
+            media_type=target_media_type,
+            options=target_options or {},
+            create=create,
+            repeatable=state is not None,
+        ),
+    )
+    if name == to.name != STANDARD:
+        raise UsageError(f"{name} would be relayed to itself", hint="give two streams or logs")
+    known = None if state is None else read_state(state, Sent, to.name, source=name)
+    delivery = Delivery(to, known or Sent.begin(to.name, source=name), state, on_batch)
+    if known is not None and known.position is not None:
+        start = Start(checkpoint=known.position)
+
+    def messages(elements: list[Element]) -> list[Message]:
+        read = labelled(elements, delivery.labels)
+        return read if transform is None else list(transform(read))
+
+    async with aclosing(to):
+        await to.open()
+        await delivery.finish()
+        async with opening as transport, aclosing(transport.read(start, follow=follow)) as elements:
+            await anext(elements)  # None: it is known where reading starts
+            await delivery.begin(transport.position)
+            rest = cast(AsyncGenerator[Element], elements)  # None comes first only
+            gathered = batches(rest, lambda: transport.position, size_of, batch)
+            async with aclosing(gathered) as waiting:
+                await delivery.deliver(waiting, messages, transport.acknowledge)
+        if isinstance(to, OutputTarget):
+            to.finish()
+    return delivery.sent.acknowledged
+
+
+def _source(
+    source: str | os.PathLike[str] | LogReader,
+    settings: Settings,
+    *,
+    via: str | None,
+    follow: bool,
+    dead_letters: str | os.PathLike[str] | None,
+) -> tuple[str, AbstractAsyncContextManager[Transport]]:
+    """The name of a source, and what opens it."""
+    if isinstance(source, str) and "://" in source:
+        return source, reading(source, settings, via=via, follow=follow, dead_letters=dead_letters)
+    name = STANDARD if isinstance(source, LogReader) else str(Path(source).absolute())
+    refuse_stream_options(
+        name,
+        via=via,
+        dead_letters=dead_letters,
+        token=settings.token,
+        options=settings.options,
+    )
+    if isinstance(source, LogReader):
+        return name, aclosing(ReadableLog(source, name))
+    log = read_log(
+        source,
+        settings.media_type,
+        contexts=settings.contexts,
+        message_bytes=settings.message_bytes,
+        keep_labels=True,
+    )
+    return name, aclosing(ReadableLog(log, name))

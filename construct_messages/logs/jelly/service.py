@@ -1,0 +1,200 @@
+"""The messages of Jelly's gRPC service, and the negotiation of the options of a stream. No gRPC here.
+
+Jelly 1.1, gRPC streaming protocol (grpc.proto; https://w3id.org/jelly/1.1.x/specification/streaming). The frames
+themselves are in `frame_stream.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple, Self
+
+from construct_messages.errors import UsageError
+from construct_messages.logs.jelly.options import (
+    SMALLEST_NAME_TABLE,
+    SMALLEST_PREFIX_TABLE,
+    VERSION,
+    JellyOptions,
+    LogicalType,
+    PhysicalType,
+)
+from construct_messages.logs.jelly.wire import Malformed, delimited, fields, integer, text
+
+SERVICE: Final = "eu.ostrzyciel.jelly.core.proto.v1.RdfStreamService"
+SUBSCRIBE: Final = f"/{SERVICE}/SubscribeRdf"
+PUBLISH: Final = f"/{SERVICE}/PublishRdf"
+
+RECEIVED: Final = b""
+"""The RdfStreamReceived message, which has no fields."""
+
+_NUMBERS: Final = {
+    2: "physical_type",
+    3: "generalized_statements",
+    4: "rdf_star",
+    9: "max_name_table_size",
+    10: "max_prefix_table_size",
+    11: "max_datatype_table_size",
+    14: "logical_type",
+    15: "version",
+}
+
+
+class RdfStreamSubscribe(NamedTuple):
+    """The request of a subscriber.
+
+    Args:
+        topic: what it subscribes to.
+        requested_options: the bytes of an RdfStreamOptions message; empty: none are requested.
+
+    >>> RdfStreamSubscribe.decode(RdfStreamSubscribe("rooms").encode())
+    RdfStreamSubscribe(topic='rooms', requested_options=b'')
+    """
+
+    topic: str = ""
+    requested_options: bytes = b""
+
+    def encode(self) -> bytes:
+        """Returns the bytes of the message."""
+        return b"".join(
+            tag + delimited(value)
+            for tag, value in ((b"\x0a", self.topic.encode()), (b"\x12", self.requested_options))
+            if value
+        )
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """Parses the bytes of the message.
+
+        Raises:
+            UsageError: they are no such message.
+        """
+        topic, options = "", b""
+        try:
+            for number, value in fields(data):
+                if number == 1:
+                    topic = text(value, "the topic")
+                elif number == 2 and isinstance(value, bytes):
+                    options += value  # the parts of one message
+        except Malformed as error:
+            raise UsageError(f"the request is no RdfStreamSubscribe: {error.message}") from None
+        return cls(topic, options)
+
+
+DEFAULT_OPTIONS: Final = JellyOptions(
+    physical_type=PhysicalType.QUADS, logical_type=LogicalType.DATASETS, rdf_star=True, version=1
+)
+"""The options of a stream for a subscriber that requests none: every message can be written with them."""
+
+PREFERRED_OPTIONS: Final = JellyOptions(
+    physical_type=PhysicalType.QUADS,
+    logical_type=LogicalType.DATASETS,
+    rdf_star=True,
+    version=VERSION,
+)
+"""The options that a subscriber of this package requests: frames may have metadata."""
+
+
+def negotiated(requested: bytes) -> JellyOptions:
+    """Returns the options of the stream that answers a request, by the table of the specification.
+
+    A request with any option is taken as a whole: an option that is left out is 0 or false, as Protocol Buffers do not
+    distinguish the two. Tables have the requested size or that of `DEFAULT_OPTIONS`, whichever is smaller; prefix
+    tables of 1 to 3 are too small to be written, so that there is none. The logical type is that of the messages: it is
+    ignored in the request, unless no stream of the requested physical type can have it.
+
+    Args:
+        requested: the bytes of an RdfStreamOptions message.
+
+    Raises:
+        UsageError: no stream can have such options; the message begins with the name of the option.
+
+    >>> negotiated(b"") == DEFAULT_OPTIONS
+    True
+    >>> requested = JellyOptions(PhysicalType.TRIPLES, max_prefix_table_size=2, max_name_table_size=16, version=2)
+    >>> options = negotiated(requested.encode())
+    >>> options.max_name_table_size, options.max_prefix_table_size, options.logical_type.name, options.version
+    (16, 0, 'GRAPHS', 2)
+    >>> negotiated(JellyOptions(PhysicalType.TRIPLES).encode())
+    Traceback (most recent call last):
+    construct_messages.errors.UsageError: version is 0, where versions 1 to 2 can be written
+      hint: request version 2
+    """
+    if not requested:
+        return DEFAULT_OPTIONS
+    wanted, name = _read(requested)
+    if wanted["physical_type"] not in set(PhysicalType):
+        raise UsageError(
+            f"physical_type is {wanted['physical_type']}, which is no type",
+            hint="request PHYSICAL_STREAM_TYPE_QUADS, TRIPLES or GRAPHS",
+        )
+    if wanted["version"] < 1:
+        raise UsageError(
+            f"version is {wanted['version']}, where versions 1 to {VERSION} can be written",
+            hint=f"request version {VERSION}",
+        )
+    if wanted["max_name_table_size"] < SMALLEST_NAME_TABLE:
+        raise UsageError(
+            f"max_name_table_size is {wanted['max_name_table_size']}, where Jelly has {SMALLEST_NAME_TABLE} and more",
+            hint="request a larger table",
+        )
+    physical = PhysicalType(wanted["physical_type"])
+    logical = LogicalType.GRAPHS if physical is PhysicalType.TRIPLES else LogicalType.DATASETS
+    _check_logical(wanted["logical_type"], physical, logical)
+    names, prefixes, datatypes = (
+        min(wanted[option], getattr(DEFAULT_OPTIONS, option))
+        for option in ("max_name_table_size", "max_prefix_table_size", "max_datatype_table_size")
+    )
+    return JellyOptions(
+        physical_type=physical,
+        logical_type=logical,
+        rdf_star=bool(wanted["rdf_star"]),
+        max_name_table_size=names,
+        max_prefix_table_size=prefixes if prefixes >= SMALLEST_PREFIX_TABLE else 0,
+        max_datatype_table_size=datatypes,
+        stream_name=name,
+        version=min(wanted["version"], VERSION),
+    )
+
+
+def _read(requested: bytes) -> tuple[Mapping[str, int], str]:
+    wanted, name = dict.fromkeys(_NUMBERS.values(), 0), ""
+    try:
+        for number, value in fields(requested):
+            if number == 1:
+                name = text(value, "stream_name")
+            elif number in _NUMBERS:
+                wanted[_NUMBERS[number]] = integer(value, _NUMBERS[number])
+    except Malformed as error:
+        raise UsageError(f"the requested options are malformed: {error.message}") from None
+    return wanted, name
+
+
+def _check_logical(wanted: int, physical: PhysicalType, logical: LogicalType) -> None:
+    """Refuses a logical type that contradicts the physical type, or is none."""
+    base = wanted % 10  # subtypes end with the digit of their type
+    flat = logical - 2
+    if wanted and base not in (logical, flat):
+        raise UsageError(
+            f"logical_type is {wanted}, which no stream of the physical type {physical.name} has",
+            hint=f"request LOGICAL_STREAM_TYPE_{logical.name}, or leave it out",
+        )
+
+
+def refused_options(said: str, options: JellyOptions) -> UsageError:
+    """The error for a message that cannot be written with the options of a stream.
+
+    Args:
+        said: which message, and why not.
+        options: of the stream.
+    """
+    wanted = [
+        f"{name} {value}"
+        for name, value, is_so in (
+            ("physical_type", "QUADS", options.physical_type is PhysicalType.TRIPLES),
+            ("rdf_star", "true", not options.rdf_star),
+            ("max_name_table_size", "128", options.max_name_table_size < 128),
+            ("max_datatype_table_size", "32", options.max_datatype_table_size < 32),
+        )
+        if is_so
+    ]
+    return UsageError(said, hint=f"request {', '.join(wanted)}" if wanted else None)

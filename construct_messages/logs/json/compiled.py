@@ -1,0 +1,258 @@
+"""A frame and its context, read once: compiled, or left to PyLD.
+
+JSON-LD 1.1 API, sections 4.1 (context processing) and 5.1 (expansion), by PyLD. No context is fetched.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyld import jsonld  # type: ignore[import-untyped] # it has no type information
+from pyld.context_resolver import ContextResolver  # type: ignore[import-untyped] # nor has this
+
+from construct_messages.errors import UsageError
+from construct_messages.logs.json.fallback import ByPyLD
+from construct_messages.logs.json.frames import EMBEDS, NodeFrame, NotCompiled, compile_frame
+from construct_messages.logs.json.notation import ContextNotation
+from construct_messages.logs.json.options import JsonOptions
+from construct_messages.logs.jsonld.contexts import Contexts, Processor, reason_of
+from construct_messages.terms import Term
+
+_BOOLEANS: Final = ("@explicit", "@omitDefault", "@requireAll")
+_KEYWORDS: Final = frozenset(
+    [
+        "@context",
+        "@id",
+        "@type",
+        "@value",
+        "@language",
+        "@direction",
+        "@list",
+        "@set",
+        "@graph",
+        "@included",
+        "@reverse",
+        "@index",
+        "@nest",
+        "@none",
+        "@default",
+        "@embed",
+        "@explicit",
+        "@omitDefault",
+        "@requireAll",
+        "@omitGraph",
+        "@version",
+        "@json",
+    ]
+)
+
+
+@dataclass(frozen=True)
+class CompiledFrame:
+    """A compiled frame.
+
+    Args:
+        frame: the frame.
+        notation: of its context.
+        is_laid_out: whether only the kinds of terms decide what matches, and not the terms themselves, but for types.
+    """
+
+    frame: NodeFrame
+    notation: ContextNotation
+    is_laid_out: bool
+
+
+def compiled(options: JsonOptions, frame: Mapping[str, Any]) -> CompiledFrame | ByPyLD:
+    """Reads a frame.
+
+    Args:
+        options: contexts, and how values are written.
+        frame: the frame, with its context.
+
+    Raises:
+        UsageError: it is no frame; names the place.
+    """
+    _check(frame, "")
+    pyld = _options(options)
+    context = frame.get("@context", {})
+    active = _guarded(lambda: _active(context, pyld), "the context of the frame")
+    expanded = _guarded(
+        lambda: Processor().expand(
+            copy.deepcopy(dict(frame)), {**pyld, "isFrame": True, "keepFreeFloatingNodes": True}
+        ),
+        "the frame",
+    )
+    _check_terms(frame, active, "")
+    try:
+        if any(Processor()._expand_iri(active, key, vocab=True) == "@graph" for key in frame):
+            raise NotCompiled
+        found = compile_frame(expanded)
+        notation = ContextNotation(active, natively=options.native)
+    except NotCompiled:
+        return by_pyld(options, frame)
+    return CompiledFrame(found, notation, not notation.to_terms and _is_laid_out(found))
+
+
+def is_compiled(options: JsonOptions) -> bool:
+    """Whether the frame of options, and its context, are applied without PyLD.
+
+    Raises:
+        UsageError: they have no meaning.
+    """
+    frame, context = options.frame or {}, options.context
+    if set(frame) == {"@context"}:
+        frame, context = {}, frame["@context"]
+    if frame:
+        given = frame if context is None else {"@context": context, **frame}
+        return isinstance(compiled(options, given), CompiledFrame)
+    if context is not None:
+        notation_of(options, context, typed=True)
+    return True
+
+
+def by_pyld(options: JsonOptions, frame: Mapping[str, Any]) -> ByPyLD:
+    """A frame that PyLD applies to each message; it is known to be well-formed."""
+    pyld = _options(options)
+    inverse = Processor()._get_inverse_context(_active(frame.get("@context", {}), pyld))
+
+    def is_expected(predicate: Term, datatype: str) -> bool:
+        entries = inverse.get(predicate[1:-1], {}).values()
+        return any(datatype in entry["@type"] for entry in entries)
+
+    return ByPyLD(frame, pyld, natively=options.native, is_expected=is_expected)
+
+
+def notation_of(
+    options: JsonOptions,
+    context: Any,
+    *,
+    typed: bool,
+    arrays: Collection[Term] = (),
+    maps_if_needed: bool = False,
+) -> ContextNotation:
+    """The notation of a context for documents without a frame; see `ContextNotation`.
+
+    Raises:
+        UsageError: it is no context, or has a feature that needs a frame.
+    """
+    active = _guarded(lambda: _active(context, _options(options)), "the context")
+    try:
+        return ContextNotation(
+            active,
+            typed=typed,
+            natively=options.native,
+            arrays=arrays,
+            maps_if_needed=maps_if_needed,
+        )
+    except NotCompiled:
+        raise UsageError(
+            "the context has scoped contexts, @nest, @reverse, or a container other than @set, @list and @language",
+            hint='write a frame with it, such as {"@context": …, "@type": "City"}, which PyLD applies',
+        ) from None
+
+
+def _options(options: JsonOptions) -> dict[str, Any]:
+    contexts = Contexts(options.contexts, None)
+    return {
+        "base": "",
+        "documentLoader": contexts.load,
+        "contextResolver": ContextResolver({}, contexts.load),
+        "processingMode": "json-ld-1.1",
+    }
+
+
+def _active(context: Any, pyld: dict[str, Any]) -> Any:
+    processor = Processor()
+    initial = processor._get_initial_context(pyld)
+    return processor.process_context(initial, copy.deepcopy(context), pyld)
+
+
+def _guarded(read: Callable[[], Any], what: str) -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            return read()
+    except MemoryError:
+        raise
+    # PyLD raises any error where it meets a value of a kind that it does not expect
+    except Exception as error:
+        reason = reason_of(error)
+        raise UsageError(f"{what} is malformed: {reason.message}", hint=reason.hint) from error
+
+
+def _is_laid_out(frame: NodeFrame) -> bool:
+    frames = [frame]
+    while frames:
+        each = frames.pop()
+        if each.ids or (each.value is not None and any(value != {} for value in each.value[0])):
+            return False
+        frames += (inner for inner in (*each.properties.values(), each.items) if inner)
+    return True
+
+
+def matches_types(frame: NodeFrame) -> bool:
+    """Whether a frame, or one within it, selects nodes by certain types."""
+    return bool(frame.types) or any(
+        matches_types(inner) for inner in (*frame.properties.values(), frame.items) if inner
+    )
+
+
+# --- errors with a place ----------------------------------------------------------------------------------------------
+
+
+def _check(frame: Any, place: str) -> None:
+    """Refuses values of keywords that have no meaning, with their place as a JSON pointer."""
+    if isinstance(frame, list):
+        for index, each in enumerate(frame):
+            _check(each, f"{place}/{index}")
+        return
+    if not isinstance(frame, Mapping):
+        return
+    for key, value in frame.items():
+        here = f"{place}/{key}"
+        if key == "@context":
+            continue
+        flag = value[0] if isinstance(value, list) and len(value) == 1 else value
+        if key == "@embed" and not (isinstance(flag, bool) or flag in EMBEDS):
+            raise _refused(here, flag, f"choose one of {', '.join(EMBEDS)}")
+        if key in _BOOLEANS and not isinstance(flag, bool):
+            raise _refused(here, flag, "write true or false")
+        if key.startswith("@") and key not in _KEYWORDS:
+            raise UsageError(
+                f"the frame has no meaning at {here}: {key} is no keyword of JSON-LD framing",
+                hint="the flags of a frame are @embed, @explicit, @omitDefault, @requireAll and @default",
+            )
+        if key != "@default":
+            _check(value, here)
+
+
+def _refused(place: str, value: Any, hint: str) -> UsageError:
+    return UsageError(f"the frame has {value!r} at {place}", hint=hint)
+
+
+def _check_terms(frame: Any, active: Any, place: str) -> None:
+    """Refuses keys that the context does not define, which framing would leave out without a word."""
+    processor = Processor()
+    for key, value in frame.items() if isinstance(frame, Mapping) else ():
+        if key == "@context" or key.startswith("@"):
+            continue
+        mapping = active["mappings"].get(key)
+        iri = processor._expand_iri(active, key, vocab=True)
+        if (
+            key not in active["mappings"]
+            and (iri is None or not jsonld._is_absolute_iri(iri))
+            and not str(iri).startswith("@")
+        ):
+            raise UsageError(
+                f"the frame has no meaning at {place}/{key}: {key!r} is no term of its context",
+                hint=f'define it: "@context": {{"{key}": "http://…"}}, or write the IRI',
+            )
+        if mapping and "@context" in mapping:
+            continue  # other terms are defined within
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, Mapping) and "@context" not in each:
+                _check_terms(each, active, f"{place}/{key}")

@@ -1,0 +1,176 @@
+"""A frame, compiled: what nodes match it, and what is embedded of them.
+
+JSON-LD 1.1 Framing, section 4 (https://www.w3.org/TR/json-ld11-framing/), over frames that PyLD has expanded. Frames
+with features that are not compiled here are left to PyLD. Nothing is known of messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from construct_messages.errors import UsageError
+from construct_messages.terms import Term
+
+EMBEDS: Final = ("@once", "@always", "@never")
+ANY_VALUE: Final[tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]] = (({},), (), ())
+"""The pattern of `{"@value": {}}`."""
+_FLAGS: Final = ("@embed", "@explicit", "@requireAll", "@omitDefault", "@default")
+_COMPILED: Final = {"@id", "@type", *_FLAGS, "@value", "@language", "@list"}
+
+
+class NotCompiled(Exception):
+    """Raised for a feature of a frame or context that is left to PyLD; it does not leave this folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """The flags of a frame (section 4.1.1); a frame that is implied has those of the frame around it."""
+
+    embed: str = "@once"
+    explicit: bool = False
+    require_all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFrame:
+    """A frame for nodes and values.
+
+    Args:
+        flags: of the frame.
+        ids: the IRIs that match; empty: any; None: the frame has no `@id`.
+        types: the types that match; None: the frame has no `@type`.
+        any_type: whether nodes with any type match (`"@type": {}`).
+        default_types: the types of nodes without one.
+        properties: the frames of properties by predicate, in order.
+        items: the frame of the items of a list.
+        value: the pattern of literals: `@value`, `@type` and `@language`, each with what it lists.
+        default: what a property without a value has: JSON; Ellipsis: the frame has no `@default`.
+        omit_default: whether such a property is left out.
+        is_value: whether it is for literals alone: it has `@value`.
+        is_reference: whether it consists of `@id`.
+    """
+
+    flags: Flags = Flags()
+    ids: frozenset[Term] | None = None
+    types: frozenset[Term] | None = None
+    any_type: bool = False
+    default_types: tuple[Term, ...] = ()
+    properties: Mapping[Term, NodeFrame | None] = field(default_factory=dict)
+    items: NodeFrame | None = None
+    value: tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]] | None = None
+    default: Any = ...
+    omit_default: bool = False
+    is_value: bool = False
+    is_reference: bool = False
+
+    def implied(self) -> NodeFrame:
+        """The frame of values of a property that it does not mention."""
+        return NodeFrame(self.flags)
+
+
+def compile_frame(expanded: Any, default_flags: Flags = Flags()) -> NodeFrame:
+    """Compiles a frame.
+
+    Args:
+        expanded: a frame in expanded form: an array of one object.
+        default_flags: those that the frame does not set.
+
+    Raises:
+        NotCompiled: it has a feature for PyLD.
+        UsageError: it is no frame.
+
+    >>> frame = compile_frame([{"@type": ["urn:A"], "urn:p": [{"@embed": ["@never"]}]}])
+    >>> sorted(frame.types), frame.properties["<urn:p>"].flags.embed
+    (['<urn:A>'], '@never')
+    """
+    if not isinstance(expanded, list) or len(expanded) != 1 or not isinstance(expanded[0], dict):
+        raise NotCompiled
+    frame = expanded[0]
+    if not all(key in _COMPILED for key in frame if key.startswith("@")):
+        raise NotCompiled
+    flags = Flags(
+        _embed(_first(frame, "@embed", default_flags.embed)),
+        _first(frame, "@explicit", default_flags.explicit),
+        _first(frame, "@requireAll", default_flags.require_all),
+    )
+    ids = None
+    if "@id" in frame:
+        given = _values(frame, "@id")
+        if not all(isinstance(each, str) or each == {} for each in given):
+            raise NotCompiled
+        ids = (
+            frozenset(Term(f"<{each}>") for each in given if each != {})
+            if given and given[0] != {}
+            else frozenset()
+        )
+    types: frozenset[Term] | None = None
+    any_type = False
+    default_types: tuple[Term, ...] = ()
+    if "@type" in frame:
+        given = _values(frame, "@type")
+        any_type = given == [{}]
+        if not any_type and any(each == {} for each in given):
+            raise NotCompiled
+        named = [each for each in given if isinstance(each, str)]
+        for each in given:
+            if isinstance(each, dict) and each:
+                default = each.get("@default")
+                if set(each) != {"@default"} or default_types or not isinstance(default, list):
+                    raise NotCompiled
+                if not default or not all(
+                    isinstance(name, str) and ":" in name for name in default
+                ):
+                    raise NotCompiled
+                if given[0] is not each:
+                    raise NotCompiled
+                default_types = (Term(f"<{default[0]}>"),)
+        types = frozenset(Term(f"<{name}>") for name in named)
+    value = tuple(tuple(_values(frame, key)) for key in ("@value", "@type", "@language"))
+    default = ...
+    if "@default" in frame:
+        default = _first(frame, "@default", "@null")
+        if isinstance(default, (dict, list)):
+            raise NotCompiled
+    properties: dict[Term, NodeFrame | None] = {}
+    for key in sorted(frame):
+        if not key.startswith("@"):
+            inner = frame[key]
+            if (isinstance(inner, list) and len(inner) > 1) or key.startswith("_:"):
+                raise NotCompiled
+            properties[Term(f"<{key}>")] = compile_frame(inner) if inner else None
+    return NodeFrame(
+        flags,
+        ids,
+        types,
+        any_type,
+        default_types,
+        properties,
+        compile_frame(frame["@list"]) if "@list" in frame else None,
+        value if any(value) else None,  # type: ignore[arg-type] # three of them
+        default,
+        bool(_first(frame, "@omitDefault", False)),
+        is_value="@value" in frame,
+        is_reference=set(frame) == {"@id"},
+    )
+
+
+def _values(frame: Mapping[str, Any], key: str) -> list[Any]:
+    values = frame.get(key, [])
+    return values if isinstance(values, list) else [values]
+
+
+def _first(frame: Mapping[str, Any], key: str, otherwise: Any) -> Any:
+    values = _values(frame, key)
+    return values[0] if values else otherwise
+
+
+def _embed(value: Any) -> str:
+    if isinstance(value, bool):
+        return "@once" if value else "@never"
+    if value not in EMBEDS:
+        raise UsageError(
+            f'the frame has "@embed": {value!r}', hint=f"choose one of {', '.join(EMBEDS)}"
+        )
+    return str(value)

@@ -1,0 +1,195 @@
+"""The nodes of a message: its types and properties, with RDF lists as lists.
+
+JSON-LD 1.1 API, section 8.4 (serialize RDF as JSON-LD), and section 4.6 of its framing (the graphs of a message are
+merged). Values stay terms: what they are in JSON is in `values.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeAlias
+
+from construct_messages.errors import UnsupportedByFormat
+from construct_messages.message import Message
+from construct_messages.terms import RDF, Term, is_literal
+
+Value: TypeAlias = "Term | tuple[Value, ...]"
+"""A term, or the items of a list."""
+
+MOST_NESTED: Final = 128
+"""How deep nodes and lists may be nested: readers of JSON set bounds like this one, and Python's stack is short."""
+
+MOST_EMBEDDED: Final = 1 << 16
+"""How many nodes a document may have, counted wherever they are embedded: a few nodes may have many paths to others."""
+
+RDF_TYPE: Final = Term(f"<{RDF}type>")
+RDF_FIRST: Final = Term(f"<{RDF}first>")
+RDF_REST: Final = Term(f"<{RDF}rest>")
+RDF_NIL: Final = Term(f"<{RDF}nil>")
+RDF_LIST: Final = Term(f"<{RDF}List>")
+
+
+@dataclass(slots=True)
+class NodeProperties:
+    """What a message says of an IRI or blank node.
+
+    Args:
+        types: the IRIs and blank nodes that are its types.
+        properties: its other values by predicate.
+    """
+
+    types: list[Term] = field(default_factory=list)
+    properties: dict[Term, list[Value]] = field(default_factory=dict)
+
+
+Nodes: TypeAlias = dict[Term, NodeProperties]
+
+
+def too_deep() -> UnsupportedByFormat:
+    """The error for a document that is nested too deep."""
+    return UnsupportedByFormat(
+        f"the document is nested more than {MOST_NESTED} levels deep",
+        hint='refer to nodes instead of embedding them: "@embed": "@never" in the frame',
+    )
+
+
+def nodes_of(message: Message) -> Nodes:
+    """The subjects of a message and the nodes that they refer to, by their terms, in order of appearance.
+
+    >>> from construct_messages.message import Quad
+    >>> from construct_messages.terms import iri
+    >>> quads = [Quad(iri("urn:a"), iri("urn:p"), Term("_:l")), Quad(Term("_:l"), RDF_FIRST, Term('"x"'))]
+    >>> nodes_of(Message([*quads, Quad(Term("_:l"), RDF_REST, RDF_NIL)]))
+    {'<urn:a>': NodeProperties(types=[], properties={'<urn:p>': [('"x"',)]})}
+    """
+    names = {quad.graph: None for quad in message if quad.graph is not None}
+    if any(quad.object == RDF_NIL for quad in message):
+        merged = _merged(graphs_of(message).values())
+    else:
+        triples = (quad[:3] for quad in message)
+        merged = _subjects(dict.fromkeys(triples) if names else triples)
+    return _with_references(merged, names)
+
+
+def graphs_of(message: Message) -> dict[Term | None, Nodes]:
+    """The subjects of each graph of a message; None: the default graph, which is always there."""
+    triples: dict[Term | None, list[tuple[Term, Term, Term]]] = {None: []}
+    lists = False
+    for quad in message:
+        triples.setdefault(quad.graph, []).append(quad[:3])
+        lists = lists or quad.object == RDF_NIL
+    graphs = {name: _subjects(each) for name, each in triples.items()}
+    if lists:
+        _convert_lists(graphs)
+    return graphs
+
+
+def _subjects(triples: Iterable[tuple[Term, Term, Term]]) -> Nodes:
+    nodes: Nodes = {}
+    for subject, predicate, object in triples:
+        node = nodes.get(subject)
+        if node is None:
+            node = nodes[subject] = NodeProperties()
+        if predicate == RDF_TYPE and not is_literal(object):
+            node.types.append(object)
+        elif (values := node.properties.get(predicate)) is not None:
+            values.append(object)
+        else:
+            node.properties[predicate] = [object]
+    return nodes
+
+
+def _with_references(nodes: Nodes, names: Iterable[Term] = ()) -> Nodes:
+    """Adds the nodes that others refer to, and those that name graphs."""
+    references = {
+        value: None
+        for node in nodes.values()
+        for values in node.properties.values()
+        for value in terms_in(values)
+        if value[0] != '"'
+    }
+    for term in (*references, *names):
+        if term not in nodes:
+            nodes[term] = NodeProperties()
+    return nodes
+
+
+def terms_in(values: Iterable[Value]) -> Iterator[Term]:
+    """The terms among values and in their lists."""
+    for value in values:
+        if isinstance(value, tuple):
+            yield from terms_in(value)
+        else:
+            yield value
+
+
+def _merged(graphs: Iterable[Nodes]) -> Nodes:
+    merged: Nodes = {}
+    for nodes in graphs:
+        for subject, node in nodes.items():
+            into = merged.setdefault(subject, NodeProperties())
+            into.types = list(dict.fromkeys(into.types + node.types))
+            for predicate, values in node.properties.items():
+                known = into.properties.get(predicate, [])
+                into.properties[predicate] = list(dict.fromkeys(known + values))
+    return merged
+
+
+class _Use(NamedTuple):
+    """Where a node is an object."""
+
+    nodes: Nodes
+    subject: Term
+    node: NodeProperties
+    predicate: Term
+    place: int
+
+
+def _convert_lists(graphs: Mapping[Term | None, Nodes]) -> None:
+    """Replaces the head of each well-formed list by its items (section 8.4.2, step 6)."""
+    uses: dict[Term, _Use | None] = {}  # None: used more than once
+    ends: list[_Use] = []
+    for nodes in graphs.values():
+        for subject, node in nodes.items():
+            for predicate, values in node.properties.items():
+                for place, value in enumerate(values):
+                    if isinstance(value, tuple) or is_literal(value):
+                        continue
+                    use = _Use(nodes, subject, node, predicate, place)
+                    if value == RDF_NIL:
+                        ends.append(use)
+                    else:
+                        uses[value] = None if value in uses else use
+    heads: dict[tuple[int, Term, int], list[NodeProperties]] = {}
+    found: list[tuple[NodeProperties, Term, int]] = []
+    for nodes, subject, node, predicate, place in ends:
+        cells: list[NodeProperties] = []
+        while (
+            predicate == RDF_REST
+            and (found_use := uses.get(subject)) is not None
+            and found_use.nodes is nodes  # a list is in one graph
+            and set(node.properties) == {RDF_FIRST, RDF_REST}
+            and len(node.properties[RDF_FIRST]) == len(node.properties[RDF_REST]) == 1
+            and node.types in ([], [RDF_LIST])
+        ):
+            cells.append(node)
+            del nodes[subject]
+            subject, node, predicate, place = found_use[1:]
+            if not subject.startswith("_:"):
+                break
+        heads[id(node), predicate, place] = cells[::-1]
+        found.append((node, predicate, place))
+
+    def items(node: NodeProperties, predicate: Term, place: int, depth: int) -> Value:
+        cells = heads.get((id(node), predicate, place))
+        if cells is None:
+            return node.properties[predicate][place]
+        if depth > MOST_NESTED:
+            raise too_deep()
+        return tuple(items(cell, RDF_FIRST, 0, depth + 1) for cell in cells)
+
+    cells_of_others = {id(cell) for cells in heads.values() for cell in cells}
+    for node, predicate, place in found:
+        if id(node) not in cells_of_others:
+            node.properties[predicate][place] = items(node, predicate, place, 1)

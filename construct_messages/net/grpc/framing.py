@@ -1,0 +1,184 @@
+"""Messages of gRPC in the data of an HTTP/2 stream: each after a prefix of five bytes, plain or compressed with gzip.
+
+gRPC over HTTP/2 (Length-Prefixed-Message, https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md) and gRPC
+Compression. Knows no library of gRPC.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import struct
+import zlib
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from construct_messages.errors import ConstructMessagesError, LimitExceeded, SourceError
+
+IDENTITY, GZIP = "identity", "gzip"
+CODINGS: Final = f"{IDENTITY},{GZIP}"
+"""The value of `grpc-accept-encoding`."""
+
+FRAME_BYTES: Final = 4 << 20
+"""The size of a message that clients and servers of gRPC take, unless they are told otherwise."""
+
+_PREFIX: Final = struct.Struct(">BI")
+_LEVEL: Final = 1  # fast: repeated terms are in lookup tables already
+_SMALL: Final = 128  # bytes that gzip would make longer
+
+
+def framed(message: bytes, coding: str = IDENTITY) -> bytes:
+    """Returns a message after its prefix.
+
+    >>> framed(b"abc")
+    b'\\x00\\x00\\x00\\x00\\x03abc'
+    >>> framed(bytes(1000), GZIP)[:1]
+    b'\\x01'
+    """
+    if coding == GZIP and len(message) > _SMALL:
+        packed = gzip.compress(message, _LEVEL, mtime=0)
+        return _PREFIX.pack(1, len(packed)) + packed
+    return _PREFIX.pack(0, len(message)) + message
+
+
+class ReceiveBuffer:
+    """The bytes of one stream that came and were not read yet: in the place of grpclib's buffer, which can only read as
+    many bytes as are known to come.
+
+    Args:
+        acknowledge: called with the number of bytes that were read, so that the other side may send more.
+    """
+
+    def __init__(self, acknowledge: Callable[[int], None]) -> None:
+        self._acknowledge = acknowledge
+        self._chunks: list[bytes] = []
+        self._unread = 0
+        self._ended = False
+        self._changed = asyncio.Event()
+
+    def add(self, data: bytes, ack_size: int) -> None:
+        """Takes bytes that came, which count for `ack_size` in flow control."""
+        self._unread += ack_size
+        if data:  # padding alone is no end
+            self._chunks.append(data)
+            self._changed.set()
+
+    def eof(self) -> None:
+        """Nothing more comes."""
+        self._ended = True
+        self._changed.set()
+
+    def unacked_size(self) -> int:
+        """How many bytes were not read, at the end of the stream."""
+        size, self._unread = self._unread, 0
+        return size
+
+    async def take(self) -> bytes:
+        """Returns all bytes that have come; waits for some. None come after the end."""
+        while not self._chunks and not self._ended:
+            self._changed.clear()
+            await self._changed.wait()
+        data = b"".join(self._chunks)
+        self._chunks.clear()
+        if size := self.unacked_size():
+            self._acknowledge(size)
+        return data
+
+
+class MessageReader:
+    """Reads the messages of one direction of a call.
+
+    Args:
+        take: returns bytes that have come; none at the end of the stream.
+        coding: of compressed messages, as `grpc-encoding` names it.
+        most: how many bytes a message may have.
+        by: who sends them, for errors.
+
+    Attributes:
+        ready: messages that have come and were not read. Others wait with their sender while there are any.
+    """
+
+    def __init__(
+        self, take: Callable[[], Awaitable[bytes]], coding: str, most: int, by: str
+    ) -> None:
+        self._take, self._coding, self._most, self._by = take, coding, most, by
+        self._rest = b""
+        self._error: ConstructMessagesError | None = None
+        self.ready: deque[bytes] = deque()
+
+    async def read(self) -> bytes | None:
+        """Returns the next message; None: there are no more.
+
+        Raises:
+            SourceError: the stream ends within a message, or its coding is unknown.
+            LimitExceeded: the message is too large, also after it is unpacked.
+        """
+        held = [self._rest] if self._rest else []
+        size = len(self._rest)
+        while not self.ready:
+            if self._error is not None:
+                raise self._error
+            data = await self._take()
+            if not data:
+                if size:
+                    raise SourceError(
+                        f"{self._by} ends within a message", status=400, transient=True
+                    )
+                return None
+            held.append(data)
+            size += len(data)
+            if size >= self._wanted:
+                self._parse(b"".join(held))
+                held, size = [self._rest], len(self._rest)
+        return self.ready.popleft()
+
+    _wanted = _PREFIX.size
+    """How many bytes the next message has at least, with its prefix."""
+
+    def _parse(self, data: bytes) -> None:
+        place, end = 0, len(data)
+        try:
+            while True:
+                start = place + _PREFIX.size
+                if start > end:
+                    self._wanted = _PREFIX.size
+                    break
+                compressed, size = _PREFIX.unpack_from(data, place)
+                if size > self._most:
+                    raise self._too_large(f"a message of {size} bytes")
+                if start + size > end:
+                    self._wanted = _PREFIX.size + size
+                    break
+                place = start + size
+                message = data[start:place]
+                self.ready.append(self._unpacked(message) if compressed else message)
+        except ConstructMessagesError as error:
+            self._error = error  # which comes after the messages before it
+        self._rest = data[place:]
+
+    def _unpacked(self, data: bytes) -> bytes:
+        if self._coding != GZIP:
+            raise SourceError(
+                f"{self._by} sends a message that is compressed with {self._coding!r:.40}",
+                status=501,
+                hint=f"compress with {GZIP}, or not at all",
+            )
+        packed = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+        try:
+            message = packed.decompress(data, self._most + 1)
+        except zlib.error as error:
+            raise SourceError(
+                f"{self._by} sends a message that is no gzip: {error}", status=400
+            ) from None
+        if len(message) > self._most:
+            raise self._too_large("a compressed message that is larger")
+        if not packed.eof:
+            raise SourceError(f"{self._by} sends gzip that is not whole", status=400)
+        return message
+
+    def _too_large(self, what: str) -> LimitExceeded:
+        return LimitExceeded(
+            f"{self._by} sends {what}, where {self._most} bytes are allowed",
+            hint="send smaller messages, or raise the limit",
+        )

@@ -1,0 +1,207 @@
+"""Which answer an operation gets: the source's own, a log, or JSON documents by a frame.
+
+`formats/negotiation.py` chooses the first two. JSON documents are asked for by a frame (the parameter `frame`, or a
+`Link` header of the relation that JSON-LD has for frames in its namespace), or by `Accept: application/x-ndjson`. No
+frame is fetched: it is in the request, or in the settings under its IRI.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from construct_messages.errors import LimitExceeded, LogError, NotAcceptable, UsageError, shown
+from construct_messages.formats import JSON_DOCUMENTS, NDJSON_LD, LogType, content_type
+from construct_messages.formats.media_types import JSON, NDJSON
+from construct_messages.formats.negotiation import Plain, media_ranges, negotiate, prefer
+from construct_messages.logs import FormatOptions
+
+if TYPE_CHECKING:
+    from construct_messages.logs.json.options import JsonOptions
+
+FRAME_RELATION: Final = "http://www.w3.org/ns/json-ld#frame"
+_MOST_CHARACTERS: Final = 1 << 16
+"""Of a frame in a request: more than people write, and read in little time."""
+_OFFERED: Final = (NDJSON, JSON)
+_FORMATS: Final = {"ndjson": NDJSON, NDJSON: NDJSON, "json": JSON, JSON: JSON}
+# RFC 8288, section 3
+_LINK: Final = re.compile(r'<([^<>]*)>\s*((?:;\s*[\w*]+(?:=(?:"[^"]*"|[^\s",;]*))?\s*)*)')
+_PARAMETER: Final = re.compile(r';\s*([\w*]+)=(?:"([^"]*)"|([^\s",;]*))')
+
+
+@dataclass(frozen=True)
+class MessagesAnswer:
+    """An answer of messages.
+
+    Args:
+        type: of the log.
+        content_type: the media type of the answer.
+        options: those of the format; None: its own.
+    """
+
+    type: LogType
+    content_type: str
+    options: FormatOptions | None = None
+
+
+class KnownFrames:
+    """The frames and contexts of an endpoint, by the name or IRI that clients know them by.
+
+    Args:
+        files: their files.
+
+    Raises:
+        UsageError: a file that cannot be read, is not JSON, or is no frame.
+    """
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        self._known: dict[str, Any] = {}
+        for name, file in files.items():
+            try:
+                read = json.loads(Path(file).read_bytes())
+            except OSError as error:
+                raise UsageError(f"cannot read the frame {file}: {error.strerror}") from error
+            except (ValueError, RecursionError) as error:
+                raise UsageError(f"the frame {file} is not JSON: {error}") from error
+            if not isinstance(read, dict):
+                raise UsageError(f"the frame {file} is no JSON object")
+            self._known[name] = read
+
+    def options(self, frame: str, *, array: bool) -> JsonOptions:
+        """The options of documents by a frame.
+
+        Args:
+            frame: JSON, or the name of one that is known; empty: none.
+            array: whether the documents are one array.
+
+        Raises:
+            UsageError: it is not known, or no frame.
+            LimitExceeded: it is too large.
+        """
+        # loaded when a client asks for documents
+        from construct_messages.logs.json.options import JsonOptions
+
+        if not frame:
+            return JsonOptions(array=array)
+        if not frame.lstrip().startswith("{"):
+            if frame not in self._known:
+                known = ", ".join(sorted(self._known)) or "none here"
+                raise UsageError(
+                    f"the frame {shown(frame)} is not known, and none is fetched",
+                    hint=f"send it as JSON, or name one of the endpoint's: {known}",
+                )
+            return JsonOptions(self._known[frame], contexts=self._known, array=array)
+        options = JsonOptions(_read(frame), contexts=self._known, array=array)
+        _check(options)
+        return options
+
+
+def choose_answer(
+    links: Sequence[str],
+    accept: str | None,
+    parameters: Mapping[str, str | None],
+    frames: KnownFrames,
+    *,
+    construct: bool,
+) -> Plain | MessagesAnswer:
+    """Chooses the answer for a request.
+
+    Args:
+        links: the values of the `Link` headers, which may name a frame.
+        accept: the value of `Accept`.
+        parameters: `format`, `messages` and `frame`.
+        frames: of the endpoint.
+        construct: whether the query is a CONSTRUCT.
+
+    Raises:
+        NotAcceptable, UsageError: see `negotiate`; a frame with another query, or with media types that are no JSON.
+    """
+    frame = parameters["frame"] or frame_of(links)
+    if not frame and not (construct and _wants_documents(accept, parameters)):
+        choice = negotiate(
+            accept,
+            format=parameters["format"],
+            messages=parameters["messages"],
+            construct=construct,
+        )
+        if isinstance(choice, Plain):
+            return choice
+        return MessagesAnswer(choice, content_type(*choice))
+    if not construct:
+        raise NotAcceptable(
+            "JSON documents are asked for, and only CONSTRUCT queries return messages",
+            hint="leave the frame out, or ask for another media type",
+            offered=(),
+        )
+    media_type = _media_type(parameters["format"] or "", accept)
+    assert JSON_DOCUMENTS.own is not None
+    return MessagesAnswer(
+        LogType(JSON_DOCUMENTS, JSON_DOCUMENTS.own),
+        media_type,
+        frames.options(frame or "", array=media_type == JSON),
+    )
+
+
+def _media_type(format: str, accept: str | None) -> str:
+    if not format:
+        return prefer(accept, _OFFERED)
+    if format.lower() not in _FORMATS:
+        raise UsageError(
+            f"format={format} is no format of framed documents", hint="write format=json or ndjson"
+        )
+    return _FORMATS[format.lower()]
+
+
+def frame_of(links: Sequence[str]) -> str | None:
+    """The frame that `Link` headers name (RFC 8288); None: they name none.
+
+    >>> frame_of(['<https://example.org/f>; rel="http://www.w3.org/ns/json-ld#frame"'])
+    'https://example.org/f'
+    """
+    for link in links:
+        for target, parameters in _LINK.findall(link):
+            for name, quoted, token in _PARAMETER.findall(parameters):
+                if name.lower() == "rel" and FRAME_RELATION in (quoted or token).split():
+                    return str(target)
+    return None
+
+
+def _wants_documents(accept: str | None, parameters: Mapping[str, str | None]) -> bool:
+    """Whether a client would rather have NDJSON than anything else, and names no format in the URL."""
+    if parameters["format"] or parameters["messages"]:
+        return False
+    weights = dict(reversed(list(media_ranges(accept or ""))))
+    ndjson = weights.pop(NDJSON, 0)
+    return ndjson > max(weights.values(), default=0)
+
+
+def _read(text: str) -> Any:
+    from construct_messages.logs.jsonld.json_text import JsonReader
+
+    if len(text) > _MOST_CHARACTERS:
+        raise LimitExceeded(
+            f"the frame has {len(text)} characters, and {_MOST_CHARACTERS} are allowed"
+        )
+    try:
+        return JsonReader().read(text, number=1, line=1)
+    except LogError as error:
+        raise UsageError(f"the frame is malformed: {error.message}", hint=error.hint) from error
+
+
+def _check(options: JsonOptions) -> None:
+    """Refuses a frame of a client that takes much time, or PyLD."""
+    from construct_messages.logs.json.compiled import is_compiled
+    from construct_messages.logs.jsonld.context_weight import Weight
+
+    weight = Weight()
+    weight.add(options.frame, options.contexts)
+    weight.check(1, _MOST_CHARACTERS << 4)
+    if not is_compiled(options):
+        raise UsageError(
+            "the frame or its context has features that only frames of the settings may have, as @reverse or @nest",
+            hint=f"ask for the messages in {NDJSON_LD.media_types[0]}, and frame them",
+        )

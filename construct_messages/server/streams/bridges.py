@@ -1,0 +1,222 @@
+"""The bridges of a server's streams: they have no routes, but figures in the report of health and in the metrics.
+
+`feeds/bridging.py` moves the elements. The settings of a bridge are `BridgeSettings`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Final, NamedTuple
+
+from construct_messages.documents.contexts import CONTEXTS
+from construct_messages.feeds.bridging import Bridge, BridgeStatus, feed, forward_on
+from construct_messages.feeds.delivery.targets import StreamTarget
+from construct_messages.feeds.subscription import reading
+from construct_messages.feeds.table import kinds_for
+from construct_messages.feeds.transport import Settings, Start
+from construct_messages.net.urls import without_query
+from construct_messages.server.config import BridgeSettings, StreamsSettings
+from construct_messages.server.http.endpoint import Measure, Observe, Route
+from construct_messages.server.http.request_log import RequestLog
+from construct_messages.server.streams.addresses import ROOT
+from construct_messages.server.streams.record import StreamRecord
+from construct_messages.streams.store import StreamStore
+
+_FIGURES: Final[Mapping[str, str]] = {
+    "connected": "Whether the bridge of a stream reads or writes; otherwise it is tried again.",
+    "elements": "Elements that went over the bridge since the server started.",
+    "in_flight": "Elements that are being stored or written.",
+    "behind": "Elements that are known to wait; NaN where the source does not tell.",
+    "idle_seconds": "Seconds since the last element; NaN before the first.",
+    "removed": "Elements that retention removed before they were forwarded.",
+}
+
+
+class _Side(NamedTuple):
+    """One direction of a bridge.
+
+    Args:
+        stream: its name.
+        direction: `from` or `to`.
+        url: of the other side.
+        bridge: moves the elements.
+    """
+
+    stream: str
+    direction: str
+    url: str
+    bridge: Bridge
+
+    def figures(self) -> dict[str, float | None]:
+        status = self.bridge.status
+        return {
+            "connected": float(status.is_connected),
+            "elements": status.elements,
+            "in_flight": status.in_flight,
+            "behind": status.behind(),
+            "idle_seconds": status.idle_seconds,
+            "removed": status.removed,
+        }
+
+    def measure(self, name: str) -> float:
+        value = self.figures()[name]
+        return math.nan if value is None else value
+
+    def report(self) -> dict[str, object]:
+        status = self.bridge.status
+        figures = {name: value for name, value in self.figures().items() if name != "connected"}
+        return {
+            "stream": self.stream,
+            self.direction: without_query(self.url),
+            "status": "connected" if status.is_connected else "retrying",
+            "error": status.error,
+            **figures,
+        }
+
+
+class BridgesEndpoint:
+    """The bridges; see `server.http.endpoint.Endpoint`.
+
+    Args:
+        settings: of all streams.
+        store: where the streams are; closed by the endpoint of the streams.
+        request_log: where failures are logged.
+    """
+
+    record = StreamRecord
+    path = ROOT
+    has_source = False
+    exposed_headers = ()
+
+    def __init__(
+        self, settings: StreamsSettings, store: StreamStore, request_log: RequestLog
+    ) -> None:
+        self._settings, self._store, self._request_log = settings, store, request_log
+        self._sides = [
+            side
+            for name, bridge in settings.bridges.items()
+            for side in self._sides_of(name, bridge)
+        ]
+
+    @property
+    def gauges(self) -> Mapping[str, Sequence[Measure]]:
+        """See `Endpoint.gauges`."""
+        return {
+            f"bridge_{name}": [
+                Measure(
+                    help,
+                    partial(side.measure, name),
+                    {"stream": side.stream, "direction": side.direction},
+                )
+                for side in self._sides
+            ]
+            for name, help in _FIGURES.items()
+        }
+
+    @property
+    def reported(self) -> Mapping[str, object]:
+        """See `Endpoint.reported`."""
+        return {"bridges": [side.report() for side in self._sides]}
+
+    def routes(self) -> Iterable[Route]:
+        """See `Endpoint.routes`."""
+        return ()
+
+    async def start(self, observe: Observe) -> None:  # noqa: ARG002 - it answers no requests
+        """See `Endpoint.start`: the other sides need not be there."""
+        for side in self._sides:
+            side.bridge.start()
+
+    async def check(self) -> None:
+        """See `Endpoint.check`."""
+
+    async def stop(self) -> None:
+        """See `Endpoint.stop`: what is in flight is finished and acknowledged."""
+        await asyncio.gather(*(side.bridge.stop() for side in self._sides))
+
+    async def aclose(self) -> None:
+        """See `Endpoint.aclose`."""
+        await self.stop()
+
+    def _sides_of(self, name: str, bridge: BridgeSettings) -> Iterable[_Side]:
+        if bridge.source is not None:
+            yield self._fed(name, bridge, bridge.source)
+        if bridge.target is not None:
+            yield self._forwarded(name, bridge, bridge.target)
+
+    def _fed(self, name: str, bridge: BridgeSettings, url: str) -> _Side:
+        settings = Settings(
+            contexts=CONTEXTS,
+            message_bytes=self._settings.message_bytes,
+            token=_token(bridge.from_token_variable),
+            retries=0,  # the bridge itself tries again
+            media_type=bridge.from_media_type,
+            options=bridge.from_options,
+        )
+        # where nothing is replayed, it starts where the broker has its session
+        replays = any(kind.capabilities.replays for kind in kinds_for(url))
+        start = Start(last=0) if bridge.start == "next" else Start(after=0 if replays else None)
+        status = BridgeStatus()
+
+        async def work() -> None:
+            opening = reading(
+                url, settings, via=bridge.via, follow=True, dead_letters=bridge.dead_letters
+            )
+            await feed(
+                self._store,
+                name,
+                f"bridge from {name}",
+                url,
+                opening,
+                start,
+                status,
+                batch=bridge.batch,
+            )
+
+        return self._side(name, "from", url, work, status)
+
+    def _forwarded(self, name: str, bridge: BridgeSettings, url: str) -> _Side:
+        settings = Settings(
+            token=_token(bridge.to_token_variable),
+            retries=0,
+            create=bridge.create,
+            media_type=bridge.to_media_type,
+            options=bridge.to_options,
+        )
+        target, status = StreamTarget(url, settings), BridgeStatus()
+
+        async def work() -> None:
+            await forward_on(
+                self._store,
+                name,
+                f"bridge to {name}",
+                target,
+                status,
+                from_first=bridge.start == "first",
+                batch=bridge.batch,
+            )
+
+        return self._side(name, "to", url, work, status)
+
+    def _side(
+        self,
+        name: str,
+        direction: str,
+        url: str,
+        work: Callable[[], Awaitable[None]],
+        status: BridgeStatus,
+    ) -> _Side:
+        def report(reason: str) -> None:
+            self._request_log.log(
+                "warning", "bridge failed", stream=name, direction=direction, reason=reason
+            )
+
+        return _Side(name, direction, url, Bridge(work, status, report))
+
+
+def _token(variable: str | None) -> str | None:
+    return None if variable is None else os.environ.get(variable)

@@ -1,0 +1,291 @@
+"""Calls of gRPC as the server has them: metadata, messages, and one status at the end. Knows no service.
+
+HTTP/2 is grpclib's: connections, flow control, pings. Messages are ours (`net/grpc/framing.py`): grpclib neither
+unpacks them nor limits their size, and sends each by itself. docs/decisions/087-grpc.md
+
+gRPC over HTTP/2, https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+from grpclib.config import Configuration
+from grpclib.metadata import Deadline, encode_grpc_message
+from grpclib.protocol import AbstractHandler, H2Protocol, Stream
+from h2.config import H2Configuration
+from h2.events import UnknownFrameReceived
+from h2.exceptions import H2Error
+from multidict import CIMultiDict
+
+from construct_messages.formats.media_types import GRPC
+from construct_messages.net.grpc.framing import (
+    CODINGS,
+    GZIP,
+    IDENTITY,
+    MessageReader,
+    ReceiveBuffer,
+)
+from construct_messages.net.grpc.status import GrpcStatus
+
+_WINDOW: Final = 1 << 20
+"""How many bytes of what clients send wait in memory for each connection."""
+
+Answer: TypeAlias = "Callable[[ServerCall], Awaitable[None]]"
+
+
+class ServerCall:
+    """A call that is being answered.
+
+    Args:
+        stream: of HTTP/2.
+        inbox: what the client sends.
+        headers: of the request.
+
+    Attributes:
+        path: of the method, as `/package.Service/Method`.
+        headers: of the request, metadata among them.
+        client: the address of the client; None: unknown.
+    """
+
+    def __init__(
+        self, stream: Stream, inbox: ReceiveBuffer, headers: list[tuple[str, str]]
+    ) -> None:
+        self._stream, self._inbox = stream, inbox
+        self.headers = CIMultiDict(headers)
+        self.path = self.headers.get(":path", "")
+        address = stream.connection.get_peer().addr()
+        self.client: str | None = address[0] if address else None
+        self._deadline = Deadline.from_headers(headers)
+        self._began = self._ended = False
+
+    @property
+    def seconds(self) -> float | None:
+        """How much time the client leaves for the rest of the call; None: any."""
+        return None if self._deadline is None else self._deadline.time_remaining()
+
+    @property
+    def compresses(self) -> bool:
+        """Whether the client compresses its own messages with gzip, and takes compressed ones."""
+        return self.headers.get("grpc-encoding") == GZIP and GZIP in self.headers.get(
+            "grpc-accept-encoding", ""
+        )
+
+    def messages(self, most: int) -> MessageReader:
+        """The messages of the request, of up to `most` bytes each."""
+        coding = self.headers.get("grpc-encoding", IDENTITY)
+        return MessageReader(self._inbox.take, coding, most, "the client")
+
+    async def begin(self, metadata: Mapping[str, str], coding: str = IDENTITY) -> None:
+        """Sends the headers of the answer.
+
+        Args:
+            metadata: of the answer.
+            coding: of its compressed messages.
+        """
+        self._began = True
+        headers = [(":status", "200"), ("content-type", f"{GRPC}+proto")]
+        headers += [("grpc-encoding", coding), ("grpc-accept-encoding", CODINGS)]
+        await self._stream.send_headers([*headers, *metadata.items()])
+
+    async def send(self, data: bytes) -> None:
+        """Sends messages after their prefixes, see `framed`. Waits until the client takes them."""
+        await self._stream.send_data(data)
+
+    async def end(
+        self, status: GrpcStatus, said: str = "", metadata: Mapping[str, str] | None = None
+    ) -> None:
+        """Ends the call; the first status counts."""
+        if self._ended:
+            return
+        self._ended = True
+        headers = [("grpc-status", str(status.value))]
+        if not self._began:
+            headers = [
+                (":status", "200"),
+                ("content-type", f"{GRPC}+proto"),
+                ("grpc-accept-encoding", CODINGS),
+                *headers,
+            ]
+        if said:
+            headers.append(("grpc-message", encode_grpc_message(said)))
+        headers += ((name, encode_grpc_message(value)) for name, value in (metadata or {}).items())
+        with suppress(H2Error):  # the client has left
+            await self._stream.send_headers(headers, end_stream=True)
+            if self._stream.closable:
+                self._stream.reset_nowait()  # what it still sends is not read
+
+    def abort(self) -> None:
+        """Resets the stream, without a status."""
+        self._ended = True
+        with suppress(H2Error):
+            if self._stream.closable:
+                self._stream.reset_nowait()
+
+
+class CallServer:
+    """Takes connections of HTTP/2, and answers each call in a task of its own.
+
+    Args:
+        answer: answers a call; it is cancelled when the client leaves.
+        ping_seconds: how often each client is pinged.
+        silent_seconds: how long a client may take to answer a ping before its connection is closed.
+    """
+
+    def __init__(self, answer: Answer, *, ping_seconds: float, silent_seconds: float) -> None:
+        self._answer = answer
+        self._configuration = Configuration(
+            _keepalive_time=ping_seconds,
+            _keepalive_timeout=silent_seconds,
+            _keepalive_permit_without_calls=True,
+            _http2_max_pings_without_data=0,
+            _http2_min_sent_ping_interval_without_data=ping_seconds / 2,
+            http2_connection_window_size=_WINDOW,
+            http2_stream_window_size=_WINDOW,
+        ).__for_server__()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._connections: set[_Connection] = set()
+        self._server: asyncio.Server | None = None
+
+    async def listen(self, host: str, port: int) -> tuple[str, int]:
+        """Begins to take connections; returns the host and the port.
+
+        Raises:
+            OSError: the address cannot be listened at.
+        """
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(lambda: _Connection(self), host, port)
+        address = self._server.sockets[0].getsockname()
+        return address[0], address[1]
+
+    def stop(self) -> None:
+        """Takes no further connections and calls."""
+        if self._server is not None:
+            self._server.close()
+
+    async def aclose(self, seconds: float) -> None:
+        """Waits for calls for so long at most, cancels the others, and closes the connections."""
+        self.stop()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+        for task in (rest := set(self._tasks)):
+            task.cancel("the server stops")
+        if rest:
+            await asyncio.wait(rest)
+        for connection in list(self._connections):
+            connection.processor.close("the server stops")
+        if self._server is not None:
+            await self._server.wait_closed()
+
+    # --- what connections call ---
+
+    def accept(
+        self, stream: Stream, headers: list[tuple[str, str]], release: Callable[[], None]
+    ) -> asyncio.Task[None]:
+        """Answers a call in a task."""
+        assert stream.id is not None  # it has begun
+        inbox = ReceiveBuffer(partial(stream.connection.ack, stream.id))
+        stream.buffer = inbox  # type: ignore[assignment] # it has the methods that are used
+        task = asyncio.create_task(self._run(stream, inbox, headers, release))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def opened(self, connection: _Connection) -> H2Protocol:
+        """Remembers a connection."""
+        self._connections.add(connection)
+        return connection
+
+    def lost(self, connection: _Connection) -> None:
+        """Forgets a connection."""
+        self._connections.discard(connection)
+
+    @property
+    def configuration(self) -> Configuration:
+        """How connections are kept."""
+        return self._configuration
+
+    async def _run(
+        self,
+        stream: Stream,
+        inbox: ReceiveBuffer,
+        headers: list[tuple[str, str]],
+        release: Callable[[], None],
+    ) -> None:
+        try:
+            said = dict(headers)
+            if said.get(":method") != "POST" or not said.get("content-type", "").startswith(GRPC):
+                await stream.send_headers([(":status", "415")], end_stream=True)
+                return
+            if self._server is None or not self._server.is_serving():
+                await _refuse(stream, GrpcStatus.UNAVAILABLE, "the server stops")
+                return
+            try:
+                call = ServerCall(stream, inbox, headers)
+            except ValueError:
+                await _refuse(stream, GrpcStatus.INVALID_ARGUMENT, "grpc-timeout is no time")
+                return
+            await self._answer(call)
+        except H2Error:
+            pass  # the client has left
+        finally:
+            release()
+
+
+async def _refuse(stream: Stream, status: GrpcStatus, said: str) -> None:
+    headers = [(":status", "200"), ("content-type", f"{GRPC}+proto")]
+    headers += [("grpc-status", str(status.value)), ("grpc-message", said)]
+    await stream.send_headers(headers, end_stream=True)
+
+
+class _Connection(H2Protocol):
+    """A connection of a client.
+
+    Args:
+        server: that it belongs to.
+    """
+
+    def __init__(self, server: CallServer) -> None:
+        self._server = server
+        super().__init__(
+            _Calls(server),
+            server.configuration,
+            H2Configuration(client_side=False, header_encoding="ascii"),
+        )
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        # a receiver ignores frames of types that it does not know (RFC 9113, section 4.1)
+        self.processor.processors[UnknownFrameReceived] = lambda _: None
+        self._server.opened(self)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._server.lost(self)
+        super().connection_lost(exc)
+
+
+class _Calls(AbstractHandler):
+    """The calls of a connection."""
+
+    def __init__(self, server: CallServer) -> None:
+        self._server = server
+        self._tasks: dict[Stream, asyncio.Task[None]] = {}
+
+    def accept(self, stream: Stream, headers: Any, release_stream: Callable[[], None]) -> None:
+        """Begins to answer a call."""
+        task = self._tasks[stream] = self._server.accept(stream, headers, release_stream)
+        task.add_done_callback(lambda _: self._tasks.pop(stream, None))
+
+    def cancel(self, stream: Stream) -> None:
+        """Ends a call that the client has reset."""
+        if (task := self._tasks.get(stream)) is not None:
+            task.cancel()
+
+    def close(self) -> None:
+        """Ends all calls, as the connection is lost."""
+        for task in list(self._tasks.values()):
+            task.cancel()

@@ -1,0 +1,276 @@
+"""PublishRdf: the frames of a client become elements of a stream, durably before the reply.
+
+Jelly 1.1, gRPC streaming protocol, "Publishing a stream". With an idempotency key, all messages of a call are appended
+or none, once however often the call is made; without, they are appended as they come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from construct_messages.errors import LimitExceeded, ProtocolError, SourceError
+from construct_messages.logs import DecoderOptions
+from construct_messages.logs.jelly.frame_stream import FrameReader
+from construct_messages.logs.jelly.service import RECEIVED
+from construct_messages.message import Message
+from construct_messages.net.grpc.framing import MessageReader, framed
+from construct_messages.net.wire import CallMetadata
+from construct_messages.server.config import StreamsSettings
+from construct_messages.server.streams.bounds import StreamLimits
+from construct_messages.server.streams.grpc.calls import ServerCall
+from construct_messages.server.streams.record import StreamRecord
+from construct_messages.server.streams.requests import InThread, idempotency_key
+from construct_messages.streams.store import StreamStore
+
+T = TypeVar("T")
+
+_LARGE: Final = 1 << 16  # bytes of a frame that takes long to read
+_WAITING: Final = 1000  # frames that are read before those before them are on disk
+_WAITING_BYTES: Final = 1 << 20
+
+
+class Publishing:
+    """Takes what publishers send.
+
+    Args:
+        settings: the limits.
+        store: where the streams are.
+        bounds: how much is held at once.
+        in_thread: calls a function where it does not hold up the event loop.
+        admit: refuses a call that may not publish to a stream.
+    """
+
+    def __init__(
+        self,
+        settings: StreamsSettings,
+        store: StreamStore,
+        *,
+        bounds: StreamLimits,
+        in_thread: InThread,
+        admit: Callable[[ServerCall, str], Awaitable[None]],
+    ) -> None:
+        self._settings, self._store, self._bounds = settings, store, bounds
+        self._in_thread, self._admit = in_thread, admit
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        """Takes no further frames. What was taken is stored, and its publisher told how much that is."""
+        self._stopping.set()
+
+    async def answer(self, call: ServerCall, record: StreamRecord) -> None:
+        """Appends the messages of a call.
+
+        Raises:
+            ProtocolError, LogError: frames that are none of Jelly (INVALID_ARGUMENT).
+            NotFound: there is no such stream (NOT_FOUND).
+            Forbidden: the client may not publish (UNAUTHENTICATED, PERMISSION_DENIED).
+            SourceError: the server is busy, or stops (UNAVAILABLE).
+            LimitExceeded: too much in one frame, or under one key (RESOURCE_EXHAUSTED).
+            Conflict: other messages were published under the key (ALREADY_EXISTS).
+        """
+        record.action = "publish"
+        topic, key = call.headers.get(CallMetadata.TOPIC), idempotency_key(call)
+        if topic is not None:
+            await self._admitted(call, topic, record)
+        most = self._settings.message_bytes
+        frames = _Frames(call.messages(most), most, self._in_thread)
+        with self._bounds.following():
+            first = await self._unless_stopping(frames.read())
+            if not frames.count:
+                raise ProtocolError(
+                    "the call has no frame",
+                    hint="send at least one, with the options in its first row",
+                )
+            if topic is None:
+                topic = frames.topic
+                await self._admitted(call, topic, record)
+            await (
+                self._append(topic, first, frames, record)
+                if key is None
+                else self._append_once(topic, key, first, frames, record)
+            )
+        await call.begin({})
+        record.status = 200
+        await call.send(framed(RECEIVED))
+
+    async def _admitted(self, call: ServerCall, topic: str, record: StreamRecord) -> None:
+        record.stream = topic[:128]
+        if not topic:
+            raise ProtocolError(
+                "stream_name is empty, and names no stream",
+                hint=f"name the stream in the options of the first frame, or by the metadata {CallMetadata.TOPIC}",
+            )
+        await self._admit(call, topic)
+
+    async def _append(
+        self, topic: str, first: Message | None, frames: _Frames, record: StreamRecord
+    ) -> None:
+        """Appends messages as they come; those before an error are appended."""
+
+        async def store(messages: list[Message]) -> None:
+            sequences = await self._store.aappend_all(topic, messages)
+            record.published += len(sequences)
+            record.last = sequences[-1]
+
+        async def read() -> None:
+            message = first
+            while message is not None:
+                await appender.add(message, frames.size)
+                message = await frames.read()
+
+        async with _Appender(store) as appender:
+            await self._unless_stopping(read())
+
+    async def _append_once(
+        self, topic: str, key: str, first: Message | None, frames: _Frames, record: StreamRecord
+    ) -> None:
+        """Appends all messages together, unless they are there under the key."""
+        messages: list[Message] = []
+        settings, size = self._settings, 0
+
+        async def read() -> None:
+            nonlocal size
+            message = first
+            while message is not None:
+                messages.append(message)
+                size += frames.size
+                hold(frames.size)
+                if len(messages) > settings.batch_messages or size > settings.body_bytes:
+                    raise LimitExceeded(
+                        f"more than {settings.batch_messages} messages, or {settings.body_bytes} bytes, under one key",
+                        hint="publish them in several calls, each with a key of its own",
+                    )
+                message = await frames.read()
+
+        with self._bounds.holding() as hold:
+            await self._unless_stopping(read())
+            if messages:
+                sequences = await self._store.aappend_all(topic, messages, key=key)
+                record.published, record.last = len(sequences), sequences[-1]
+
+    async def _unless_stopping(self, doing: Coroutine[Any, Any, T]) -> T:
+        """Waits for something that waits for the client.
+
+        Raises:
+            SourceError: the server stops meanwhile.
+        """
+        task = asyncio.ensure_future(doing)
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        try:
+            await asyncio.wait((task, stopping), return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            raise SourceError("the server stops", status=503, hint="publish again what is missing")
+        finally:
+            for each in (task, stopping):
+                each.cancel()
+            await asyncio.gather(task, stopping, return_exceptions=True)
+
+
+class _Frames:
+    """The messages in the frames of a call.
+
+    Args:
+        messages: of the call.
+        most: how many bytes one may have.
+        in_thread: calls a function where it does not hold up the event loop.
+
+    Attributes:
+        count: how many frames came.
+        size: how many bytes the last one had.
+    """
+
+    def __init__(self, messages: MessageReader, most: int, in_thread: InThread) -> None:
+        self._messages, self._in_thread = messages, in_thread
+        self._reader = FrameReader(DecoderOptions(message_bytes=most))
+        self.count = self.size = 0
+
+    @property
+    def topic(self) -> str:
+        """The name of the stream in the options; empty: there is none."""
+        return self._reader.options.stream_name if self._reader.options else ""
+
+    async def read(self) -> Message | None:
+        """Returns the next message; None: there are no more."""
+        while (frame := await self._messages.read()) is not None:
+            self.count, self.size = self.count + 1, len(frame)
+            message = await (
+                self._in_thread(self._reader.read, frame)
+                if len(frame) > _LARGE
+                else _done(self._reader.read(frame))
+            )
+            if message is not None:
+                message.checked = True  # no decoder returns anything but RDF
+                return message
+        return None
+
+
+class _Appender:
+    """Appends messages together that come while those before them are being stored; an async context manager.
+
+    At its end, all are stored, also where the block raises an error; not where it is cancelled.
+
+    Args:
+        store: stores messages durably.
+    """
+
+    def __init__(self, store: Callable[[list[Message]], Awaitable[None]]) -> None:
+        self._store = store
+        self._waiting: list[Message] = []
+        self._bytes = 0
+        self._changed, self._taken = asyncio.Event(), asyncio.Event()
+        self._ended = False
+
+    async def add(self, message: Message, size: int) -> None:
+        """Adds a message; waits where many are waiting.
+
+        Raises:
+            ConstructMessagesError: those before it could not be stored.
+        """
+        self._waiting.append(message)
+        self._bytes += size
+        self._changed.set()
+        while (
+            len(self._waiting) >= _WAITING or self._bytes >= _WAITING_BYTES
+        ) and not self._task.done():
+            self._taken.clear()
+            await self._taken.wait()
+        if self._task.done():
+            self._task.result()
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._run())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None and not issubclass(kind, Exception):
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            return
+        self._ended = True
+        self._changed.set()
+        await self._task
+
+    async def _run(self) -> None:
+        try:
+            while self._waiting or not self._ended:
+                await self._changed.wait()
+                self._changed.clear()
+                while self._waiting:
+                    messages, self._waiting, self._bytes = self._waiting, [], 0
+                    self._taken.set()
+                    await self._store(messages)
+        finally:
+            self._taken.set()
+
+
+async def _done(value: T) -> T:
+    return value

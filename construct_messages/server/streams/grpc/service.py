@@ -1,0 +1,182 @@
+"""The service: who may call, which method answers, and what is logged and counted. Its port is one of its own.
+
+Jelly 1.1, gRPC streaming protocol; grpc.health.v1 (the method Check).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
+from typing import Final
+
+from construct_messages.errors import ConstructMessagesError, SourceError
+from construct_messages.logs.jelly.service import PUBLISH, SUBSCRIBE
+from construct_messages.net.grpc.framing import framed
+from construct_messages.net.grpc.status import GrpcStatus, status_of
+from construct_messages.net.wire import CallMetadata
+from construct_messages.server.config import StreamsSettings
+from construct_messages.server.http.endpoint import Observe
+from construct_messages.server.http.record import reason_of, request_id
+from construct_messages.server.http.sending import ClientLeft
+from construct_messages.server.streams.addresses import ROOT
+from construct_messages.server.streams.bounds import CLOSE_SECONDS, StreamLimits
+from construct_messages.server.streams.grpc.calls import CallServer, ServerCall
+from construct_messages.server.streams.grpc.publishing import Publishing
+from construct_messages.server.streams.grpc.subscribing import Subscribing
+from construct_messages.server.streams.push import Live
+from construct_messages.server.streams.record import StreamRecord
+from construct_messages.server.streams.requests import InThread
+from construct_messages.streams.store import StreamStore
+
+_HEALTH: Final = "/grpc.health.v1.Health/Check"
+_SERVING: Final = b"\x08\x01"  # HealthCheckResponse
+
+_LOGGER: Final = logging.getLogger(__name__)
+
+
+class RdfStreamService:
+    """The streams of a store by gRPC.
+
+    Args:
+        settings: the limits, and the address.
+        store: where the streams are.
+        bounds: how much is done at once.
+        in_thread: calls a function where it does not hold up the event loop.
+        admit_reader: refuses a call that may not read.
+        admit_publisher: refuses a call that may not publish to a stream.
+
+    Attributes:
+        address: host and port, once it takes calls.
+    """
+
+    address = ""
+
+    def __init__(
+        self,
+        settings: StreamsSettings,
+        store: StreamStore,
+        *,
+        bounds: StreamLimits,
+        in_thread: InThread,
+        admit_reader: Callable[[ServerCall], Awaitable[None]],
+        admit_publisher: Callable[[ServerCall, str], Awaitable[None]],
+    ) -> None:
+        self._settings, self._admit_reader = settings, admit_reader
+        self._live = Live(store, settings.heartbeat_seconds)
+        self._subscribing = Subscribing(
+            settings, store, bounds=bounds, live=self._live, in_thread=in_thread
+        )
+        self._publishing = Publishing(
+            settings, store, bounds=bounds, in_thread=in_thread, admit=admit_publisher
+        )
+        self._calls = CallServer(
+            self._answer,
+            ping_seconds=settings.heartbeat_seconds,
+            silent_seconds=settings.idle_seconds,
+        )
+
+    async def start(self, observe: Observe) -> None:
+        """Begins to take calls.
+
+        Args:
+            observe: logs and counts what is answered.
+
+        Raises:
+            OSError: the address cannot be listened at.
+        """
+        self._observe = observe
+        host, port = self._settings.grpc_address
+        found, bound = await self._calls.listen(host, port)
+        self.address = f"[{found}]:{bound}" if ":" in found else f"{found}:{bound}"
+        _LOGGER.info("listening for gRPC on %s", self.address)
+
+    def stop(self) -> None:
+        """Ends all calls that would go on without end; clients resume after what they got."""
+        self._calls.stop()
+        self._publishing.stop()
+        self._live.stop()
+
+    async def aclose(self) -> None:
+        """Closes all connections."""
+        self.stop()
+        await self._calls.aclose(CLOSE_SECONDS)
+
+    async def _answer(self, call: ServerCall) -> None:
+        if call.path == _HEALTH:
+            await call.begin({})
+            await call.send(framed(_SERVING))
+            await call.end(GrpcStatus.OK)
+            return
+        method = call.path if call.path in (SUBSCRIBE, PUBLISH) else ""
+        record = StreamRecord(
+            id=request_id(call.headers.get("x-request-id")),
+            method=method.rpartition("/")[2],
+            endpoint=ROOT,
+            client=call.client,
+        )
+        with self._observe(record):
+            await self._observed(call, method, record)
+
+    async def _observed(self, call: ServerCall, method: str, record: StreamRecord) -> None:
+        try:
+            async with nullcontext() if call.seconds is None else asyncio.timeout(call.seconds):
+                await self._method(call, method, record)
+            await call.end(GrpcStatus.OK, metadata=_stored(record))
+        except ClientLeft:
+            record.aborted("idle")
+            call.abort()
+        except TimeoutError:
+            record.client_left()
+            await call.end(GrpcStatus.DEADLINE_EXCEEDED, "the time that the client set is over")
+        except ConstructMessagesError as error:
+            if record.status is None:
+                record.refused(error.status)
+            elif not self._stops(error):
+                record.aborted(reason_of(error))
+            said = str(error).partition("\n")[0]  # with the number of the message, without the hint
+            await call.end(status_of(error.status), said, _refusal(error, record))
+        except asyncio.CancelledError as error:
+            if error.args:  # of this package
+                record.aborted("shutdown")
+                await call.end(GrpcStatus.UNAVAILABLE, "the server stops")
+            else:
+                record.client_left()
+            raise
+        except Exception:  # a fault of this package, which must still have a status
+            _LOGGER.exception("fault")
+            record.aborted("internal")
+            await call.end(GrpcStatus.INTERNAL, "the server failed")
+
+    async def _method(self, call: ServerCall, method: str, record: StreamRecord) -> None:
+        if method == SUBSCRIBE:
+            await self._admit_reader(call)
+            await self._subscribing.answer(call, record)
+        elif method == PUBLISH:
+            await self._publishing.answer(call, record)
+        else:
+            raise ConstructMessagesError(
+                f"there is no method {call.path[:200]}",
+                status=501,
+                hint=f"call {SUBSCRIBE} or {PUBLISH}",
+            )
+
+    @staticmethod
+    def _stops(error: ConstructMessagesError) -> bool:
+        return isinstance(error, SourceError) and error.status == 503
+
+
+def _stored(record: StreamRecord) -> Mapping[str, str]:
+    """The sequence of the last element that was stored, if one was."""
+    return {} if record.last is None else {CallMetadata.LAST: str(record.last)}
+
+
+def _refusal(error: ConstructMessagesError, record: StreamRecord) -> Mapping[str, str]:
+    metadata = dict(_stored(record))
+    if error.hint is not None:
+        metadata[CallMetadata.HINT] = error.hint
+    if isinstance(error, SourceError) and error.retry_after is not None:
+        metadata[CallMetadata.RETRY_AFTER] = str(math.ceil(1000 * error.retry_after))
+    return metadata

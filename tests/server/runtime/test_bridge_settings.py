@@ -1,0 +1,67 @@
+"""Settings of bridges: tables `[streams.NAME]` of the file and variables of the environment, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from construct_messages.errors import UsageError
+from construct_messages.server.config import BridgeSettings
+from construct_messages.server.runtime.settings import PREFIX, as_toml, load_config
+
+STREAMS = '[streams]\nfile = "streams.db"\n'
+
+
+def load(folder: Path, text: str, **environ: str) -> dict[str, BridgeSettings]:
+    path = folder / "server.toml"
+    path.write_text(text)
+    config = load_config(path, {PREFIX + name: value for name, value in environ.items()}, {})
+    assert config.streams is not None
+    (folder / "again.toml").write_text(as_toml(config))
+    assert load_config(folder / "again.toml", {}, {}) == config
+    return config.streams.bridges
+
+
+def test_tables_and_variables(tmp_path: Path) -> None:
+    text = (
+        f'{STREAMS}[streams.rooms]\nfrom = "http://localhost/streams/a"\nbatch = 3\n'
+        '[streams.halls]\nto = "kafka://localhost/halls"\nto_options = { partition = "0" }\n'
+    )
+    assert load(tmp_path, text, STREAMS__ROOMS__TO="http://localhost/streams/b") == {
+        "rooms": BridgeSettings(
+            source="http://localhost/streams/a", target="http://localhost/streams/b", batch=3
+        ),
+        "halls": BridgeSettings(target="kafka://localhost/halls", to_options={"partition": "0"}),
+    }
+    options = '{ partition = "1" }'
+    changed = load(tmp_path, text, STREAMS__HALLS__TO_OPTIONS=options, STREAMS__ROOMS__BATCH="7")
+    assert changed["halls"].to_options == {"partition": "1"}
+    assert changed["rooms"].batch == 7
+    assert load(tmp_path, STREAMS) == {}
+
+
+@pytest.mark.parametrize(
+    ("table", "match"),
+    [
+        ("[streams.rooms]\nbatch = 1", "streams.rooms has neither from nor to"),
+        ('[streams.rooms]\nfrom = "mail://a"', r"streams.rooms.from: the URL is malformed"),
+        ('[streams.rooms]\nfrom = "http://u:p@a/"', r"streams.rooms.from: the URL holds credent"),
+        ('[streams.rooms]\nto = "ws://a/"', r"streams.rooms.to: ws://a/ takes no messages"),
+        ('[streams.rooms]\nfrom = "http://a/"\nvia = "kafka"', "has no such URLs"),
+        ('[streams.rooms]\nfrom = "http://a/"\nbatch = 0', "streams.rooms.batch must be a whole"),
+        ('[streams.rooms]\nform = "http://a/"', "there is no setting 'form'"),
+        ('[streams.rooms]\nto = "http://a/"\nto_token_variable = "NONE"', "which is not set"),
+        ('[streams."a/b"]\nto = "http://a/"', "'a/b' is no name of a stream"),
+        ('[streams.read]\nto = "http://a/"', "streams.read is the name of a setting"),
+        ("[streams.bridges.rooms]\nbatch = 1", "there is no setting 'rooms'"),
+    ],
+)
+def test_refusals(tmp_path: Path, table: str, match: str) -> None:
+    with pytest.raises(UsageError, match=match):
+        load(tmp_path, f"{STREAMS}{table}\n")
+
+
+def test_a_bridge_without_a_store(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"is set, but not streams\.file"):
+        load(tmp_path, '[streams.rooms]\nto = "http://localhost/streams/b"\n')
