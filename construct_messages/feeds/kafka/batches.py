@@ -20,7 +20,7 @@ from confluent_kafka import TopicPartition as Partition
 
 from construct_messages.errors import SourceTimeout, UsageError
 from construct_messages.feeds.kafka.client import GROUP, TopicClient
-from construct_messages.feeds.kafka.groups import Group
+from construct_messages.feeds.kafka.groups import ConsumerGroup
 from construct_messages.feeds.record import Record
 
 _WAIT_SECONDS: Final = 0.2
@@ -50,7 +50,7 @@ class BatchKey(NamedTuple):
         return cls(key, 0)
 
 
-class Batch(NamedTuple):
+class RecordBatch(NamedTuple):
     """A batch of records.
 
     Args:
@@ -64,7 +64,7 @@ class Batch(NamedTuple):
     first: str
 
     @classmethod
-    def of(cls, records: Sequence[Record], key: str) -> Batch:
+    def of(cls, records: Sequence[Record], key: str) -> RecordBatch:
         """A batch that is to be sent."""
         digest = blake2b(digest_size=16)
         for record in records:
@@ -89,8 +89,8 @@ class WrittenBatches:
 
     def __init__(self, client: TopicClient, group: str, partitions: Sequence[int]) -> None:
         self._client, self._partitions = client, partitions
-        self._group = Group(client, group)
-        self._last: Batch | None = None
+        self._group = ConsumerGroup(client, group)
+        self._last: RecordBatch | None = None
         self._offsets: Mapping[int, int] | None = None  # before `_last`; None: it is there
 
     async def load(self) -> None:
@@ -98,10 +98,10 @@ class WrittenBatches:
         found = await self._group.committed(self._partitions)
         texts = [each.metadata.split("\n") for each in found if each.metadata]
         if texts and len(texts[0]) == 3:
-            self._last = Batch(*texts[0])
+            self._last = RecordBatch(*texts[0])
             self._offsets = {each.partition: max(each.offset, 0) for each in found}
 
-    async def have(self, batch: Batch, deadline: float) -> bool:
+    async def have(self, batch: RecordBatch, deadline: float) -> bool:
         """Whether a batch is stored.
 
         Raises:
@@ -123,7 +123,7 @@ class WrittenBatches:
             hint="give the messages that were given first, or another key or state file",
         )
 
-    async def begin(self, batch: Batch) -> None:
+    async def begin(self, batch: RecordBatch) -> None:
         """Stores durably that a batch is about to be sent.
 
         Raises:
@@ -138,7 +138,9 @@ class WrittenBatches:
         """Called when the batch that was begun is stored."""
         self._offsets = None
 
-    async def _is_stored(self, batch: Batch, offsets: Mapping[int, int], deadline: float) -> bool:
+    async def _is_stored(
+        self, batch: RecordBatch, offsets: Mapping[int, int], deadline: float
+    ) -> bool:
         """Whether the first record of a batch is after offsets."""
         bounds = await self._client.bounds(self._partitions, committed=False)
         ends = {number: each.end for number, each in bounds.items()}

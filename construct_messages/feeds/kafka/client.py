@@ -175,7 +175,7 @@ class Topic(NamedTuple):
     partitions: tuple[int, ...]
 
 
-class Bounds(NamedTuple):
+class OffsetBounds(NamedTuple):
     """The offsets that a partition has.
 
     Args:
@@ -369,7 +369,7 @@ class TopicClient:
 
     async def bounds(
         self, partitions: Iterable[int], *, committed: bool = True
-    ) -> Mapping[int, Bounds]:
+    ) -> Mapping[int, OffsetBounds]:
         """Returns the offsets that partitions have.
 
         Args:
@@ -437,13 +437,13 @@ class TopicClient:
         self._threads.shutdown(wait=False)
 
 
-def _bounds(consumer: Consumer, partition: Partition) -> Bounds:
+def _bounds(consumer: Consumer, partition: Partition) -> OffsetBounds:
     found = consumer.get_watermark_offsets(partition, _ATTEMPT_SECONDS)
     if found is None:
         raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
     if min(found) < 0:  # a leader that has just started does not know it yet
         raise KafkaException(KafkaError(KafkaError.OFFSET_NOT_AVAILABLE))
-    return Bounds(*found)
+    return OffsetBounds(*found)
 
 
 def _said(error: KafkaError) -> str:

@@ -18,7 +18,7 @@ _STEP_SECONDS: Final = 0.2
 _ATTEMPT_SECONDS: Final = 1.0
 
 
-class Group:
+class ConsumerGroup:
     """A group.
 
     Args:

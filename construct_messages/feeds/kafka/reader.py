@@ -15,8 +15,8 @@ from confluent_kafka import Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as Partition
 
 from construct_messages.errors import SourceError, UsageError
-from construct_messages.feeds.kafka.client import GROUP, Bounds, Topic, TopicClient
-from construct_messages.feeds.kafka.groups import Group
+from construct_messages.feeds.kafka.client import GROUP, OffsetBounds, Topic, TopicClient
+from construct_messages.feeds.kafka.groups import ConsumerGroup
 from construct_messages.feeds.record import TYPE_HEADERS, Record, content_type_in
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Start
@@ -44,7 +44,7 @@ class TopicReader:
 
     def __init__(self, client: TopicClient, poll_seconds: float) -> None:
         self._client, self._poll_seconds = client, poll_seconds
-        self._group = Group(client, client.own[GROUP]) if GROUP in client.own else None
+        self._group = ConsumerGroup(client, client.own[GROUP]) if GROUP in client.own else None
         self._consumer: Consumer | None = None
         self._identity: str | None = None
         self._next: dict[int, int] = {}
@@ -236,7 +236,7 @@ class TopicReader:
             return  # the library tries again, and `_look_again` ends that
         raise self._client.failure(error)
 
-    def _removed(self, number: int, offset: int, bounds: Bounds) -> SourceError:
+    def _removed(self, number: int, offset: int, bounds: OffsetBounds) -> SourceError:
         return SourceError(
             f"{self._client.url}: offset {offset} of partition {number} is not there: it has {bounds.oldest} to "
             f"{bounds.end}",

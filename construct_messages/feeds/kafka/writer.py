@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from construct_messages.errors import LimitExceeded, UsageError
-from construct_messages.feeds.kafka.batches import Batch, BatchKey, WrittenBatches
+from construct_messages.feeds.kafka.batches import BatchKey, RecordBatch, WrittenBatches
 from construct_messages.feeds.kafka.client import PARTITION, TRANSACTION, TopicClient
 from construct_messages.feeds.record import Record
 
@@ -89,7 +89,7 @@ class TopicWriter:
 
     async def _send_once(self, records: Sequence[Record], key: str, deadline: float) -> None:
         """Sends a batch in a transaction, unless it is there."""
-        batch = Batch.of(records, key)
+        batch = RecordBatch.of(records, key)
         writer = BatchKey.parse(key).writer
         name = self._client.own.get(TRANSACTION) or f"construct-messages-{writer}"
         batches = await self._take_producer(name, deadline)
