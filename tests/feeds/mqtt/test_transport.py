@@ -27,6 +27,8 @@ from tests.support.processes import start as start_command
 from tests.support.streams import numbered, written
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 SENT = [numbered(1), Message(), numbered(3), numbered(4), numbered(5)]
 READER = {"identifier": "reader"}
 
