@@ -9,6 +9,7 @@ MQTT 5.0 (OASIS), sections 3 and 4.
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -263,6 +264,7 @@ async def connected(
         timeout=min(CONNECT_SECONDS, settings.idle_seconds),
         # after half as much more without an answer, the connection is lost
         keepalive=max(1, int(settings.idle_seconds * 2 / 3)),
+        socket_options=((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),),
     )
     connection = MqttConnection(client, server, session.identifier)
     try:
