@@ -11,7 +11,7 @@ from typing import Any
 import pyoxigraph as ox
 import pytest
 
-from construct_messages import JsonOptions, construct_messages
+from construct_messages import GrowingLog, JsonOptions, UsageError, construct_messages
 from tests.support.places import ROOT, absent
 
 QUERIES = ROOT / "queries"
@@ -72,3 +72,12 @@ def test_numbers_are_numbers_to_loaders(tmp_path: Path) -> None:
         "d": polars.Float64,
         "b": polars.Boolean,
     }
+
+
+def test_documents_are_appended_a_line_each(tmp_path: Path) -> None:
+    log = GrowingLog(tmp_path / "log.json")
+    for _ in range(2):
+        log.append(messages())
+    assert len((tmp_path / "log.json").read_text().splitlines()) == 6
+    with pytest.raises(UsageError, match="an array has an end"):
+        GrowingLog(tmp_path / "array.json", options=JsonOptions(array=True))
