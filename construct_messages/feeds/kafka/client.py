@@ -106,6 +106,7 @@ _PASSING: Final = _UNREACHABLE_CODES | {
     KafkaError.CONCURRENT_TRANSACTIONS,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.FENCED_LEADER_EPOCH,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NETWORK_EXCEPTION,
     KafkaError.NOT_COORDINATOR,
@@ -113,6 +114,7 @@ _PASSING: Final = _UNREACHABLE_CODES | {
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.OFFSET_NOT_AVAILABLE,
     KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
     KafkaError.UNSTABLE_OFFSET_COMMIT,
 }
 """What passes, also where the library does not say so: in answers to questions, `retriable` is never set."""

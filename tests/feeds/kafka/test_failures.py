@@ -14,8 +14,8 @@ from construct_messages.feeds import publish, subscribe
 from construct_messages.feeds.kafka.client import TopicUrl
 from tests.support.commands import run
 from tests.support.engines.kafka import PASSWORDS, Kafka
+from tests.support.engines.kafka_records import Raw, produce
 from tests.support.engines.servers import free_port
-from tests.support.feeds.kafka import Raw, produce
 from tests.support.streams import numbered
 
 

@@ -106,7 +106,7 @@ async def killed(command: list[str], until: Callable[[], bool], seconds: float) 
 
 
 def acknowledged(state: Path) -> int:
-    return int(json.loads(state.read_text())["acknowledged"]) if state.exists() else 0
+    return int(json.loads(state.read_text()).get("acknowledged", 0)) if state.exists() else 0
 
 
 def reached(state: Path, count: int) -> bool:

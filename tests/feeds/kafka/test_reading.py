@@ -21,7 +21,7 @@ from construct_messages.feeds import Checkpoint, publish, subscribe
 from construct_messages.feeds.subscription import Subscription
 from construct_messages.streams import Element
 from tests.support.engines.kafka import Kafka
-from tests.support.feeds.kafka import Raw, consume, produce
+from tests.support.engines.kafka_records import Raw, consume, produce
 from tests.support.streams import numbered
 from tests.support.waiting import eventually
 

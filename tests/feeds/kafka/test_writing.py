@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,9 +19,10 @@ from construct_messages.errors import LimitExceeded, SourceError, UsageError
 from construct_messages.feeds import publish, subscribe
 from construct_messages.feeds.kafka.batches import BatchKey
 from construct_messages.feeds.kafka.transport import KafkaTransport
+from construct_messages.feeds.state import Sent, read_state, write_state
 from construct_messages.feeds.transport import Settings
 from tests.support.engines.kafka import Kafka
-from tests.support.feeds.kafka import consume
+from tests.support.engines.kafka_records import consume
 from tests.support.streams import numbered
 
 
@@ -128,8 +129,10 @@ async def test_a_state_that_is_behind(kafka: Kafka, tmp_path: Path) -> None:
     """As after a kill between the acknowledgement and the state: nothing comes twice."""
     url, state = kafka.url(kafka.topic()), tmp_path / "state.json"
     await publish(SENT[:3], url, state=state, batch=3)
-    kept = json.loads(state.read_text())
-    state.write_text(json.dumps({**kept, "acknowledged": 0, "in_flight": 3}))
+    kept = read_state(state, Sent, url)
+    assert kept is not None
+    lines = tuple(each.lines[:-1].decode() for each in SENT[:3])
+    write_state(state, msgspec.structs.replace(kept, acknowledged=0, in_flight=lines))
     assert await publish(SENT, url, state=state, batch=3) == 5
     assert await read(url) == SENT
 
