@@ -311,6 +311,19 @@ async def test_the_command_line(broker: Mosquitto, tmp_path: Path) -> None:
     assert same(list(read_log(output)), sent)
 
 
+@pytest.mark.slow
+async def test_a_log(broker: Mosquitto, request: pytest.FixtureRequest) -> None:
+    """Of few quads and many, of none, and of a megabyte; `make logs-brokers` has 20,000 messages."""
+    sent = log(request.config.getoption("--messages"), large=10, bytes=990_000)
+    broker.settings = "max_queued_messages 0"  # or it drops what the reader has not taken
+    broker.saves = False  # its database grows with each
+    broker.restart()
+    async with reading(broker.url("a")) as elements:
+        sending = asyncio.create_task(publish(sent, broker.url("a")))
+        assert same([(await anext(elements)).message for _ in sent], sent)
+        await sending
+
+
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
