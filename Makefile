@@ -94,6 +94,7 @@ bench:
 	$(PYTHON) -m benchmarks micro hostile
 	$(PYTHON) -m benchmarks micro jelly
 	$(PYTHON) -m benchmarks micro jsonld
+	$(PYTHON) -m benchmarks micro kafka
 	$(PYTHON) -m benchmarks micro layouts
 	$(PYTHON) -m benchmarks micro log_memory
 	$(PYTHON) -m benchmarks micro lines
