@@ -1,10 +1,10 @@
 PYTHON ?= python
 
-.PHONY: check lint fuzz fuzz-syntax fuzz-logs fuzz-spark w3c-spark combinations soak-pages kill-streams kill-queries kill-grpc soak-relay soak-windows jar bench benchmark-suite load docs screenshots
+.PHONY: check lint fuzz fuzz-syntax fuzz-logs fuzz-spark w3c-spark combinations soak-pages kill-streams kill-queries kill-grpc kill-kafka soak-relay soak-windows jar bench benchmark-suite load docs screenshots
 
 # everything; `pytest` alone leaves out the slow tests and takes two minutes
 check: lint
-	$(PYTHON) -m pytest -q -n 3 --slow
+	$(PYTHON) -m pytest -q -n 4 --slow
 
 lint:
 	$(PYTHON) -m ruff check .
@@ -46,7 +46,7 @@ jar:
 
 # tests of the product of several parameters, of which the other runs ask a part
 combinations:
-	$(PYTHON) -m pytest -q -n 3 --slow --combinations -m one_in tests
+	$(PYTHON) -m pytest -q -n 4 --slow --combinations -m one_in tests
 
 # results in pages from Virtuoso, 60 times each of a dozen queries: an hour
 soak-pages:
@@ -68,6 +68,10 @@ kill-grpc:
 soak-relay:
 	$(PYTHON) -m pytest -q -s -n 0 --kills 50 tests/feeds/test_relay_kills.py
 
+# Kafka's broker, publishers and subscribers, each killed 50 times, and 20,000 messages with large ones
+kill-kafka:
+	$(PYTHON) -m pytest -q -s -n 0 --kills 50 tests/feeds/kafka/test_kills.py
+
 # windows over ten million messages, in one process and at a server: some hours
 soak-windows:
 	nice -n 10 $(PYTHON) -m benchmarks micro windows_soak
@@ -77,6 +81,7 @@ bench:
 	$(PYTHON) -m benchmarks micro continuous
 	$(PYTHON) -m benchmarks micro embedded
 	$(PYTHON) -m benchmarks micro endpoint
+	$(PYTHON) -m benchmarks micro grpc
 	$(PYTHON) -m benchmarks micro hostile
 	$(PYTHON) -m benchmarks micro jelly
 	$(PYTHON) -m benchmarks micro jsonld

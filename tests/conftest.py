@@ -19,6 +19,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.commands import Done
+from tests.support.engines.kafka import Kafka
+from tests.support.engines.kafka import kafka as running_kafka
 from tests.support.engines.servers import ALL, Missing, Serve
 from tests.support.places import absent
 from tests.support.spark.sessions import OTHER, PLANNED, QUICK, activate, new_session
@@ -169,7 +171,7 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks tests by the fixtures that they use."""
     for item in items:
-        for fixture, mark in (("spark", "spark"), ("serve_with", "engine")):
+        for fixture, mark in (("spark", "spark"), ("serve_with", "engine"), ("kafka", "engine")):
             if fixture in getattr(item, "fixturenames", ()):
                 item.add_marker(mark)
 
@@ -237,6 +239,17 @@ def serve_with(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[s
             return urls[name, data]
 
         yield serve
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """A broker of Kafka; skips the test where it is missing."""
+    with ExitStack() as stack:
+        try:
+            broker = stack.enter_context(running_kafka(tmp_path_factory.mktemp("kafka")))
+        except Missing as missing:
+            absent(str(missing))
+        yield broker
 
 
 @pytest.fixture(scope="session")

@@ -4,9 +4,12 @@ Each module measures one thing and has a `main`; the names below are what the co
 """
 
 NAMES = {
+    "brokers": "messages through Mosquitto and the NATS server, against the client library alone",
     "continuous": "windows over streams, beside npm's rsp-js",
+    "documents": "JSON documents by a frame, against PyLD",
     "embedded": "the embedded engine",
     "endpoint": "an Oxigraph server over HTTP",
+    "grpc": "streams by Jelly gRPC, and grpclib alone with the same frames",
     "hostile": "how long others wait while a server reads what a hostile endpoint sends",
     "jelly": "Jelly logs, written and read, against pyjelly",
     "jsonld": "NDJSON-LD logs, written and read, against PyLD",

@@ -6,6 +6,7 @@ No record is read or written here. docs/decisions/086-kafka-client.md
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import time
 from collections.abc import Callable, Container, Iterable, Mapping
@@ -14,13 +15,17 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+)
 from confluent_kafka import TopicPartition as Partition
 from confluent_kafka.admin import (
     AdminClient,
     ConfigResource,
     NewTopic,
-    OffsetSpec,
     ResourceType,
 )
 
@@ -29,6 +34,9 @@ from construct_messages.feeds.transport import Settings, option_values
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_LOGGER: Final = logging.getLogger(__name__)
+_LOGGER.addHandler(logging.NullHandler())
 
 PARTITION: Final = "partition"
 """The option of this package: the number of the partition to write to, or `key`."""
@@ -91,15 +99,26 @@ _UNREACHABLE_CODES: Final = frozenset(
         KafkaError._TRANSPORT,
     )
 )
-_COORDINATOR_CODES: Final = frozenset(
-    (
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.NOT_COORDINATOR,
-    )
-)
-"""That a broker is about to be the coordinator of a group: the library does not mark them where they are of a
-partition."""
+_PASSING: Final = _UNREACHABLE_CODES | {
+    KafkaError._UNKNOWN_PARTITION,  # it has no leader yet
+    KafkaError._WAIT_COORD,
+    KafkaError.BROKER_NOT_AVAILABLE,
+    KafkaError.CONCURRENT_TRANSACTIONS,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NETWORK_EXCEPTION,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.NOT_ENOUGH_REPLICAS,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.UNSTABLE_OFFSET_COMMIT,
+}
+"""What passes, also where the library does not say so: in answers to questions, `retriable` is never set."""
+
 _NO_CONFIG: Final[Mapping[str, object]] = MappingProxyType({})
 _TIMES: Final = frozenset((KafkaError._TIMED_OUT, KafkaError._TIMED_OUT_QUEUE))
 
@@ -156,6 +175,18 @@ class Topic(NamedTuple):
     partitions: tuple[int, ...]
 
 
+class OffsetBounds(NamedTuple):
+    """The offsets that a partition has.
+
+    Args:
+        oldest: the least.
+        end: after the greatest.
+    """
+
+    oldest: int
+    end: int
+
+
 class TopicClient:
     """Asks a cluster about a topic, and runs what blocks in one thread.
 
@@ -182,7 +213,8 @@ class TopicClient:
             )
         self.own = {name: given.pop(name) for name in _OWN if name in given}
         self._config: dict[str, Any] = {
-            # the library writes to standard error what its callers get as errors anyway
+            # what is fatal to a client of the library is an error of a call anyway, and not for standard error
+            "logger": _LOGGER,
             "log_level": 0,
             "socket.timeout.ms": int(settings.idle_seconds * 1000),
             "client.id": "construct-messages",
@@ -191,12 +223,11 @@ class TopicClient:
             "error_cb": self._note,
         }
         # as long as other transports repeat a request
-        self.patience = _ATTEMPT_SECONDS + sum(
-            min(8.0, 0.5 * 2**attempt) for attempt in range(settings.retries)
-        )
+        self.patience = 1.0 + sum(min(8.0, 0.5 * 2**attempt) for attempt in range(settings.retries))
         self._cause: KafkaError | None = None
         self._threads = ThreadPoolExecutor(1, "kafka")
         self._admin = self.created(AdminClient)
+        self._consumers: dict[bool, Consumer] = {}
 
     def created(
         self, kind: Callable[[dict[str, Any]], T], config: Mapping[str, object] = _NO_CONFIG
@@ -228,11 +259,14 @@ class TopicClient:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, lambda: function(*args, **kwargs))
 
-    async def repeated(self, ask: Callable[[float], T]) -> T:
-        """Calls a function that blocks until it succeeds, or no broker was reachable for too long.
+    async def _answers(
+        self, ask: Callable[[float], Iterable[Future[Any]]], accepted: Container[int] = ()
+    ) -> list[Any]:
+        """Asks the cluster until it answers, or no broker was reachable for too long.
 
         Args:
-            ask: takes the seconds that one attempt may take.
+            ask: takes the seconds that one attempt may take, and returns futures of the library.
+            accepted: codes of failures after which nothing is returned.
 
         Raises:
             SourceError: the cluster refuses, or cannot be reached.
@@ -241,32 +275,20 @@ class TopicClient:
         self._cause = None
         while True:
             try:
-                return await self.run(ask, _ATTEMPT_SECONDS)
-            except KafkaException as error:
-                await self.survive(error.args[0], deadline)
-
-    async def _answers(
-        self, ask: Callable[[float], Iterable[Future[Any]]], accepted: Container[int] = ()
-    ) -> list[Any]:
-        """As `repeated`, for futures of the library; returns nothing if a failure has an accepted code."""
-        deadline = time.monotonic() + self.patience
-        self._cause = None
-        while True:
-            try:
-                return [await self._answer(each) for each in ask(_ATTEMPT_SECONDS)]
+                return [await self._answer(each, deadline) for each in ask(_ATTEMPT_SECONDS)]
             except KafkaException as error:
                 if error.args[0].code() in accepted:
                     return []
                 await self.survive(error.args[0], deadline)
 
-    async def _answer(self, future: Future[Any]) -> Any:
-        """Waits for a future of the library, but not after a refusal that it does not end with."""
+    async def _answer(self, future: Future[Any], deadline: float) -> Any:
+        """Waits for a future of the library, but not after a failure that it goes on after."""
         answer = asyncio.wrap_future(future)
         while not (await asyncio.wait([answer], timeout=_PAUSE_SECONDS))[0]:
             self._admin.poll(0)  # calls `_note`
-            if self.refused is not None:
+            if self.refused or (self._cause and time.monotonic() > deadline):
                 answer.cancel()
-                raise self.failure(self.refused)
+                raise self.failure(self._cause or KafkaError(KafkaError._TIMED_OUT))
         return answer.result()
 
     async def survive(self, error: KafkaError, deadline: float) -> None:
@@ -288,10 +310,7 @@ class TopicClient:
         """Whether a failure may pass."""
         code = error.code()
         return code not in _REFUSED and (
-            error.retriable()
-            or error.txn_requires_abort()
-            or code in _UNREACHABLE_CODES
-            or code in _COORDINATOR_CODES
+            error.retriable() or error.txn_requires_abort() or code in _PASSING
         )
 
     @property
@@ -323,41 +342,82 @@ class TopicClient:
         Raises:
             SourceError: there is none, the user may not see it, or the cluster cannot be reached.
         """
-        (found,) = await self._answers(
-            lambda seconds: self._admin.describe_topics(
-                TopicCollection([self.topic]), request_timeout=seconds
-            ).values()
-        )
+        (found,) = await self._described()
         numbers = (partition.id for partition in found.partitions)
         return Topic(str(found.topic_id), tuple(sorted(numbers)))
 
+    async def _described(self, accepted: Container[int] = ()) -> list[Any]:
+        return await self._answers(
+            lambda seconds: self._admin.describe_topics(
+                TopicCollection([self.topic]), request_timeout=seconds
+            ).values(),
+            accepted,
+        )
+
     async def create(self) -> None:
-        """Creates the topic with one partition, if there is none."""
+        """Creates the topic with one partition, if there is none, and returns when brokers know it."""
         topic = NewTopic(self.topic, num_partitions=1)
         await self._answers(
             lambda seconds: self._admin.create_topics([topic], request_timeout=seconds).values(),
             accepted=(KafkaError.TOPIC_ALREADY_EXISTS,),
         )
+        deadline = time.monotonic() + self.patience
+        while not await self._described(accepted=(KafkaError.UNKNOWN_TOPIC_OR_PART,)):
+            if time.monotonic() > deadline:
+                raise SourceTimeout(f"{self.url} was created, but no broker knows it")
+            await asyncio.sleep(_PAUSE_SECONDS)
 
-    async def offsets(self, partitions: Iterable[int], spec: OffsetSpec) -> Mapping[int, int]:
-        """Returns an offset of each partition; that of the end is the one that committed records reach.
+    async def bounds(
+        self, partitions: Iterable[int], *, committed: bool = True
+    ) -> Mapping[int, OffsetBounds]:
+        """Returns the offsets that partitions have.
 
         Args:
             partitions: their numbers.
-            spec: which offset.
+            committed: whether the end is before the first record of a transaction that is open.
 
         Raises:
             SourceError: the cluster refuses, or cannot be reached.
         """
-        asked = {Partition(self.topic, number): spec for number in partitions}
-        found = await self._answers(
-            lambda seconds: self._admin.list_offsets(
-                asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=seconds
-            ).values()
-        )
+        consumer = await self._asking(committed=committed)
         return {
-            partition.partition: each.offset for partition, each in zip(asked, found, strict=True)
+            number: await self._repeated(
+                lambda number=number: _bounds(consumer, Partition(self.topic, number))  # type: ignore[misc] # its default
+            )
+            for number in partitions
         }
+
+    async def offsets_at(self, partitions: Iterable[int], milliseconds: int) -> Mapping[int, int]:
+        """Returns the offset of the first record with a time or a later one; less than 0: there is none.
+
+        Args:
+            partitions: their numbers.
+            milliseconds: the time since 1970 in UTC.
+
+        Raises:
+            SourceError: the cluster refuses, or cannot be reached.
+        """
+        consumer = await self._asking(committed=True)
+        asked = [Partition(self.topic, number, milliseconds) for number in partitions]
+        found = await self._repeated(lambda: consumer.offsets_for_times(asked, _ATTEMPT_SECONDS))
+        return {each.partition: each.offset for each in found}
+
+    async def _asking(self, *, committed: bool) -> Consumer:
+        """Returns a consumer that only asks for offsets."""
+        if (consumer := self._consumers.get(committed)) is None:
+            level = f"read_{'' if committed else 'un'}committed"
+            config = {GROUP: "construct-messages", "isolation.level": level}
+            consumer = self._consumers[committed] = await self.run(self.created, Consumer, config)
+        return consumer
+
+    async def _repeated(self, ask: Callable[[], T]) -> T:
+        """Calls a function that blocks for a moment until it succeeds, or no broker was reachable for too long."""
+        deadline = time.monotonic() + self.patience
+        while True:
+            try:
+                return await self.run(ask)
+            except KafkaException as error:
+                await self.survive(error.args[0], deadline)
 
     async def message_bytes(self) -> int | None:
         """Returns the maximal size of a batch of records in the topic; None: the user may not see it."""
@@ -371,8 +431,19 @@ class TopicClient:
         return int(found[0]["max.message.bytes"].value) if found else None
 
     async def aclose(self) -> None:
-        """Ends the thread, after what it runs."""
+        """Closes the connections, and ends the thread after what it runs."""
+        for consumer in self._consumers.values():
+            await self.run(consumer.close)
         self._threads.shutdown(wait=False)
+
+
+def _bounds(consumer: Consumer, partition: Partition) -> OffsetBounds:
+    found = consumer.get_watermark_offsets(partition, _ATTEMPT_SECONDS)
+    if found is None:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+    if min(found) < 0:  # a leader that has just started does not know it yet
+        raise KafkaException(KafkaError(KafkaError.OFFSET_NOT_AVAILABLE))
+    return OffsetBounds(*found)
 
 
 def _said(error: KafkaError) -> str:

@@ -7,16 +7,16 @@ that only the broker knows whether a record was removed: it then refuses the off
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from itertools import groupby
 from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as Partition
-from confluent_kafka.admin import OffsetSpec
 
 from construct_messages.errors import SourceError, UsageError
-from construct_messages.feeds.kafka.client import GROUP, Topic, TopicClient
+from construct_messages.feeds.kafka.client import GROUP, OffsetBounds, Topic, TopicClient
+from construct_messages.feeds.kafka.groups import ConsumerGroup
 from construct_messages.feeds.record import TYPE_HEADERS, Record, content_type_in
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Start
@@ -44,7 +44,7 @@ class TopicReader:
 
     def __init__(self, client: TopicClient, poll_seconds: float) -> None:
         self._client, self._poll_seconds = client, poll_seconds
-        self._group = client.own.get(GROUP)
+        self._group = ConsumerGroup(client, client.own[GROUP]) if GROUP in client.own else None
         self._consumer: Consumer | None = None
         self._identity: str | None = None
         self._next: dict[int, int] = {}
@@ -75,12 +75,13 @@ class TopicReader:
         """See `RecordTransport.records`. Records without a value (tombstones) are skipped."""
         topic = await self._client.describe()
         self._consumer = await self._client.run(self._created)
-        oldest = await self._client.offsets(topic.partitions, OffsetSpec.earliest())
-        ends = await self._client.offsets(topic.partitions, OffsetSpec.latest())
+        bounds = await self._client.bounds(topic.partitions)
+        oldest = {number: each.oldest for number, each in bounds.items()}
+        ends = {number: each.end for number, each in bounds.items()}
         found = await self._begin(start, topic, oldest, ends)
         for number, offset in found.items():
             if not oldest[number] <= offset <= ends[number]:
-                raise self._removed(number, offset, oldest[number], ends[number])
+                raise self._removed(number, offset, bounds[number])
         self._next, self._identity = dict(found), topic.identity
         await self._assign(found)
         yield None
@@ -92,7 +93,7 @@ class TopicReader:
 
     def _created(self) -> Consumer:
         config = {
-            GROUP: self._group or "construct-messages",  # the library needs one
+            GROUP: "construct-messages",  # the library needs one; it is not used
             "enable.auto.commit": False,
             "enable.partition.eof": True,
             "auto.offset.reset": "error",
@@ -112,9 +113,7 @@ class TopicReader:
             )
         if start.since is not None:
             milliseconds = -(-microseconds_of(start.since) // 1000)
-            found = await self._client.offsets(
-                topic.partitions, OffsetSpec.for_timestamp(max(milliseconds, 0))
-            )
+            found = await self._client.offsets_at(topic.partitions, max(milliseconds, 0))
             return {
                 number: ends[number] if offset < _NO_OFFSET else offset
                 for number, offset in found.items()
@@ -140,12 +139,9 @@ class TopicReader:
 
     async def _committed(self, topic: Topic) -> Mapping[int, int]:
         """Returns the offsets that the group committed; none if it has none, or there is no group."""
-        consumer = self._consumer
-        if self._group is None or consumer is None:
+        if self._group is None:
             return {}
-        asked = self._partitions(dict.fromkeys(topic.partitions))
-        found = await self._client.repeated(lambda seconds: consumer.committed(asked, seconds))
-        self._raise_first(found)
+        found = await self._group.committed(topic.partitions)
         return {each.partition: each.offset for each in found if each.offset >= _NO_OFFSET}
 
     async def _last(
@@ -244,18 +240,18 @@ class TopicReader:
         code, number = error.code(), message.partition()
         if code in (KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION):
             assert number is not None
-            oldest = await self._client.offsets([number], OffsetSpec.earliest())
-            ends = await self._client.offsets([number], OffsetSpec.latest())
-            raise self._removed(number, following[number], oldest[number], ends[number])
-        if code == KafkaError.GROUP_AUTHORIZATION_FAILED and self._group is None:
-            return  # the library looks for the coordinator of a group that is not used
+            bounds = await self._client.bounds([number])
+            raise self._removed(number, following[number], bounds[number])
+        if code == KafkaError.GROUP_AUTHORIZATION_FAILED:
+            return  # the library looks for the coordinator of the group that is not used
         if error.retriable() or self._client.passes(error):
             return  # the library tries again, and `_look_again` ends that
         raise self._client.failure(error)
 
-    def _removed(self, number: int, offset: int, oldest: int, end: int) -> SourceError:
+    def _removed(self, number: int, offset: int, bounds: OffsetBounds) -> SourceError:
         return SourceError(
-            f"{self._client.url}: offset {offset} of partition {number} is not there: it has {oldest} to {end}",
+            f"{self._client.url}: offset {offset} of partition {number} is not there: it has {bounds.oldest} to "
+            f"{bounds.end}",
             status=_GONE,
             hint="the records were removed before they were read; begin again, without the state",
         )
@@ -284,27 +280,12 @@ class TopicReader:
         Raises:
             SourceError: the broker refuses, or cannot be reached.
         """
-        consumer = self._consumer
-        if self._group is None or consumer is None:
-            return
-        offsets = self._partitions(_offsets_in(position))
-        self._raise_first(
-            await self._client.repeated(
-                lambda _: consumer.commit(offsets=offsets, asynchronous=False) or []
-            )
-        )
+        if self._group is not None:
+            await self._group.commit(_offsets_in(position))
 
-    def _raise_first(self, partitions: Sequence[Partition]) -> None:
-        for each in partitions:
-            if each.error is not None:
-                raise self._client.failure(each.error)
-
-    def _partitions(self, offsets: Mapping[int, int | None]) -> list[Partition]:
+    def _partitions(self, offsets: Mapping[int, int]) -> list[Partition]:
         topic = self._client.topic
-        return [
-            Partition(topic, number) if offset is None else Partition(topic, number, offset)
-            for number, offset in offsets.items()
-        ]
+        return [Partition(topic, number, offset) for number, offset in offsets.items()]
 
     async def _assign(self, offsets: Mapping[int, int]) -> None:
         assert self._consumer is not None
@@ -312,6 +293,8 @@ class TopicReader:
 
     async def aclose(self) -> None:
         """Closes the connections."""
+        if self._group is not None:
+            await self._group.aclose()
         if self._consumer is not None:
             await self._client.run(self._consumer.close)
             self._consumer = None

@@ -1,9 +1,8 @@
 """Writes records to a topic: in order, each once while it runs, and each batch once over restarts.
 
 The producer is idempotent: what it repeats after a lost answer is stored once. What another process repeats is stored
-once by a transaction, which commits, along with the records, an offset of a group that is used for nothing else: it is
-the number of the batch, and its metadata are the digest of the batch. They tell the next process whether the batch is
-there. The transactional id, which is the name of the group, shuts out an older process that still runs.
+once because each batch is a transaction, and `batches.py` finds out whether it is there. The transactional id shuts out
+an older process that still runs.
 """
 
 from __future__ import annotations
@@ -11,14 +10,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from hashlib import blake2b
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
-from confluent_kafka import TopicPartition as Partition
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from construct_messages.errors import LimitExceeded, UsageError
-from construct_messages.feeds.kafka.client import GROUP, PARTITION, TRANSACTION, TopicClient
+from construct_messages.feeds.kafka.batches import BatchKey, RecordBatch, WrittenBatches
+from construct_messages.feeds.kafka.client import PARTITION, TRANSACTION, TopicClient
 from construct_messages.feeds.record import Record
 
 T = TypeVar("T")
@@ -33,30 +31,6 @@ _DEFAULT_BYTES: Final = 1_000_000  # of the library
 _MOST_BYTES: Final = 1_000_000_000  # of the library
 _BATCH_OVERHEAD: Final = 61  # bytes before the records of a batch
 _RECORD_OVERHEAD: Final = 64  # more than the lengths in a record have
-
-
-class BatchKey(NamedTuple):
-    """The key of a batch.
-
-    Args:
-        writer: the same for all batches of one writer.
-        number: grows from batch to batch.
-    """
-
-    writer: str
-    number: int
-
-    @classmethod
-    def parse(cls, key: str) -> BatchKey:
-        """Reads a key, `WRITER-NUMBER`.
-
-        >>> BatchKey.parse("rooms-2026-1001"), BatchKey.parse("rooms")
-        (BatchKey(writer='rooms-2026', number=1001), BatchKey(writer='rooms', number=0))
-        """
-        writer, _, number = key.rpartition("-")
-        if writer and number.isascii() and number.isdigit() and len(number) < 19:
-            return cls(writer, int(number))
-        return cls(key, 0)
 
 
 class TopicWriter:
@@ -82,11 +56,11 @@ class TopicWriter:
         self._partition = _ANY if partition == _BY_KEY else int(partition)
         self._limit = 0
         self._producer: Producer | None = None
-        self._consumer: Consumer | None = None  # of the group with the numbers of batches
         self._name: str | None = None
         self._failed: KafkaError | None = None
         self._in_transaction = False
-        self._stored = (-1, "")
+        self._batches: WrittenBatches | None = None
+        self._partitions: Sequence[int] = ()
 
     async def send(self, records: Sequence[Record], key: str) -> None:
         """See `RecordTransport.send`.
@@ -115,12 +89,15 @@ class TopicWriter:
 
     async def _send_once(self, records: Sequence[Record], key: str, deadline: float) -> None:
         """Sends a batch in a transaction, unless it is there."""
-        batch, digest = BatchKey.parse(key), f"{key} {_digest(records)}"
-        name = self._client.own.get(TRANSACTION) or f"construct-messages-{batch.writer}"
-        await self._take_producer(name, deadline)
-        if not self._is_there(batch, digest):
-            await self._transact(records, batch, digest, deadline)
-            self._stored = (batch.number, digest)
+        batch = RecordBatch.of(records, key)
+        writer = BatchKey.parse(key).writer
+        name = self._client.own.get(TRANSACTION) or f"construct-messages-{writer}"
+        batches = await self._take_producer(name, deadline)
+        assert batches is not None
+        if not await batches.have(batch, deadline):
+            await batches.begin(batch)
+            await self._transact(records, deadline)
+            batches.finish()
 
     async def _prepare(self) -> None:
         if self._limit:
@@ -133,6 +110,7 @@ class TopicWriter:
                 f"{self._client.url} has no partition {self._partition}",
                 hint=f"its partitions are 0 to {len(topic.partitions) - 1}",
             )
+        self._partitions = topic.partitions if self._partition == _ANY else [self._partition]
         self._limit = await self._client.message_bytes() or _DEFAULT_BYTES
 
     def _created(self, name: str | None) -> Producer:
@@ -171,7 +149,7 @@ class TopicWriter:
         while left and self._failed is None:
             if time.monotonic() > deadline or self._client.refused is not None:
                 raise KafkaException(KafkaError(KafkaError._MSG_TIMED_OUT))
-            left = await self._client.run(producer.flush, _STEP_SECONDS)
+            left = await self._client.run(_flush, producer)
         if self._failed is not None:
             raise KafkaException(self._failed)
 
@@ -195,66 +173,26 @@ class TopicWriter:
                     break
                 except BufferError:
                     producer.poll(_STEP_SECONDS)
-        return producer.flush(_STEP_SECONDS)
+        return _flush(producer)
 
-    async def _take_producer(self, name: str | None, deadline: float) -> None:
+    async def _take_producer(self, name: str | None, deadline: float) -> WrittenBatches | None:
         """Opens a producer, if there is none of this name; with a name, it becomes the only one that has it."""
-        if self._producer is not None and self._name == name:
-            return
-        await self._leave()
-        producer = await self._client.run(self._created, name)
-        self._producer, self._name = producer, name
-        if name is not None:
-            group = {GROUP: name, "enable.auto.commit": False}
-            self._consumer = await self._client.run(self._client.created, Consumer, group)
-            await self._finished(producer.init_transactions, deadline)
-            self._stored = await self._last_stored(deadline)
+        if self._producer is None or self._name != name:
+            await self._leave()
+            producer = await self._client.run(self._created, name)
+            self._producer, self._name = producer, name
+            if name is not None:
+                await self._finished(producer.init_transactions, deadline)
+                self._batches = WrittenBatches(self._client, name, self._partitions)
+                await self._batches.load()
+        return self._batches
 
-    async def _last_stored(self, deadline: float) -> tuple[int, str]:
-        """Returns the number and the digest of the last batch that was stored under this name."""
-        consumer = self._consumer
-        assert consumer is not None
-        asked = [Partition(self._client.topic, 0)]
-        (found,) = await self._finished(
-            lambda seconds: consumer.committed(asked, seconds), deadline
-        )
-        if found.error is not None:
-            raise KafkaException(found.error)
-        return found.offset, found.metadata or ""
-
-    def _is_there(self, batch: BatchKey, digest: str) -> bool:
-        """Whether a batch was stored before.
-
-        Raises:
-            UsageError: another one was, or a later one.
-        """
-        number, stored = self._stored
-        if number < batch.number or number < 0:
-            return False
-        if number == batch.number and stored == digest:
-            return True
-        raise UsageError(
-            f"{self._client.url}: the batch {batch.writer}-{batch.number} was written before with other messages, or "
-            f"one after it was: {batch.writer}-{number}",
-            hint="give the messages that were given first, or another key or state file",
-        )
-
-    async def _transact(
-        self, records: Sequence[Record], batch: BatchKey, digest: str, deadline: float
-    ) -> None:
-        producer, consumer = self._producer, self._consumer
-        assert producer is not None
-        assert consumer is not None
+    async def _transact(self, records: Sequence[Record], deadline: float) -> None:
+        assert self._producer is not None
         self._in_transaction = True
-        await self._client.run(producer.begin_transaction)
+        await self._client.run(self._producer.begin_transaction)
         await self._produce(records, deadline)
-        offset = Partition(self._client.topic, 0, batch.number, digest)
-        group = consumer.consumer_group_metadata()
-        await self._finished(
-            lambda seconds: producer.send_offsets_to_transaction([offset], group, seconds),
-            deadline,
-        )
-        await self._finished(producer.commit_transaction, deadline)
+        await self._finished(self._producer.commit_transaction, deadline)
         self._in_transaction = False
 
     async def _finished(self, step: Callable[[float], T], deadline: float) -> T:
@@ -269,32 +207,38 @@ class TopicWriter:
                     raise
 
     async def _leave(self) -> None:
-        producer, consumer = self._producer, self._consumer
-        self._producer = self._consumer = self._name = None
+        producer, batches = self._producer, self._batches
+        self._producer = self._name = self._batches = None
+        if batches is not None:
+            await batches.aclose()
         if producer is not None:
             await self._client.run(_stop, producer, self._in_transaction)
             self._in_transaction = False
-        if consumer is not None:
-            await self._client.run(consumer.close)
 
     async def aclose(self) -> None:
         """Ends an open transaction, and closes the connections."""
         await self._leave()
 
 
+def _flush(producer: Producer) -> int:
+    """Waits for acknowledgements; returns how many records have none yet.
+
+    Raises:
+        KafkaException: the producer is broken. The library raises that between the reports of records, of which Python
+            makes another error, with or without a cause.
+    """
+    try:
+        return producer.flush(_STEP_SECONDS)
+    except SystemError as error:
+        if isinstance(error.__cause__, KafkaException):
+            raise error.__cause__ from error
+        producer.abort_transaction(0)  # raises the error that broke it
+        raise
+
+
 def _stop(producer: Producer, is_open: bool) -> None:
-    producer.purge()
-    if is_open:
-        with suppress(
-            KafkaException
-        ):  # then the broker does so, at the latest after transaction.timeout.ms
+    with suppress(KafkaException):  # the broker ends it, after transaction.timeout.ms at the latest
+        producer.purge()
+        if is_open:
             producer.abort_transaction(_ABORT_SECONDS)
-    producer.flush(0)
-
-
-def _digest(records: Sequence[Record]) -> str:
-    digest = blake2b(digest_size=16)
-    for record in records:
-        digest.update(b"%d:" % len(record.value))
-        digest.update(record.value)
-    return digest.hexdigest()
+        _flush(producer)

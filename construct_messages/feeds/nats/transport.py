@@ -17,7 +17,7 @@ from nats.js import api
 from nats.js.errors import NotFoundError
 
 from construct_messages.errors import SourceError, UsageError, shown
-from construct_messages.feeds.nats.connection import OPTIONS, Connection, connected
+from construct_messages.feeds.nats.connection import OPTIONS, NatsConnection, connected
 from construct_messages.feeds.nats.publishing import KEY, Publisher, publisher
 from construct_messages.feeds.nats.pulling import pulled
 from construct_messages.feeds.record import TYPE_HEADERS, Record, content_type_in
@@ -113,10 +113,10 @@ class NatsTransport(RecordTransport):
     def _at(self) -> int:
         return self._known.sequence
 
-    def _connected(self) -> AbstractAsyncContextManager[Connection]:
+    def _connected(self) -> AbstractAsyncContextManager[NatsConnection]:
         return connected(self.url, self._options, self.settings)
 
-    async def _begin(self, connection: Connection, start: Start) -> Checkpoint:
+    async def _begin(self, connection: NatsConnection, start: Start) -> Checkpoint:
         """Returns the position before the first element that is wanted."""
         info = await self._info(connection)
         first, last = info.state.first_seq or 1, info.state.last_seq
@@ -138,7 +138,7 @@ class NatsTransport(RecordTransport):
         self._check(position, info, after + 1)
         return position
 
-    async def _last(self, connection: Connection) -> int:
+    async def _last(self, connection: NatsConnection) -> int:
         """Returns the sequence of the newest message that is wanted."""
         if self._subject is None:
             return (await self._info(connection)).state.last_seq
@@ -206,7 +206,7 @@ class NatsTransport(RecordTransport):
             check_next(self.url, at, max(first, next))
 
     async def _consumer(
-        self, connection: Connection, policy: api.DeliverPolicy, **start: object
+        self, connection: NatsConnection, policy: api.DeliverPolicy, **start: object
     ) -> api.ConsumerInfo:
         config = api.ConsumerConfig(
             deliver_policy=policy,
@@ -219,7 +219,7 @@ class NatsTransport(RecordTransport):
             connection, connection.streams.add_consumer(self._stream, config=config)
         )
 
-    async def _info(self, connection: Connection) -> api.StreamInfo:
+    async def _info(self, connection: NatsConnection) -> api.StreamInfo:
         info = await self._asked(connection, connection.streams.stream_info(self._stream))
         if info.config.retention not in (None, api.RetentionPolicy.LIMITS):
             raise SourceError(
@@ -228,7 +228,7 @@ class NatsTransport(RecordTransport):
             )
         return info
 
-    async def _asked(self, connection: Connection, asking: Awaitable[T]) -> T:
+    async def _asked(self, connection: NatsConnection, asking: Awaitable[T]) -> T:
         try:
             return await connection.run(asking)
         except NotFoundError as error:

@@ -149,10 +149,12 @@ class FrameWriter:
                     else self.term(PREDICATE, predicate, quad, rows)
                 )
             if object != last_object:
-                found = known.get(object)
-                body += (
-                    self.field(b"\x4a", found) if found else self.term(OBJECT, object, quad, rows)
-                )
+                if object[0] == '"':  # as `term` does, without looking for an IRI
+                    body += b"\x5a" + self.literal(object, quad, rows)
+                elif (found := known.get(object)) is not None:
+                    body += self.field(b"\x4a", found)
+                else:
+                    body += self.term(OBJECT, object, quad, rows)
             if graph != last_graph:
                 body += self.graph(graph, quad, rows)
             last_subject, last_predicate, last_object, last_graph = quad

@@ -147,16 +147,57 @@ class Kafka:
 
         return AdminClient({"bootstrap.servers": self.address, "log_level": 0})
 
-    def topic(self, partitions: int = 1, **config: str) -> str:
-        """Creates a topic and returns its name, which no other one has; options as `retention_ms="1000"`."""
+    def topic(self, partitions: int = 1, name: str | None = None, **config: str) -> str:
+        """Creates a topic.
+
+        Args:
+            partitions: how many.
+            name: of the topic; None: one that no other has.
+            config: properties of the topic with `_` instead of `.`.
+
+        Returns:
+            Its name.
+        """
         from confluent_kafka.admin import NewTopic
 
-        name = f"topic-{uuid4().hex}"
+        name = name or f"topic-{uuid4().hex}"
         settings = {option.replace("_", "."): value for option, value in config.items()}
         topic = NewTopic(name, partitions, 1, config=settings)
         for done in self.admin.create_topics([topic]).values():
             done.result()
+        wait_until(lambda: name in self.admin.list_topics().topics)
         return name
+
+    def delete(self, topic: str) -> None:
+        """Deletes a topic."""
+        for done in self.admin.delete_topics([topic]).values():
+            done.result()
+        wait_until(lambda: topic not in self.admin.list_topics().topics)
+
+    def allow(self, user: str, topic: str) -> None:
+        """Allows a user to read and write a topic, and nothing else."""
+        from confluent_kafka.admin import (
+            AclBinding,
+            AclOperation,
+            AclPermissionType,
+            ResourcePatternType,
+            ResourceType,
+        )
+
+        bindings = [
+            AclBinding(
+                ResourceType.TOPIC,
+                topic,
+                ResourcePatternType.LITERAL,
+                f"User:{user}",
+                "*",
+                operation,
+                AclPermissionType.ALLOW,
+            )
+            for operation in (AclOperation.READ, AclOperation.WRITE)
+        ]
+        for done in self.admin.create_acls(bindings).values():
+            done.result()
 
     def url(self, topic: str) -> str:
         """The URL of a topic."""

@@ -1,0 +1,189 @@
+"""Which batches of a writer a topic has, so that a batch that is sent again by another process is stored once.
+
+Before a batch is sent, the offsets that the topic has reached are committed for a group that is used for nothing else,
+with the key and a digest of the batch as their metadata. The next process finds them, and reads what the topic has
+since: the batch is there whole, as it is sent in a transaction, or not at all. (An offset committed within the
+transaction would tell so at once, but the call for that hangs after a broker was restarted: librdkafka, issue 5456.)
+docs/decisions/086-kafka-client.md
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+from confluent_kafka import Consumer, KafkaError
+from confluent_kafka import TopicPartition as Partition
+
+from construct_messages.errors import SourceTimeout, UsageError
+from construct_messages.feeds.kafka.client import GROUP, TopicClient
+from construct_messages.feeds.kafka.groups import ConsumerGroup
+from construct_messages.feeds.record import Record
+
+_WAIT_SECONDS: Final = 0.2
+
+
+class BatchKey(NamedTuple):
+    """The key of a batch.
+
+    Args:
+        writer: the same for all batches of one writer.
+        number: grows from batch to batch.
+    """
+
+    writer: str
+    number: int
+
+    @classmethod
+    def parse(cls, key: str) -> BatchKey:
+        """Reads a key, `WRITER-NUMBER`.
+
+        >>> BatchKey.parse("rooms-2026-1001"), BatchKey.parse("rooms")
+        (BatchKey(writer='rooms-2026', number=1001), BatchKey(writer='rooms', number=0))
+        """
+        writer, _, number = key.rpartition("-")
+        if writer and number.isascii() and number.isdigit() and len(number) < 19:
+            return cls(writer, int(number))
+        return cls(key, 0)
+
+
+class RecordBatch(NamedTuple):
+    """A batch of records.
+
+    Args:
+        key: of the batch.
+        digest: of the records.
+        first: the key of the first record; no other record of the topic has it.
+    """
+
+    key: str
+    digest: str
+    first: str
+
+    @classmethod
+    def of(cls, records: Sequence[Record], key: str) -> RecordBatch:
+        """A batch that is to be sent."""
+        digest = blake2b(digest_size=16)
+        for record in records:
+            digest.update(b"%d:" % len(record.value))
+            digest.update(record.value)
+        return cls(key, digest.hexdigest(), records[0].key)
+
+    @property
+    def number(self) -> int:
+        """See `BatchKey`."""
+        return BatchKey.parse(self.key).number
+
+
+class WrittenBatches:
+    """The batches of one writer, once no other process can write under its name.
+
+    Args:
+        client: asks about the topic.
+        group: the name of the group.
+        partitions: those that are written to.
+    """
+
+    def __init__(self, client: TopicClient, group: str, partitions: Sequence[int]) -> None:
+        self._client, self._partitions = client, partitions
+        self._group = ConsumerGroup(client, group)
+        self._last: RecordBatch | None = None
+        self._offsets: Mapping[int, int] | None = None  # before `_last`; None: it is there
+
+    async def load(self) -> None:
+        """Finds the batch that an earlier process began last."""
+        found = await self._group.committed(self._partitions)
+        texts = [each.metadata.split("\n") for each in found if each.metadata]
+        if texts and len(texts[0]) == 3:
+            self._last = RecordBatch(*texts[0])
+            self._offsets = {each.partition: max(each.offset, 0) for each in found}
+
+    async def have(self, batch: RecordBatch, deadline: float) -> bool:
+        """Whether a batch is stored.
+
+        Raises:
+            UsageError: another one is stored under its key, or one with a greater number.
+            SourceError: the topic cannot be read.
+        """
+        last = self._last
+        if last is None or last.number < batch.number:
+            return False
+        if last.number == batch.number and self._offsets is not None:
+            if not await self._is_stored(last, self._offsets, deadline):
+                return False
+            self._offsets = None
+        if last == batch:
+            return True
+        raise UsageError(
+            f"{self._client.url}: the batch {batch.key} was written before with other messages, or one after it was: "
+            f"{last.key}",
+            hint="give the messages that were given first, or another key or state file",
+        )
+
+    async def begin(self, batch: RecordBatch) -> None:
+        """Stores durably that a batch is about to be sent.
+
+        Raises:
+            SourceError: the user may not use the group, or the cluster cannot be reached.
+        """
+        bounds = await self._client.bounds(self._partitions)
+        offsets = {number: each.end for number, each in bounds.items()}
+        await self._group.commit(offsets, "\n".join(batch))
+        self._last, self._offsets = batch, offsets
+
+    def finish(self) -> None:
+        """Called when the batch that was begun is stored."""
+        self._offsets = None
+
+    async def _is_stored(
+        self, batch: RecordBatch, offsets: Mapping[int, int], deadline: float
+    ) -> bool:
+        """Whether the first record of a batch is after offsets."""
+        bounds = await self._client.bounds(self._partitions, committed=False)
+        ends = {number: each.end for number, each in bounds.items()}
+        while True:
+            readable = await self._client.bounds(self._partitions)
+            if all(readable[number].end >= end for number, end in ends.items()):
+                break
+            if time.monotonic() > deadline:
+                raise SourceTimeout(
+                    f"{self._client.url}: a transaction of another producer has not ended, so that it cannot be known "
+                    f"whether the batch {batch.key} is stored",
+                    hint="try again later",
+                    transient=True,
+                )
+            await asyncio.sleep(_WAIT_SECONDS)
+        left = {
+            number: max(offset, bounds[number].oldest)
+            for number, offset in offsets.items()
+            if max(offset, bounds[number].oldest) < ends[number]
+        }
+        config = {GROUP: "construct-messages", "enable.partition.eof": True}
+        consumer: Consumer = await self._client.run(self._client.created, Consumer, config)
+        try:
+            topic = self._client.topic
+            assigned = [Partition(topic, number, offset) for number, offset in left.items()]
+            await self._client.run(consumer.assign, assigned)
+            while left:
+                message = await self._client.run(consumer.poll, _WAIT_SECONDS)
+                if message is None:
+                    await self._client.describe()  # that it can be reached
+                    continue
+                error, number = message.error(), message.partition()
+                if error is None and message.key() == batch.first.encode():
+                    return True
+                if error is not None and error.code() != KafkaError._PARTITION_EOF:
+                    if not self._client.passes(error):
+                        raise self._client.failure(error)
+                elif (message.offset() or 0) + (error is None) >= ends[number or 0]:
+                    left.pop(number or 0, None)
+            return False
+        finally:
+            await self._client.run(consumer.close)
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        await self._group.aclose()
