@@ -67,7 +67,7 @@ class TopicReader:
             return None
         ends = {
             partition.partition: consumer.get_watermark_offsets(partition, cached=True)[1]
-            for partition in self._partitions(dict.fromkeys(self._next))
+            for partition in self._partitions(self._next)
         }
         return sum(max(ends[number] - offset, 0) for number, offset in self._next.items())
 
