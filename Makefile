@@ -102,6 +102,7 @@ bench:
 	$(PYTHON) -m benchmarks micro memory
 	$(PYTHON) -m benchmarks micro page
 	$(PYTHON) -m benchmarks micro proxy
+	$(PYTHON) -m benchmarks micro relay
 	$(PYTHON) -m benchmarks micro spark
 	$(PYTHON) -m benchmarks micro spark_floor
 	$(PYTHON) -m benchmarks micro spark_joins
