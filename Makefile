@@ -94,6 +94,7 @@ bench:
 	$(PYTHON) -m benchmarks micro hostile
 	$(PYTHON) -m benchmarks micro jelly
 	$(PYTHON) -m benchmarks micro jsonld
+	$(PYTHON) -m benchmarks micro kafka
 	$(PYTHON) -m benchmarks micro layouts
 	$(PYTHON) -m benchmarks micro log_memory
 	$(PYTHON) -m benchmarks micro lines
@@ -101,6 +102,7 @@ bench:
 	$(PYTHON) -m benchmarks micro memory
 	$(PYTHON) -m benchmarks micro page
 	$(PYTHON) -m benchmarks micro proxy
+	$(PYTHON) -m benchmarks micro relay
 	$(PYTHON) -m benchmarks micro spark
 	$(PYTHON) -m benchmarks micro spark_floor
 	$(PYTHON) -m benchmarks micro spark_joins

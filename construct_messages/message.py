@@ -181,16 +181,25 @@ class Message:
         return self._set
 
     @property
+    def statements(self) -> Iterable[tuple[Term, Term, Term, Term | None]]:
+        """The quads in order, as plain tuples: to go through them once takes less time."""
+        terms = self._terms
+        if terms is None:
+            return self._made
+        return by_quad(terms)  # type: ignore[return-value] # only the graph is None
+
+    @property
     def lines(self) -> bytes:
         """The quads as canonical N-Quads, one per line, in order. Triples of the default graph are also N-Triples.
 
         >>> Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"))]).lines
         b'<urn:s> <urn:p> <urn:o> .\\n'
         """
-        terms = self._terms
-        quads = self._made if terms is None else by_quad(terms)
         return "".join(
-            [f"{s} {p} {o} .\n" if g is None else f"{s} {p} {o} {g} .\n" for s, p, o, g in quads]
+            [
+                f"{s} {p} {o} .\n" if g is None else f"{s} {p} {o} {g} .\n"
+                for s, p, o, g in self.statements
+            ]
         ).encode()
 
     def __len__(self) -> int:

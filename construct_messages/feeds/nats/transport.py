@@ -57,12 +57,18 @@ class NatsTransport(RecordTransport):
         self._position: Checkpoint | None = None
         self._end = 0
         self._writer: Publisher | None = None
+        self._behind: int | None = None
         self._writing = AsyncExitStack()  # its connection
 
     @property
     def position(self) -> Checkpoint | None:
         """See `Transport.position`: the sequence is that of the stream."""
         return self._position
+
+    @property
+    def behind(self) -> int | None:
+        """See `Transport.behind`: as the server said with the last message."""
+        return self._behind
 
     async def aclose(self) -> None:
         """See `Transport.aclose`."""
@@ -151,6 +157,7 @@ class NatsTransport(RecordTransport):
             consumer = await self._consumer(
                 connection, api.DeliverPolicy.BY_START_SEQUENCE, opt_start_seq=self._at + 1
             )
+            self._behind = consumer.num_pending
             if not follow and not consumer.num_pending:
                 return
             count = 0
@@ -167,6 +174,7 @@ class NatsTransport(RecordTransport):
                     if sequence > self._at + 1 and self._subject is None:
                         self._check(self._known, await self._info(connection), sequence)
                     self._position = Checkpoint(sequence, identity=self._known.identity)
+                    self._behind = metadata.num_pending
                     yield _record(message, sequence, microseconds_of(metadata.timestamp))
                     if not follow and (sequence >= self._end or not metadata.num_pending):
                         return

@@ -27,6 +27,8 @@ from tests.support.processes import start as start_command
 from tests.support.streams import numbered, written
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 SENT = [numbered(1), Message(), numbered(3), numbered(4), numbered(5)]
 READER = {"identifier": "reader"}
 
@@ -137,6 +139,32 @@ async def test_no_more_than_the_receive_maximum(
     async with reading(url, options={"receive_maximum": "3"}) as elements:
         await publish(log(50), url)
         assert same(await taken(elements, 50), log(50))
+
+
+async def test_messages_that_the_broker_drops(tmp_path: Path) -> None:
+    """A slow reader gets an error in their place, and the next one goes on after them."""
+    with Mosquitto(tmp_path / "mosquitto", settings="max_queued_messages 10") as broker:
+        url, options = broker.url("a"), {**READER, "receive_maximum": "3"}
+        state, sent = tmp_path / "state", list(map(numbered, range(30)))
+        async with reading(url, options=options) as elements:
+            await publish(sent[:20], url, state=state)
+            read = await taken(elements, 3)
+            await stop(elements)
+            read += await taken(elements, 3)
+            await stop(elements)
+            await publish(sent, url, state=state)
+
+            async def go_on() -> None:
+                while len(read) < 30:
+                    read.extend(await taken(elements, 1))
+                    await stop(elements)
+
+            with pytest.raises(SourceError, match="did not come") as gap:
+                await go_on()
+            assert gap.value.status == 410
+            assert "max_queued_messages" in str(gap.value.hint)
+        assert len(read) < 20
+        assert read == sent[: len(read)]
 
 
 async def test_a_session_that_is_lost(broker: Mosquitto) -> None:
