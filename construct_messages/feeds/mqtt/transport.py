@@ -56,6 +56,7 @@ _KEYS: Final = 10_000
 """How many keys are remembered, to recognise a message that comes again."""
 
 _WILDCARDS: Final = ("+", "#")
+_SHARED: Final = "$share/"
 _TOPIC_BYTES: Final = 65_535
 _NO_SUBSCRIBERS: Final = 0x10
 _PACKET_BYTES: Final = 5 + 2 + 2  # the head, the length of the topic, the number
@@ -192,7 +193,8 @@ class MqttTransport(RecordTransport):
             if known is not None:  # it was sent again, by the broker or by its publisher
                 self._hold(known, message)
                 continue
-            self._gaps.check(record.key)
+            if not self._topic.startswith(_SHARED):  # whose readers each get a part
+                self._gaps.check(record.key)
             self._count += 1
             if record.key:
                 self._keys[record.key] = self._count
@@ -212,6 +214,8 @@ class MqttTransport(RecordTransport):
                     f"{self._topic}",
                     hint="give each reader an identifier of its own",
                 )
+            if len(self._topics) >= _KEYS:
+                self._topics.clear()
             self._topics.add(topic)
 
     def _hold(self, sequence: int, message: MQTTMessage) -> None:
