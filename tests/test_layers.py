@@ -129,6 +129,7 @@ FLOORS = {
     ),
     "spark": floors(
         "jar / class_archive / input_size / failures / line_numbers",
+        "wrapped_errors",
         "session / planning / regex",
         "sql",
         "quads",
