@@ -1,10 +1,10 @@
 PYTHON ?= python
 
-.PHONY: check lint fuzz fuzz-syntax fuzz-logs fuzz-spark w3c-spark combinations soak-pages kill-streams kill-queries kill-grpc kill-kafka soak-relay soak-windows jar bench benchmark-suite load docs screenshots
+.PHONY: check lint fuzz fuzz-syntax fuzz-logs fuzz-spark w3c-spark combinations soak-pages kill-streams kill-queries kill-brokers logs-brokers kill-grpc kill-kafka soak-relay soak-windows jar bench benchmark-suite load docs screenshots
 
 # everything; `pytest` alone leaves out the slow tests and takes two minutes
 check: lint
-	$(PYTHON) -m pytest -q -n 3 --slow
+	$(PYTHON) -m pytest -q -n 4 --slow
 
 lint:
 	$(PYTHON) -m ruff check .
@@ -46,7 +46,7 @@ jar:
 
 # tests of the product of several parameters, of which the other runs ask a part
 combinations:
-	$(PYTHON) -m pytest -q -n 3 --slow --combinations -m one_in tests
+	$(PYTHON) -m pytest -q -n 4 --slow --combinations -m one_in tests
 
 # results in pages from Virtuoso, 60 times each of a dozen queries: an hour
 soak-pages:
@@ -60,10 +60,6 @@ kill-streams:
 kill-queries:
 	$(PYTHON) -m pytest -q -s -n 0 --kills 50 tests/server/streams/test_query_kills.py
 
-# Kafka's broker, publishers and subscribers, each killed 50 times, and 20,000 messages with large ones
-kill-kafka:
-	$(PYTHON) -m pytest -q -s -n 0 --kills 50 tests/feeds/kafka/test_kills.py
-
 # a server, a publisher and a subscriber that talk gRPC, killed 51 times
 kill-grpc:
 	$(PYTHON) -m pytest -q -s -n 0 --kills 34 tests/feeds/grpc/test_kills.py
@@ -72,15 +68,29 @@ kill-grpc:
 soak-relay:
 	$(PYTHON) -m pytest -q -s -n 0 --kills 50 tests/feeds/test_relay_kills.py
 
+# Kafka's broker, publishers and subscribers, each killed 50 times, and 20,000 messages with large ones
+kill-kafka:
+	$(PYTHON) -m pytest -q -s -n 0 --kills 50 tests/feeds/kafka/test_kills.py
+
+# Mosquitto and the NATS server, killed 50 times each under a writer and a reader
+kill-brokers:
+	$(PYTHON) -m pytest -q -s -n 0 --kills 10 tests/feeds/mqtt/test_kills.py tests/feeds/nats/test_kills.py
+
+# logs of 20,000 messages through Mosquitto and the NATS server
+logs-brokers:
+	$(PYTHON) -m pytest -q -n 0 --messages 20000 -k test_a_log tests/feeds/mqtt tests/feeds/nats
+
 # windows over ten million messages, in one process and at a server: some hours
 soak-windows:
 	nice -n 10 $(PYTHON) -m benchmarks micro windows_soak
 	nice -n 10 $(PYTHON) -m benchmarks micro windows_soak --server
 
 bench:
+	$(PYTHON) -m benchmarks micro brokers
 	$(PYTHON) -m benchmarks micro continuous
 	$(PYTHON) -m benchmarks micro embedded
 	$(PYTHON) -m benchmarks micro endpoint
+	$(PYTHON) -m benchmarks micro grpc
 	$(PYTHON) -m benchmarks micro hostile
 	$(PYTHON) -m benchmarks micro jelly
 	$(PYTHON) -m benchmarks micro jsonld
@@ -92,6 +102,7 @@ bench:
 	$(PYTHON) -m benchmarks micro memory
 	$(PYTHON) -m benchmarks micro page
 	$(PYTHON) -m benchmarks micro proxy
+	$(PYTHON) -m benchmarks micro relay
 	$(PYTHON) -m benchmarks micro spark
 	$(PYTHON) -m benchmarks micro spark_floor
 	$(PYTHON) -m benchmarks micro spark_joins

@@ -4,9 +4,12 @@ Each module measures one thing and has a `main`; the names below are what the co
 """
 
 NAMES = {
+    "brokers": "messages through Mosquitto and the NATS server, against the client library alone",
     "continuous": "windows over streams, beside npm's rsp-js",
+    "documents": "JSON documents by a frame, against PyLD",
     "embedded": "the embedded engine",
     "endpoint": "an Oxigraph server over HTTP",
+    "grpc": "streams by Jelly gRPC, and grpclib alone with the same frames",
     "hostile": "how long others wait while a server reads what a hostile endpoint sends",
     "jelly": "Jelly logs, written and read, against pyjelly",
     "jsonld": "NDJSON-LD logs, written and read, against PyLD",
@@ -20,6 +23,7 @@ NAMES = {
     "parsing": "SPARQL text read, against rdflib's parser",
     "proxy": "through `construct-messages serve`, against a direct download",
     "reading": "logs of several shapes, read and written, against npm's n3, pyoxigraph and pyjelly",
+    "relay": "a relay from Kafka to NATS JetStream, with and without a state",
     "spark": "CONSTRUCT over a dump on Spark, against loading it into Oxigraph",
     "spark_floor": "the same query written by hand for that dump: what Spark takes at least, or so",
     "spark_joins": "queries of the shape of SP2Bench's in a kept session of Spark, beside Oxigraph",

@@ -111,7 +111,7 @@ class Bridge:
                 await self._work()
                 reason = "it ended"
             except ConstructMessagesError as error:
-                reason = str(error).partition("\n")[0]
+                reason = str(error).replace("\n  hint: ", "; ")
             except Exception as error:  # noqa: BLE001 - a defect of a bridge must not end the server, and is shown
                 reason = f"{type(error).__name__}: {error}"
             self.status.is_connected, self.status.error, self.status.in_flight = False, reason, 0

@@ -9,17 +9,21 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Final
 
-from construct_messages.feeds.state import Received, read_state, write_state
+from construct_messages.errors import ConstructMessagesError
+from construct_messages.feeds.state import Checkpoint, Received, read_state, write_state
 from construct_messages.feeds.subscription import Subscription
 from construct_messages.streams.element import Element
 from construct_messages.writing.growing import OpenLog
 
 _SAVE_SECONDS: Final = 1.0
 """How long a message is in a log before the state includes it."""
+
+_SAVE_ELEMENTS: Final = 500
+"""How many messages are in a log before that, at most: a broker may send no more before they are acknowledged."""
 
 
 class RecordingState:
@@ -68,18 +72,13 @@ async def record(
     Args:
         elements: begins after the checkpoint of `state.known`.
         log: continues where `state.known` ends.
-        state: where to keep how far it is, within a second; None: nowhere.
+        state: where to keep how far it is, within a second; None: nowhere. What is kept, and what is written where
+            nothing is kept, is acknowledged to the other side.
         step: called after each element.
 
     Raises:
         ConstructMessagesError: the subscription failed, or the log or the state cannot be written.
     """
-    if state is None:
-        async with aclosing(elements):
-            async for element in elements:
-                log.write(element.message)
-                step()
-        return
     task = asyncio.current_task()
     assert task is not None
     writer = _StateWriter(state, log, elements)
@@ -89,7 +88,7 @@ async def record(
 
     saving: asyncio.Task[None] | None = None
     try:
-        async with aclosing(elements):
+        async with aclosing(elements), writer.acknowledging():
             await elements.start()
             writer.save()
             saving = asyncio.create_task(writer.keep_saving())
@@ -97,6 +96,8 @@ async def record(
             async for element in elements:
                 writer.write(element)
                 step()
+                if writer.saves_each:
+                    await writer.acknowledge()
     except asyncio.CancelledError:
         if saving is None or not saving.done():
             raise
@@ -111,33 +112,68 @@ async def record(
 
 
 class _StateWriter:
-    """Keeps the state of a log while it is written."""
+    """Keeps the state of a log while it is written, and acknowledges what was saved."""
 
-    def __init__(self, state: RecordingState, log: OpenLog, elements: Subscription) -> None:
+    def __init__(self, state: RecordingState | None, log: OpenLog, elements: Subscription) -> None:
         self._state, self._log, self._elements = state, log, elements
-        self._changed = asyncio.Event()
+        self.saves_each = state is not None and not state.can_be_cut
+        self._changed, self._many = asyncio.Event(), asyncio.Event()
+        self._count = 0  # since the last time
         self._is_whole = True  # the last element was written
+        self._saved: Checkpoint | None = None
+        self._acknowledged: Checkpoint | None = None
 
     def write(self, element: Element) -> None:
         self._is_whole = False
         self._log.write(element.message)
         self._is_whole = True
-        if self._state.can_be_cut:
-            self._changed.set()
-        else:
+        if self.saves_each:
             self.save()
+            return
+        self._changed.set()
+        self._count += 1
+        if self._count >= _SAVE_ELEMENTS:
+            self._many.set()
 
     def save(self) -> None:
         if self._is_whole:
             self._changed.clear()
-            self._state.save(self._log, self._elements)
+            self._many.clear()
+            self._count = 0
+            if self._state is not None:
+                self._state.save(self._log, self._elements)
+            self._saved = self._elements.checkpoint
+
+    async def acknowledge(self) -> None:
+        if self._saved is not None and self._saved != self._acknowledged:
+            self._acknowledged = self._saved
+            await self._elements.acknowledge(self._saved)
+
+    @asynccontextmanager
+    async def acknowledging(self) -> AsyncGenerator[None]:
+        """Saves and acknowledges at the end of the block what was written within it, unless the other side failed."""
+        try:
+            yield
+        except ConstructMessagesError:
+            raise
+        except BaseException:
+            await self._finish()
+            raise
+        await self._finish()
+
+    async def _finish(self) -> None:
+        self.save()
+        await self.acknowledge()
 
     async def keep_saving(self) -> None:
         """Saves within a second of what is written, or later where saving itself takes long."""
         pause = _SAVE_SECONDS
         while True:
             await self._changed.wait()
-            await asyncio.sleep(pause)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._many.wait()
             started = time.monotonic()
             self.save()
+            await self.acknowledge()
             pause = max(_SAVE_SECONDS, 10 * (time.monotonic() - started))

@@ -105,6 +105,14 @@ TRANSPORTS: Final = (
         endpoint=Property.INBOX,
     ),
     TransportKind(
+        name="mqtt",
+        title="MQTT 5",
+        schemes=("mqtt", "mqtts"),
+        capabilities=Capabilities(acknowledges=True, writes=True),
+        room="mqtt.transport:MqttTransport",
+        extra="mqtt",
+    ),
+    TransportKind(
         name="nats",
         title="NATS JetStream",
         schemes=("nats", "tls"),

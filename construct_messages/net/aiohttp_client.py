@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import urllib.request
 from collections.abc import Callable
+from io import BytesIO
 from typing import Final
 
 import aiohttp
@@ -27,6 +28,7 @@ from construct_messages.net.failures import (
 from construct_messages.net.responses import ends_by_length, redirected
 from construct_messages.net.timeouts import CONNECT_SECONDS, Timeouts
 
+_LARGE_BYTES: Final = 1 << 20
 _CHUNK: Final = 1 << 16
 _CLOSE_SECONDS: Final = 5.0  # until a connection closes that the endpoint has announced to close
 _HEAD_LINE: Final = 1 << 16  # bytes, as in http.client
@@ -191,7 +193,7 @@ async def _aopen(
             response = await session.request(
                 request.get_method(),
                 yarl.URL(target, encoded=True),
-                data=request.data,
+                data=_body(request.data),
                 headers=dict(request.header_items()),
                 allow_redirects=False,
             )
@@ -242,3 +244,8 @@ def _watch(response: aiohttp.ClientResponse) -> None:
 def _notice(closed: asyncio.Future[None]) -> None:
     """Retrieves the exception of a connection that is lost while it waits for a request."""
     closed.exception()
+
+
+def _body(data: object) -> object:
+    """The body of a request; aiohttp writes a large one in pieces if it is a file, and warns otherwise."""
+    return BytesIO(data) if isinstance(data, bytes) and len(data) > _LARGE_BYTES else data

@@ -9,6 +9,7 @@ import pytest
 from benchmarks.micro import (
     continuous,
     data,
+    documents,
     embedded,
     jsonld,
     layouts,
@@ -41,6 +42,12 @@ def test_the_embedded_benchmark_runs(query: str) -> None:
 def test_the_benchmark_of_json_ld_runs() -> None:
     title, figures = jsonld.measure(60, rounds=1)
     assert title == "NDJSON-LD logs of 60 messages, 300 quads"
+    assert all(figure.seconds > 0 for figure in figures)
+
+
+def test_the_benchmark_of_documents_runs() -> None:
+    title, figures = documents.measure(60, rounds=1)
+    assert (title, len(figures)) == ("JSON documents", 8)
     assert all(figure.seconds > 0 for figure in figures)
 
 

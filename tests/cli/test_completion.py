@@ -47,7 +47,7 @@ def test_help_shows_examples_that_can_be_parsed(parser: Parser) -> None:
         )  # on a line of its own, however long it is
         for command in example.split(" | "):
             program, *arguments = shlex.split(command)
-            if program != "head":
+            if program not in ("head", "jq"):
                 assert program == "construct-messages"
                 build_parser().parse_args(arguments)
 

@@ -9,8 +9,8 @@ import pytest
 
 from construct_messages.continuous import Bounds
 from construct_messages.query.continuous.values import Report
-from tests.support.csrbench import READINGS, REASONS, Benchmark, Reading, Relation
 from tests.support.places import shared_path
+from tests.support.windows.csrbench import READINGS, REASONS, Benchmark, Reading, Relation
 
 pytestmark = [pytest.mark.suite, pytest.mark.slow]
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterator, Sequence
+import signal
+from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import pairwise, product
 from pathlib import Path
 
@@ -17,10 +18,10 @@ import pytest
 from construct_messages import Message, Quad, blank, iri, literal
 from construct_messages.feeds.delivery.guarantees import Guarantee, guarantee
 from construct_messages.feeds.state import Sent
+from tests.support.broker_logs import log, same, undoubled
 from tests.support.engines.kinds import KINDS, Kinds, Place
-from tests.support.http.streams import StreamsServer
-from tests.support.logs.kinds import isomorphic
-from tests.support.processes import run, start
+from tests.support.http.streams import StreamsServer, serving_streams
+from tests.support.processes import start
 from tests.support.streams import numbered
 
 pytestmark = [pytest.mark.slow, pytest.mark.process, pytest.mark.engine]
@@ -29,6 +30,9 @@ FEW = 2
 
 STEP = 60
 """How many messages each run of the relay finds."""
+
+LAST = numbered(1_000_000)
+"""The message after which no more are sent."""
 
 
 def messages(first: int) -> list[Message]:
@@ -62,18 +66,28 @@ async def killed(command: Sequence[str], state: Path, at: int, points: random.Ra
     return ran
 
 
+async def finished(command: Sequence[str], target: Place) -> list[Message]:
+    """Runs a relay until the last message arrived; returns all that did."""
+    process = await start(*command)
+    arrived = await target.messages(LAST)
+    if "--follow" in command:
+        process.send_signal(signal.SIGINT)
+    assert await process.communicate() == (b"", b"")
+    return arrived
+
+
 def check(source: Place, target: Place, arrived: list[Message], sent: list[Message]) -> None:
     """Nothing is lost and all is in order; without doubles where that is guaranteed."""
     if guarantee(source.can, target.can) is Guarantee.EXACTLY_ONCE:
-        assert isomorphic(arrived, sent)
-        return
-    seen = 0  # those that arrived, in their order
-    for message in arrived:
-        if seen < len(sent) and isomorphic([message], [sent[seen]]):
-            seen += 1
-        else:
-            assert any(isomorphic([message], [each]) for each in sent[:seen])
-    assert seen == len(sent), f"message {seen + 1} of {len(sent)} was lost"
+        assert same(arrived, sent)
+    else:
+        assert undoubled(arrived, sent)
+
+
+@pytest.fixture
+async def served(tmp_path: Path) -> AsyncIterator[StreamsServer]:
+    async with serving_streams(tmp_path / "streams.db", grpc="127.0.0.1:0") as server:
+        yield server
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -101,17 +115,40 @@ async def test_kills(
     print(f"seed {seed}")
     points, state = random.Random(seed), tmp_path / "state"
     source, target = (kinds.place(kind, served) for kind in pair)
-    command = ("relay", "--from", source.name, "--to", target.name, "--state", str(state))
-    command += ("--batch", "5", *(("--create",) if "://" in target.name else ()))
+    command = ["relay", "--from", source.name, "--to", target.name, "--state", str(state)]
+    command += ["--batch", "5", *source.reading, *(["--create"] if "://" in target.name else [])]
+    for place in (source, target):
+        await place.prepare()
     sent: list[Message] = []
     kills = cut = 0
     while kills < rounds:
         sent += (more := messages(len(sent) + 1))
         await source.put(more)
-        at = points.randrange(reached(state)[0], len(sent) - 5)
+        at = points.randrange(reached(state)[0], max(reached(state)[0], len(sent) - 5) + 1)
         kills += await killed(command, state, at, points)
         cut += reached(state)[1] > 0
-    assert await run(*command) == (0, b"", "")
-    assert reached(state) == (len(sent), 0)
-    check(source, target, await target.messages(), sent)
+    sent.append(LAST)
+    await source.put([LAST])
+    check(source, target, await finished(command, target), sent)
+    assert reached(state)[1] == 0
     print(f"{'-'.join(pair)}: {kills} kills, {cut} of them in mid-batch, {len(sent)} messages")
+
+
+async def test_all_pairs(
+    tmp_path: Path,
+    pair: tuple[str, str],
+    served: StreamsServer,
+    kinds: Kinds,
+    request: pytest.FixtureRequest,
+) -> None:
+    """One log from every kind to every other: isomorphic, and in order, with empty messages and some of a megabyte."""
+    many = request.config.getoption("--kills") > FEW
+    sent = [*(log(20_000, large=20) if many else log(150, large=2)), LAST]
+    source, target = (kinds.place(kind, served) for kind in pair)
+    for place in (source, target):
+        await place.prepare()
+    await source.put(sent)
+    state = tmp_path / "state"
+    command = ["relay", "--from", source.name, "--to", target.name, "--state", str(state)]
+    command += [*source.reading, *(["--create"] if "://" in target.name else [])]
+    assert same(await finished(command, target), sent)

@@ -15,7 +15,7 @@ from construct_messages import Message, Quad, blank, iri, literal, read_log
 from construct_messages.errors import LogError
 from construct_messages.files.compression import COMPRESSIONS
 from construct_messages.files.output import atomic_file
-from construct_messages.formats import FORMATS, JELLY, N_QUADS, N_TRIPLES, YAML_LD, Format
+from construct_messages.formats import JELLY, N_QUADS, N_TRIPLES, YAML_LD, Format
 from tests.support.logs.archives import archive
 from tests.support.logs.kinds import KINDS, Kind, Reading, isomorphic, read, write
 
@@ -129,10 +129,10 @@ def is_beginning_of_statements(came: Sequence[Message], written: Sequence[Messag
     return any(last.isomorphic(Message(statements[:count])) for count in range(len(statements) + 1))
 
 
-@pytest.mark.one_in(2)
+# the compression notices the cut, whichever format is in it
 @pytest.mark.parametrize("name", ["log", "stdin"])
 @pytest.mark.parametrize("extension", COMPRESSIONS)
-@pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.extension)
+@pytest.mark.parametrize("format", [N_QUADS, JELLY], ids=lambda format: format.extension)
 def test_a_packed_log_cut_at_every_byte(
     format: Format, extension: str, name: str, tmp_path: Path
 ) -> None:

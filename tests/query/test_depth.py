@@ -87,7 +87,9 @@ def test_the_engine_takes_the_rest(name: str) -> None:
 TOO_DEEP: Final = ("parentheses", "UNION", "negations", "BIND")
 
 
-@pytest.mark.parametrize("name", TOO_DEEP)
+@pytest.mark.parametrize(
+    "name", [*TOO_DEEP[:1], *(pytest.param(name, marks=pytest.mark.slow) for name in TOO_DEEP[1:])]
+)
 def test_this_process_goes_on(name: str) -> None:
     """Issue 26, 16: the engine evaluates in a thread of it."""
     query = DEEP[name][0](20_000).replace("SELECT *", "CONSTRUCT { ?s ?p ?o } WHERE")

@@ -126,7 +126,7 @@ def test_every_solution_arrives(name: str) -> None:
     format, document = format_of(name), DOCUMENTS[name](LONG)
     expected = [Counter(table) for table in others(name, format, document)]
     assert expected
-    for size in (None, 1, 1000, 16_384, 65_536):
+    for size in (None, 1, 16_384):
         came = Counter(decode(DECODERS[format](VARIABLES), in_pieces(document, size)))
         assert len(came) == ROWS + 1, size
         assert all(came == table for table in expected), size

@@ -20,7 +20,7 @@ from construct_messages.streams import open_store
 from tests.support.engines.brokers import NatsServer
 from tests.support.engines.servers import Missing
 from tests.support.http.command import Running
-from tests.support.places import ROOT
+from tests.support.places import ROOT, absent
 from tests.support.streams import numbered
 
 pytestmark = [pytest.mark.slow, pytest.mark.process, pytest.mark.engine]
@@ -44,7 +44,7 @@ def nats(tmp_path: Path) -> Iterator[NatsServer]:
         with NatsServer(tmp_path / "nats") as server:
             yield server
     except Missing as missing:
-        pytest.skip(str(missing))
+        absent(str(missing))
 
 
 class Deployment:

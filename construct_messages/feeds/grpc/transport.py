@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
@@ -30,7 +30,7 @@ from construct_messages.logs.jelly.service import (
     RdfStreamSubscribe,
 )
 from construct_messages.message import Message
-from construct_messages.net.grpc.framing import FRAME_BYTES, GZIP, IDENTITY, framed
+from construct_messages.net.grpc.framing import FRAME_BYTES, GZIP, IDENTITY, PIECE_BYTES, framed
 from construct_messages.net.retries import attempts
 from construct_messages.net.timeouts import Timeouts
 from construct_messages.net.wire import CallMetadata, FrameMetadata
@@ -41,9 +41,9 @@ T = TypeVar("T")
 
 _PORTS: Final = {"grpc": 50051, "grpcs": 443}
 _OPTIONS: Final = frozenset(("ca", "compression", "frame_bytes", "replays"))
-_PIECE_BYTES: Final = 1 << 16
 _RETRY_SECONDS: Final = 0.5
 _INVALID: Final = 400
+_DIGITS: Final = 20  # that no sequence and no time has
 _GONE: Final = 410
 
 _ALL: Final = "9" * 18
@@ -242,17 +242,17 @@ class GrpcTransport(Transport):
     ) -> Element | None:
         """The next element; None: it came before."""
         assert state.sequence is not None  # the call has begun
-        said = metadata.get(FrameMetadata.SEQUENCE, b"").decode(errors="replace")
+        said = metadata.get(FrameMetadata.SEQUENCE, b"")
         sequence = state.sequence + 1
-        if is_sequence(said):
+        if said.isdigit() and len(said) < _DIGITS:
             sequence = int(said)
             if sequence <= state.sequence:
                 return None
             if is_numbered:
                 check_next(self._url, state.sequence, sequence)
         element = received(self._url, sequence, message)
-        time = metadata.get(FrameMetadata.TIME, b"").decode(errors="replace")
-        if is_sequence(time):
+        time = metadata.get(FrameMetadata.TIME, b"")
+        if time.isdigit() and len(time) < _DIGITS:
             element = element._replace(microseconds=int(time))
         state.sequence = sequence
         return element
@@ -266,13 +266,14 @@ class GrpcTransport(Transport):
             LimitExceeded: a message whose frame is too large.
             UnsupportedByFormat: Jelly cannot represent a message.
         """
-        pieces = self._pieces(batch)
         metadata = self._authorization() | {CallMetadata.KEY: key}
         async for attempt in attempts(self._settings.retries, self._timeouts, lambda _: True):
             with attempt:
                 try:
                     async with asyncio.timeout(None) as silence:
-                        await self._publish(pieces, metadata, silence)
+                        await self._publish(batch, metadata, silence)
+                except SourceError:  # some are timeouts
+                    raise
                 except TimeoutError:
                     raise SourceTimeout(
                         f"{self._url} did not answer within {self._settings.idle_seconds:g} seconds",
@@ -280,7 +281,7 @@ class GrpcTransport(Transport):
                     ) from None
 
     async def _publish(
-        self, pieces: Sequence[bytes], metadata: Mapping[str, str], silence: asyncio.Timeout
+        self, batch: Sequence[Message], metadata: Mapping[str, str], silence: asyncio.Timeout
     ) -> None:
         clock = asyncio.get_running_loop().time
 
@@ -289,21 +290,23 @@ class GrpcTransport(Transport):
 
         call = await self._connection.call(PUBLISH, metadata, self._coding, FRAME_BYTES)
         async with call:
-            for number, piece in enumerate(pieces, 1):
+            for piece in self._pieces(batch):  # the server reads one while the next is made
                 extend()
-                await call.send(piece, end=number == len(pieces))
+                await call.send(piece, end=False)
             extend()
+            await call.send(b"", end=True)
             if await call.read() is None:
                 raise SourceError(f"{self._url} acknowledged nothing", transient=True)
             await call.read()  # the status
 
-    def _pieces(self, batch: Sequence[Message]) -> list[bytes]:
+    def _pieces(self, batch: Sequence[Message]) -> Iterator[bytes]:
         has_triple_terms = any(b"<<(" in message.lines for message in batch)
         options = replace(
             PREFERRED_OPTIONS, rdf_star=has_triple_terms, version=1, stream_name=self._topic
         )
         writer = FrameWriter(options, {})
-        pieces, held, size = [], [], 0
+        held: list[bytes] = []
+        size = 0
         for number, message in enumerate(batch, 1):
             frame = writer.write(message)
             if len(frame) > self._frame_bytes:
@@ -314,10 +317,11 @@ class GrpcTransport(Transport):
                 )
             held.append(framed(frame, self._coding))
             size += len(held[-1])
-            if size > _PIECE_BYTES:
-                pieces.append(b"".join(held))
+            if size > PIECE_BYTES:
+                yield b"".join(held)
                 held, size = [], 0
-        return [*pieces, b"".join(held)]
+        if held:
+            yield b"".join(held)
 
     def _authorization(self) -> dict[str, str]:
         token = self._settings.token

@@ -59,6 +59,18 @@ class TopicReader:
         offsets = tuple(f"{number}:{offset}" for number, offset in sorted(self._next.items()))
         return Checkpoint(self._count, {_PLACE: offsets}, self._identity)
 
+    @property
+    def behind(self) -> int | None:
+        """See `Transport.behind`: the offsets after the position, some of which may be no records."""
+        consumer = self._consumer
+        if consumer is None:
+            return None
+        ends = {
+            partition.partition: consumer.get_watermark_offsets(partition, cached=True)[1]
+            for partition in self._partitions(self._next)
+        }
+        return sum(max(ends[number] - offset, 0) for number, offset in self._next.items())
+
     async def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Record | None]:
         """See `RecordTransport.records`. Records without a value (tombstones) are skipped."""
         topic = await self._client.describe()

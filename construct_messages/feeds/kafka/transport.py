@@ -38,6 +38,11 @@ class KafkaTransport(RecordTransport):
         """See `Transport.position`; `place` has the next offset of each partition."""
         return self._reader.position
 
+    @property
+    def behind(self) -> int | None:
+        """See `Transport.behind`: of all partitions, and as the brokers said last."""
+        return self._reader.behind
+
     def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Record | None]:
         """See `RecordTransport.records`."""
         return self._reader.records(start, follow=follow)

@@ -52,7 +52,7 @@ _NO_JETSTREAM: Final = (10039, 10076)  # not enabled: for the account, at all
 T = TypeVar("T")
 
 
-class Connection:
+class NatsConnection:
     """A connection to a server.
 
     Args:
@@ -180,7 +180,7 @@ class Inbox:
         seconds: how long the server may be silent.
     """
 
-    def __init__(self, connection: Connection, subject: str, seconds: float) -> None:
+    def __init__(self, connection: NatsConnection, subject: str, seconds: float) -> None:
         self.subject = subject
         self._connection, self._seconds = connection, seconds
         self._arrived: asyncio.Queue[Msg | None] = asyncio.Queue()
@@ -261,7 +261,7 @@ def failed(server: str, error: BaseException) -> SourceError:
 @asynccontextmanager
 async def connected(
     url: str, options: Mapping[str, str], settings: Settings
-) -> AsyncGenerator[Connection]:
+) -> AsyncGenerator[NatsConnection]:
     """Connects to the server of a URL, and closes the connection at the end of the block.
 
     Args:
@@ -277,7 +277,7 @@ async def connected(
     server = urlsplit(url)._replace(path="", query="", fragment="").geturl()
     client = Client()
     causes: list[Exception] = []
-    made: list[Connection] = []
+    made: list[NatsConnection] = []
 
     async def fail(error: Exception) -> None:
         causes.append(error)
@@ -317,7 +317,7 @@ async def connected(
         if not options.keys() & _FILES:
             raise
         raise _unreadable(error) from error
-    made.append(Connection(client, server, settings))
+    made.append(NatsConnection(client, server, settings))
     try:
         yield made[0]
     finally:

@@ -16,7 +16,7 @@ from nats.js import api
 from nats.js.errors import NotFoundError
 
 from construct_messages.errors import LimitExceeded, SourceError, shown
-from construct_messages.feeds.nats.connection import IN_FLIGHT, Connection
+from construct_messages.feeds.nats.connection import IN_FLIGHT, NatsConnection
 from construct_messages.feeds.record import Record
 from construct_messages.net.wire import Header
 
@@ -58,7 +58,7 @@ class Publisher:
     """
 
     def __init__(
-        self, connection: Connection, url: str, stream: str, subject: str, most: int
+        self, connection: NatsConnection, url: str, stream: str, subject: str, most: int
     ) -> None:
         self._connection, self._url = connection, url
         self._stream, self._subject, self._most = stream, subject, most
@@ -156,7 +156,7 @@ def _headers(record: Record, stream: str) -> dict[str, str]:
 
 
 async def publisher(
-    connection: Connection,
+    connection: NatsConnection,
     url: str,
     stream: str,
     subject: str | None,

@@ -12,7 +12,7 @@ import msgspec
 from nats.aio.msg import Msg
 
 from construct_messages.errors import SourceError, shown
-from construct_messages.feeds.nats.connection import IN_FLIGHT, Connection
+from construct_messages.feeds.nats.connection import IN_FLIGHT, NatsConnection
 
 _BYTES: Final = 32 << 20  # of a batch
 _NANOSECONDS: Final = 1_000_000_000
@@ -21,7 +21,7 @@ _HEARTBEAT, _EXPIRED = "100", "408"
 
 
 async def pulled(
-    connection: Connection, stream: str, consumer: str, idle_seconds: float
+    connection: NatsConnection, stream: str, consumer: str, idle_seconds: float
 ) -> AsyncGenerator[Msg]:
     """The messages of a consumer, without end.
 

@@ -17,7 +17,7 @@ from nats.js import api
 from nats.js.errors import NotFoundError
 
 from construct_messages.errors import SourceError, UsageError, shown
-from construct_messages.feeds.nats.connection import OPTIONS, Connection, connected
+from construct_messages.feeds.nats.connection import OPTIONS, NatsConnection, connected
 from construct_messages.feeds.nats.publishing import KEY, Publisher, publisher
 from construct_messages.feeds.nats.pulling import pulled
 from construct_messages.feeds.record import TYPE_HEADERS, Record, content_type_in
@@ -57,12 +57,18 @@ class NatsTransport(RecordTransport):
         self._position: Checkpoint | None = None
         self._end = 0
         self._writer: Publisher | None = None
+        self._behind: int | None = None
         self._writing = AsyncExitStack()  # its connection
 
     @property
     def position(self) -> Checkpoint | None:
         """See `Transport.position`: the sequence is that of the stream."""
         return self._position
+
+    @property
+    def behind(self) -> int | None:
+        """See `Transport.behind`: as the server said with the last message."""
+        return self._behind
 
     async def aclose(self) -> None:
         """See `Transport.aclose`."""
@@ -107,10 +113,10 @@ class NatsTransport(RecordTransport):
     def _at(self) -> int:
         return self._known.sequence
 
-    def _connected(self) -> AbstractAsyncContextManager[Connection]:
+    def _connected(self) -> AbstractAsyncContextManager[NatsConnection]:
         return connected(self.url, self._options, self.settings)
 
-    async def _begin(self, connection: Connection, start: Start) -> Checkpoint:
+    async def _begin(self, connection: NatsConnection, start: Start) -> Checkpoint:
         """Returns the position before the first element that is wanted."""
         info = await self._info(connection)
         first, last = info.state.first_seq or 1, info.state.last_seq
@@ -132,7 +138,7 @@ class NatsTransport(RecordTransport):
         self._check(position, info, after + 1)
         return position
 
-    async def _last(self, connection: Connection) -> int:
+    async def _last(self, connection: NatsConnection) -> int:
         """Returns the sequence of the newest message that is wanted."""
         if self._subject is None:
             return (await self._info(connection)).state.last_seq
@@ -151,6 +157,7 @@ class NatsTransport(RecordTransport):
             consumer = await self._consumer(
                 connection, api.DeliverPolicy.BY_START_SEQUENCE, opt_start_seq=self._at + 1
             )
+            self._behind = consumer.num_pending
             if not follow and not consumer.num_pending:
                 return
             count = 0
@@ -167,6 +174,7 @@ class NatsTransport(RecordTransport):
                     if sequence > self._at + 1 and self._subject is None:
                         self._check(self._known, await self._info(connection), sequence)
                     self._position = Checkpoint(sequence, identity=self._known.identity)
+                    self._behind = metadata.num_pending
                     yield _record(message, sequence, microseconds_of(metadata.timestamp))
                     if not follow and (sequence >= self._end or not metadata.num_pending):
                         return
@@ -198,7 +206,7 @@ class NatsTransport(RecordTransport):
             check_next(self.url, at, max(first, next))
 
     async def _consumer(
-        self, connection: Connection, policy: api.DeliverPolicy, **start: object
+        self, connection: NatsConnection, policy: api.DeliverPolicy, **start: object
     ) -> api.ConsumerInfo:
         config = api.ConsumerConfig(
             deliver_policy=policy,
@@ -211,7 +219,7 @@ class NatsTransport(RecordTransport):
             connection, connection.streams.add_consumer(self._stream, config=config)
         )
 
-    async def _info(self, connection: Connection) -> api.StreamInfo:
+    async def _info(self, connection: NatsConnection) -> api.StreamInfo:
         info = await self._asked(connection, connection.streams.stream_info(self._stream))
         if info.config.retention not in (None, api.RetentionPolicy.LIMITS):
             raise SourceError(
@@ -220,7 +228,7 @@ class NatsTransport(RecordTransport):
             )
         return info
 
-    async def _asked(self, connection: Connection, asking: Awaitable[T]) -> T:
+    async def _asked(self, connection: NatsConnection, asking: Awaitable[T]) -> T:
         try:
             return await connection.run(asking)
         except NotFoundError as error:

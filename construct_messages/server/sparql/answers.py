@@ -203,5 +203,5 @@ def _check(options: JsonOptions) -> None:
     if not is_compiled(options):
         raise UsageError(
             "the frame or its context has features that only frames of the settings may have, as @reverse or @nest",
-            hint=f"ask for the messages in {NDJSON_LD.media_types[0]}, and frame them",
+            hint=f"ask for the messages in {NDJSON_LD.media_type}, and frame them",
         )

@@ -156,6 +156,7 @@ def test_memory_stays_within_a_limit() -> None:
     assert (data.stdout, data.stderr, data.returncode) == ("8000\n", "", 0)
 
 
+@pytest.mark.slow
 def test_the_limit_of_memory_is_one() -> None:
     """Without compaction, the same program ends."""
     never = (

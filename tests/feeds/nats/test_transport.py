@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +16,7 @@ from construct_messages import Message
 from construct_messages.errors import LimitExceeded, SourceError, UsageError
 from construct_messages.feeds import Checkpoint, publish, subscribe
 from tests.support.broker_logs import log, same
+from tests.support.certificates import certificate_in
 from tests.support.engines.brokers import NatsServer
 from tests.support.engines.servers import free_port
 from tests.support.http.feeds import numbers
@@ -180,6 +180,15 @@ async def test_a_stream_whose_messages_go_when_they_are_acknowledged(
     assert "acknowledged" in str(await refused(server.url("a")))
 
 
+@pytest.mark.slow
+async def test_a_log(server: NatsServer, request: pytest.FixtureRequest) -> None:
+    """Of few quads and many, of none, and of a megabyte; `make logs-brokers` has 20,000 messages."""
+    sent = log(request.config.getoption("--messages"), large=10, bytes=990_000)
+    await publish(sent, server.url("a"), create=True)
+    elements = subscribe(server.url("a"), follow=False)
+    assert same([element.message async for element in elements], sent)
+
+
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
@@ -319,31 +328,19 @@ async def test_credentials_in_files(server: NatsServer, tmp_path: Path) -> None:
             await taken(server.url("a"), options={"nkeys_seed": str(tmp_path / name)})
 
 
-@pytest.fixture
-def certificate(tmp_path: Path) -> Path:
-    """A folder with a certificate for 127.0.0.1 that signs itself, and its key."""
-    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=broker"
-    subprocess.run(
-        [*command.split(), "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "key.pem", "-out", "cert.pem"],
-        cwd=tmp_path,
-        check=True,
-        capture_output=True,
-    )  # fmt: skip
-    return tmp_path
-
-
 @pytest.mark.parametrize("scheme", ["nats", "tls"])
-async def test_tls(server: NatsServer, certificate: Path, scheme: str) -> None:
-    files = f'cert_file: "{certificate}/cert.pem", key_file: "{certificate}/key.pem"'
+async def test_tls(server: NatsServer, tmp_path: Path, scheme: str) -> None:
+    made = certificate_in(tmp_path)
+    files = f'cert_file: "{made.certificate}", key_file: "{made.key}"'
     server.settings = f"tls {{ {files} }}"
     server.restart()
     url = server.url("a").replace("nats:", f"{scheme}:")
-    options = {"ca_certs": str(certificate / "cert.pem")}
+    options = {"ca_certs": str(made.certificate)}
     await publish(SENT, url, create=True, options=options)
     assert len(await taken(url, options=options)) == 5
     assert "ca_certs" in str(await refused(url))
     with pytest.raises(UsageError, match="certificates cannot be read"):
-        await taken(url, options={"ca_certs": str(certificate / "nothing")})
+        await taken(url, options={"ca_certs": str(tmp_path / "nothing")})
 
 
 async def test_a_server_that_is_silent() -> None:

@@ -113,6 +113,7 @@ def element(text: str) -> Any:
 
 
 @pytest.mark.suite
+@pytest.mark.slow
 def test_the_text_of_a_node_is_read_as_an_equal_node() -> None:
     for query in corpus():
         form = query.form

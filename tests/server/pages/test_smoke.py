@@ -7,7 +7,7 @@ from tests.support.pages.asking import ENDED, shown
 from tests.support.pages.browser import browsing
 from tests.support.pages.stores import PEOPLE, store_of
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 
 async def test_a_query_is_typed_and_its_messages_are_seen(

@@ -65,6 +65,8 @@ def test_the_manual_has_every_setting(heading: str, struct: type[msgspec.Struct]
 )
 def test_the_settings_of_the_manual_can_be_served(tmp_path: Path, block: Any) -> None:
     (tmp_path / "companies.ttl").write_text("")
+    for name in ("company.json", "schema.org.jsonld"):
+        (tmp_path / name).write_text("{}")
     (tmp_path / "server.toml").write_text(block.text)
     config = load_config(tmp_path / "server.toml", {"EXAMPLE_TOKEN": "x"}, {})
     named = {
@@ -78,3 +80,14 @@ def test_the_settings_of_the_manual_can_be_served(tmp_path: Path, block: Any) ->
     assert {dotted_name(("endpoints", name, "source")) for name in config.endpoints} == named[
         block.page
     ]
+
+
+def test_frames_are_beside_the_file(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("a.ttl", "city.json", "other.json")]
+    for file in files:
+        file.write_text("{}" if file.suffix == ".json" else "")
+    (tmp_path / "server.toml").write_text(
+        f'[endpoint]\nsource = "a.ttl"\nframes = {{ city = "city.json", other = "{files[2]}" }}\n'
+    )
+    config = load_config(tmp_path / "server.toml", {}, {})
+    assert config.endpoints[""].frames == {"city": str(files[1]), "other": str(files[2])}

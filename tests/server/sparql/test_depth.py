@@ -15,8 +15,12 @@ RDFM = "application/n-quads; messages=rdfm"
 
 @pytest.mark.parametrize(
     "where",
-    [f"FILTER({10_000 * '('}1{10_000 * ')'})", " UNION ".join(20_000 * ["{ ?s ?p ?o }"])],
-    ids=["parentheses", "unions"],
+    [
+        pytest.param(f"FILTER({10_000 * '('}1{10_000 * ')'})", id="parentheses"),
+        pytest.param(
+            " UNION ".join(20_000 * ["{ ?s ?p ?o }"]), id="unions", marks=pytest.mark.slow
+        ),
+    ],
 )
 async def test_too_deep_queries(tmp_path: Path, where: str) -> None:
     """Issue 26, 16: each ended a process of the engine, and was answered with 502."""

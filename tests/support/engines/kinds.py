@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, aclosing, suppress
 from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
 from construct_messages import Message, read_log
+from construct_messages.errors import ConstructMessagesError
 from construct_messages.feeds import publish, subscribe
 from construct_messages.feeds.delivery.guarantees import LOG
 from construct_messages.feeds.table import TRANSPORTS, Capabilities
 from construct_messages.writing.growing import GrowingLog
-from tests.support.engines.brokers import NatsServer
+from tests.support.engines.brokers import Mosquitto, NatsServer
 from tests.support.engines.kafka import Kafka, kafka
+from tests.support.engines.servers import Missing
 from tests.support.http.streams import StreamsServer
+from tests.support.places import absent
+from tests.support.waiting import SECONDS
 
 _NUMBERS = count(1)
 
@@ -27,10 +32,31 @@ class Place(NamedTuple):
     Args:
         name: the URL, or the path.
         can: its capabilities.
+        stream: the URL at which its stream is created; None: it is created when it is written to.
     """
 
     name: str
     can: Capabilities
+    stream: str | None = None
+
+    async def prepare(self) -> None:
+        """Creates its stream, and sessions of a broker that keeps messages for its readers only."""
+        if self.stream is not None:
+            await publish([], self.stream, create=True)
+        for reader in () if self.can.replays else ("relay", "test"):
+            async with aclosing(subscribe(self.name, options=self._session(reader))) as elements:
+                await elements.start()
+
+    def _session(self, reader: str) -> dict[str, str]:
+        return {"identifier": f"{reader}-{self.name.rpartition('/')[2]}"}
+
+    @property
+    def reading(self) -> list[str]:
+        """The options of a relay that reads it."""
+        if self.can.replays:
+            return []
+        ((name, value),) = self._session("relay").items()
+        return ["--from-set", f"{name}={value}", "--follow"]
 
     async def put(self, messages: Sequence[Message]) -> None:
         """Appends messages."""
@@ -39,11 +65,29 @@ class Place(NamedTuple):
         else:
             GrowingLog(self.name).append(messages)
 
-    async def messages(self) -> list[Message]:
-        """All messages that are there."""
-        if "://" not in self.name:
-            return list(read_log(self.name))
-        return [element.message async for element in subscribe(self.name, after=0, follow=False)]
+    async def messages(self, last: Message) -> list[Message]:
+        """All messages, once a last one is there."""
+        read: list[Message] = []
+        async with asyncio.timeout(SECONDS):
+            if not self.can.replays:
+                following = subscribe(self.name, options=self._session("test"))
+                async with aclosing(following) as elements:
+                    async for element in elements:
+                        read.append(element.message)
+                        if read[-1] == last:
+                            return read
+            while not read or read[-1] != last:
+                await asyncio.sleep(0.1)
+                read = await self._now()
+        return read
+
+    async def _now(self) -> list[Message]:
+        with suppress(ConstructMessagesError):  # it is not there yet, or ends within a message
+            if "://" not in self.name:
+                return list(read_log(self.name))
+            found = subscribe(self.name, after=0, follow=False)
+            return [element.message async for element in found]
+        return []
 
 
 class Kinds:
@@ -64,15 +108,28 @@ class Kinds:
         self._running.close()
 
     def place(self, kind: str, server: StreamsServer) -> Place:
-        """Returns a new place; a stream is one of the server."""
+        """Returns a new place; a stream is one of the server. Skips the test where the broker is not installed."""
+        try:
+            return self._place(kind, server)
+        except Missing as missing:
+            absent(str(missing))
+
+    def _place(self, kind: str, server: StreamsServer) -> Place:
         number = next(_NUMBERS)
         match kind:
             case "stream":
                 return Place(f"{server.url}/streams/s{number}", _can("pull"))
             case "log":
                 return Place(str(self._folder / f"log{number}.nq"), LOG)
+            case "grpc":
+                assert server.streams.grpc is not None
+                url = f"grpc://{server.streams.grpc.address}/s{number}"
+                return Place(url, _can("grpc"), f"{server.url}/streams/s{number}")
             case "kafka":
-                return Place(self.kafka.url(self.kafka.topic()), _can("kafka"))
+                topic = self.kafka.topic(max_message_bytes="4000000")
+                return Place(self.kafka.url(topic), _can("kafka"))
+            case "mqtt":
+                return Place(self.mqtt.url(f"s{number}"), _can("mqtt"))
             case "nats":
                 return Place(self.nats.url(f"s{number}"), _can("nats"))
         raise AssertionError(kind)
@@ -85,15 +142,25 @@ class Kinds:
     @cached_property
     def nats(self) -> NatsServer:
         """A server of NATS."""
-        return self._running.enter_context(NatsServer(self._made("nats")))
+        return self._running.enter_context(NatsServer(self._made("nats"), "max_payload: 4MB"))
+
+    @cached_property
+    def mqtt(self) -> Mosquitto:
+        """A broker of MQTT, which drops nothing of what waits."""
+        settings = "max_queued_messages 0"
+        return self._running.enter_context(Mosquitto(self._made("mqtt"), settings))
 
     def _made(self, name: str) -> Path:
         folder = self._folder / name
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         return folder
 
 
-KINDS: Final = ("stream", "log", "kafka", "nats")
+_BROKERS: Final = ("kafka", "nats", "mqtt", "grpc")
+KINDS: Final = (
+    *("stream", "log"),
+    *(name for name in _BROKERS if any(kind.name == name for kind in TRANSPORTS)),
+)
 
 
 def _can(name: str) -> Capabilities:

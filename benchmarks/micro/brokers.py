@@ -1,0 +1,215 @@
+"""Messages through brokers, against the client library alone: `python -m benchmarks micro brokers [--messages N]`.
+
+Mosquitto (MQTT 5, without its database) and the NATS server (JetStream, in files), each in a process of its own. Sent:
+from messages in memory to the last acknowledgement of the broker, against the same library sending the same bytes with
+the same properties, as many at a time. Read: to messages in memory, against the library reading the bytes; for MQTT,
+whose reader must be there, while they are sent by the same process. All runs are taken in turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
+from pathlib import Path
+from uuid import uuid4
+
+import aiomqtt
+import nats
+from nats.js import api
+from nats.js.client import JetStreamContext
+from nats.js.errors import NotFoundError
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+
+from benchmarks.harness import Figure, report
+from benchmarks.micro.jelly import COMPANY, OBSERVATION, company, observation
+from construct_messages.documents import document_writer
+from construct_messages.feeds import publish, subscribe
+from construct_messages.formats import N_QUADS
+from construct_messages.message import Message
+from tests.support.engines.brokers import Mosquitto, NatsServer
+
+TYPE = N_QUADS.document_type
+BATCH = 1000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--messages", type=int, default=20_000, help="of each shape")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", choices=("MQTT", "NATS"), help="one of the brokers")
+    known = parser.parse_args()
+    figures = asyncio.run(_figures(known.messages, known.rounds, known.only))
+    report("brokers", f"{known.messages:,} messages of each shape through brokers", figures)
+
+
+Run = Callable[[], Awaitable[float]]
+"""Does something, and returns the seconds that a part of it took."""
+
+
+async def _figures(count: int, rounds: int, only: str | None) -> list[Figure]:
+    few = [Message(OBSERVATION.instantiate(observation(n), n)) for n in range(count)]
+    many = [
+        Message(quad for part in range(3) for quad in COMPANY.instantiate(company(3 * n + part), n))
+        for n in range(count)
+    ]
+    figures = []
+    with tempfile.TemporaryDirectory() as folder:
+        mosquitto = Mosquitto(
+            Path(folder) / "mqtt", "max_inflight_messages 100\nmax_queued_messages 0"
+        )
+        mosquitto.saves = False
+        with mosquitto, NatsServer(Path(folder) / "nats") as server:
+            for what, messages in (("5 quads", few), ("30 triples", many)):
+                documents = [document_writer(N_QUADS)(message) for message in messages]
+                size = sum(map(len, documents)) // count
+                for kind, runs in (
+                    ("MQTT", _mqtt(mosquitto, messages, documents)),
+                    ("NATS", _nats(server, messages, documents)),
+                ):
+                    if only not in (None, kind):
+                        continue
+                    medians = await _medians(rounds, runs)
+                    for name, raw, own in zip(
+                        ("sent", "read"), medians[::2], medians[1::2], strict=True
+                    ):
+                        title = (
+                            f"{kind}, {what} ({size} bytes): {name}, {count / own:,.0f} a second"
+                        )
+                        figures.append(Figure(title, own, raw / own, "≥ 0.7"))
+    return figures
+
+
+async def _medians(rounds: int, runs: Sequence[Run]) -> list[float]:
+    seconds: list[list[float]] = [[] for _ in runs]
+    for _ in range(rounds):
+        for run, each in zip(runs, seconds, strict=True):
+            each.append(await run())
+    return list(map(statistics.median, seconds))
+
+
+def _mqtt(broker: Mosquitto, messages: list[Message], documents: list[bytes]) -> list[Run]:
+    """Sending and reading, each by the library and by this package."""
+    url = broker.url("measured")
+
+    def client(identifier: str) -> aiomqtt.Client:
+        session = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call] # of paho
+        session.SessionExpiryInterval = 0
+        session.ReceiveMaximum = 1000
+        return aiomqtt.Client(
+            "127.0.0.1",
+            broker.port,
+            identifier=identifier,
+            protocol=aiomqtt.ProtocolVersion.V5,
+            clean_start=False,
+            properties=session,
+            max_inflight_messages=100,
+        )
+
+    async def send_raw() -> float:
+        async with client(uuid4().hex) as sender:
+            sender.pending_calls_threshold = BATCH
+            started = time.perf_counter()
+            for start in range(0, len(documents), BATCH):
+                sending = []
+                for number, document in enumerate(documents[start : start + BATCH]):
+                    named = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call] # of paho
+                    named.ContentType = TYPE
+                    named.UserProperty = [
+                        ("time", "2026-11-24T14:00:00.000000+00:00"),
+                        ("Idempotency-Key", f"0123456789abcdef0123456789abcdef-{start}-{number}"),
+                    ]
+                    sending.append(sender.publish("measured", document, qos=1, properties=named))
+                await asyncio.gather(*sending)
+            return time.perf_counter() - started
+
+    async def send() -> float:
+        started = time.perf_counter()
+        await publish(messages, url, batch=BATCH)
+        return time.perf_counter() - started
+
+    async def read_raw() -> float:
+        async with client(uuid4().hex) as reader:
+            await reader.subscribe("measured", qos=1)
+            started = time.perf_counter()
+            sending = asyncio.create_task(send_raw())
+            messages = reader.messages
+            for _ in documents:
+                await anext(messages)
+            await sending
+            return time.perf_counter() - started
+
+    async def read() -> float:
+        async with aclosing(subscribe(url)) as elements:
+            await elements.start()
+            started = time.perf_counter()
+            sending = asyncio.create_task(send())
+            for _ in messages:
+                await anext(elements)
+            await sending
+            return time.perf_counter() - started
+
+    return [send_raw, send, read_raw, read]
+
+
+def _nats(server: NatsServer, messages: list[Message], documents: list[bytes]) -> list[Run]:
+    """As `_mqtt`."""
+    name = uuid4().hex
+
+    async def fresh(streams: JetStreamContext) -> None:
+        with suppress(NotFoundError):
+            await streams.delete_stream(name)
+        await streams.add_stream(name=name, subjects=[name], storage=api.StorageType.FILE)
+
+    @asynccontextmanager
+    async def client() -> AsyncIterator[JetStreamContext]:
+        connection = await nats.connect(f"nats://127.0.0.1:{server.port}")
+        yield connection.jetstream(publish_async_max_pending=500)
+        await connection.close()
+
+    async def send_raw() -> float:
+        async with client() as streams:
+            await fresh(streams)
+            started = time.perf_counter()
+            for start in range(0, len(documents), BATCH):
+                sending = []
+                for number, document in enumerate(documents[start : start + BATCH]):
+                    headers = {
+                        "Content-Type": TYPE,
+                        "RDF-Message-Content-Type": TYPE,
+                        "Nats-Msg-Id": f"0123456789abcdef0123456789abcdef-{start}-{number}",
+                        "Nats-Expected-Stream": name,
+                    }
+                    sending.append(await streams.publish_async(name, document, headers=headers))
+                await asyncio.gather(*sending)
+            return time.perf_counter() - started
+
+    async def send() -> float:
+        async with client() as streams:
+            await fresh(streams)
+        started = time.perf_counter()
+        await publish(messages, server.url(name), batch=BATCH)
+        return time.perf_counter() - started
+
+    async def read_raw() -> float:
+        async with client() as streams:
+            consumer = api.ConsumerConfig(ack_policy=api.AckPolicy.NONE)
+            reader = await streams.pull_subscribe("", stream=name, config=consumer)
+            started, count = time.perf_counter(), 0
+            while count < len(documents):
+                count += len(await reader.fetch(500))
+            return time.perf_counter() - started
+
+    async def read() -> float:
+        started, count = time.perf_counter(), 0
+        async for _ in subscribe(server.url(name), follow=False):
+            count += 1
+        assert count == len(messages)
+        return time.perf_counter() - started
+
+    return [send_raw, send, read_raw, read]

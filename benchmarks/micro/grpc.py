@@ -1,0 +1,235 @@
+"""Streams by Jelly's gRPC service: our server and client, a process each, and grpclib alone with the same bytes.
+
+`python -m benchmarks micro grpc`. Frames of about 600 bytes, from a store on disk to elements, and the other way round.
+What grpclib sends and receives are frames that were written before, one message of gRPC each, by its own `Server` and
+`Channel`. All are in the same run, in turn, as the machine may do other work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.request import Request, urlopen
+
+from grpclib.client import Channel, StreamUnaryMethod, UnaryStreamMethod
+from grpclib.const import Cardinality, Handler
+from grpclib.encoding.base import CodecBase
+from grpclib.server import Server as GrpclibServer
+from grpclib.server import Stream
+
+from benchmarks.harness import Figure, report
+from benchmarks.micro.serving import listening
+from construct_messages import Message, Quad, iri, literal
+from construct_messages.feeds import publish, subscribe
+from construct_messages.logs.jelly.frames import FrameWriter
+from construct_messages.logs.jelly.service import PREFERRED_OPTIONS, PUBLISH, SUBSCRIBE
+
+_SAME = "the same frames by grpclib alone"
+
+
+def message(number: int) -> Message:
+    """A message of five quads, whose frame has about 600 bytes."""
+    return Message(
+        [
+            Quad(
+                iri(f"http://example.org/thing/{number}"),
+                iri(f"http://example.org/property/{each}"),
+                literal(f"{number} {each} {'x' * 97}"),
+            )
+            for each in range(5)
+        ]
+    )
+
+
+def frames(total: int) -> list[bytes]:
+    """The frames of a stream of such messages."""
+    writer = FrameWriter(PREFERRED_OPTIONS, {})
+    return [writer.write(message(number)) for number in range(total)]
+
+
+# --- grpclib alone ---
+
+
+class Bytes(CodecBase):
+    """Messages as they are."""
+
+    __content_subtype__ = "proto"
+
+    def encode(self, message: bytes, message_type: type[bytes]) -> bytes:  # noqa: ARG002 - the library's
+        return message
+
+    def decode(self, data: bytes, message_type: type[bytes]) -> bytes:  # noqa: ARG002 - the library's
+        return data
+
+
+class Raw:
+    """The service, which sends frames that it has and forgets those that it gets."""
+
+    def __init__(self, total: int) -> None:
+        self._frames = frames(total)
+
+    async def subscribe(self, stream: Stream[bytes, bytes]) -> None:
+        """Sends all frames."""
+        await stream.recv_message()
+        for frame in self._frames:
+            await stream.send_message(frame)
+
+    async def publish(self, stream: Stream[bytes, bytes]) -> None:
+        """Takes frames, and counts them."""
+        count = sum([1 async for _ in stream])
+        await stream.send_message(str(count).encode())
+
+    def __mapping__(self) -> dict[str, Handler]:
+        return {
+            SUBSCRIBE: Handler(self.subscribe, Cardinality.UNARY_STREAM, bytes, bytes),
+            PUBLISH: Handler(self.publish, Cardinality.STREAM_UNARY, bytes, bytes),
+        }
+
+
+async def serve_raw(total: int) -> None:
+    """Serves until the process is ended; prints the port."""
+    server = GrpclibServer([Raw(total)], codec=Bytes())
+    await server.start("127.0.0.1", 0)
+    assert server._server is not None
+    print(server._server.sockets[0].getsockname()[1], flush=True)
+    await server.wait_closed()
+
+
+@contextmanager
+def raw_server(total: int) -> Iterator[int]:
+    """The port of a server by grpclib alone, a process of its own."""
+    command = [sys.executable, "-m", __spec__.name, "--raw", "--messages", str(total)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield int(process.stdout.readline())
+        finally:
+            process.terminate()
+
+
+async def raw_subscribe(port: int, total: int) -> float:
+    """How long it takes to get the frames."""
+    async with Channel("127.0.0.1", port, codec=Bytes()) as channel:
+        started, count = time.perf_counter(), 0
+        method = UnaryStreamMethod[bytes, bytes](channel, SUBSCRIBE, bytes, bytes)
+        async with method.open() as stream:
+            await stream.send_message(b"", end=True)
+            async for _ in stream:
+                count += 1
+        seconds = time.perf_counter() - started
+    if count != total:
+        raise SystemExit(f"{count} frames of {total} came")
+    return seconds
+
+
+async def raw_publish(port: int, sent: Sequence[bytes]) -> float:
+    """How long it takes to send the frames."""
+    async with Channel("127.0.0.1", port, codec=Bytes()) as channel:
+        started = time.perf_counter()
+        method = StreamUnaryMethod[bytes, bytes](channel, PUBLISH, bytes, bytes)
+        async with method.open() as stream:
+            for frame in sent:
+                await stream.send_message(frame)
+            await stream.end()
+            reply = await stream.recv_message()
+        seconds = time.perf_counter() - started
+    if reply != str(len(sent)).encode():
+        raise SystemExit(f"{reply!r} frames of {len(sent)} came")
+    return seconds
+
+
+# --- ours ---
+
+
+@contextmanager
+def served(folder: Path, port: int) -> Iterator[str]:
+    """The URL of a server with the streams `written` and `read`, by HTTP."""
+    command = [
+        *(sys.executable, "-m", "construct_messages", "serve", "--bind", "127.0.0.1:0"),
+        *("--streams", str(folder / "streams.db"), "--grpc", f"127.0.0.1:{port}"),
+    ]
+    with listening(command, os.environ) as (url, _):
+        yield url
+
+
+async def our_publish(url: str, messages: Sequence[Message]) -> float:
+    """How long it takes until all messages are on disk."""
+    started = time.perf_counter()
+    await publish(messages, url)
+    return time.perf_counter() - started
+
+
+async def our_subscribe(url: str, total: int) -> float:
+    """How long it takes to get the elements."""
+    started, count = time.perf_counter(), 0
+    async with aclosing(subscribe(url, follow=False)) as elements:
+        async for _ in elements:
+            count += 1
+    seconds = time.perf_counter() - started
+    if count != total:
+        raise SystemExit(f"{count} elements of {total} came")
+    return seconds
+
+
+def free_port() -> int:
+    """A port that nothing listens at."""
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def measured(folder: Path, total: int, rounds: int) -> Iterator[Figure]:
+    """The figures; those of a round are made one after the other."""
+    sent, messages = frames(total), [message(number) for number in range(total)]
+    size = sum(map(len, sent)) / total
+    ours: dict[str, list[float]] = {"subscribe": [], "publish": []}
+    raw: dict[str, list[float]] = {"subscribe": [], "publish": []}
+    port = free_port()
+    with served(folder, port) as url, raw_server(total) as raw_port:
+        for number in range(rounds):
+            stream = f"round-{number}"
+            urlopen(Request(f"{url}/streams/{stream}", method="PUT")).close()
+            topic = f"grpc://127.0.0.1:{port}/{stream}"
+            ours["publish"].append(asyncio.run(our_publish(topic, messages)))
+            raw["publish"].append(asyncio.run(raw_publish(raw_port, sent)))
+            ours["subscribe"].append(asyncio.run(our_subscribe(topic, total)))
+            raw["subscribe"].append(asyncio.run(raw_subscribe(raw_port, total)))
+    for what in ("subscribe", "publish"):
+        best = min(ours[what])
+        ratio = statistics.median(
+            alone / own for alone, own in zip(raw[what], ours[what], strict=True)
+        )
+        said = f"{total / best:,.0f}/s: {what}, frames of {size:.0f} bytes; {ratio:.2f} × grpclib"
+        yield Figure(said, best, goal="15,000/s, 0.7 ×")
+        alone = min(raw[what])
+        yield Figure(f"{total / alone:,.0f}/s: {what}, {_SAME}", alone)
+
+
+def main() -> None:
+    """`python -m benchmarks micro grpc`."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--messages", type=int, default=50_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--raw", action="store_true", help="serve by grpclib alone")
+    options = parser.parse_args()
+    if options.raw:
+        asyncio.run(serve_raw(options.messages))
+        return
+    with TemporaryDirectory() as place:
+        figures = list(measured(Path(place), options.messages, options.rounds))
+        report("grpc", "streams by Jelly gRPC", figures)
+
+
+if __name__ == "__main__":
+    main()

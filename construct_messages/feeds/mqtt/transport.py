@@ -1,0 +1,341 @@
+"""Reads and writes topics of MQTT 5: an element is a PUBLISH packet, whose Content Type names its format.
+
+RDF Messages, section 3 (brokers); MQTT 5.0 (OASIS), sections 3.3 and 4. docs/decisions/079-transports.md
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict, deque
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, aclosing
+from datetime import UTC, datetime
+from typing import Final
+from urllib.parse import unquote, urlsplit
+from uuid import uuid4
+
+from paho.mqtt.client import MQTTMessage
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+
+from construct_messages.errors import LimitExceeded, SourceError, UsageError, shown
+from construct_messages.feeds.mqtt.connection import MqttConnection, Session, connected
+from construct_messages.feeds.record import Record, content_type_in
+from construct_messages.feeds.records.connections import (
+    TLS_OPTIONS,
+    attempts_of,
+    over_connections,
+)
+from construct_messages.feeds.records.gaps import Gaps
+from construct_messages.feeds.records.transport import RecordTransport
+from construct_messages.feeds.state import Checkpoint
+from construct_messages.feeds.transport import Settings, Start, option_values
+from construct_messages.net.wire import Header
+from construct_messages.streams.element import microseconds_of
+
+TIME: Final = "time"
+"""The user property that names when a message was sent. The one for its key is `Header.KEY`."""
+
+_OPTIONS: Final = (
+    "identifier",
+    "username",
+    "password",
+    "session_expiry_interval",
+    "receive_maximum",
+    "retain_handling",
+    *TLS_OPTIONS,
+)
+_GONE: Final = 410
+_WEEK: Final = 7 * 24 * 3600
+_RECONNECTING_SECONDS: Final = 300
+"""How long the broker keeps the session of a reader without an identifier, which may come back after a failure."""
+
+_RECEIVE_MAXIMUM: Final = 1000
+_KEYS: Final = 10_000
+"""How many keys are remembered, to recognise a message that comes again."""
+
+_WILDCARDS: Final = ("+", "#")
+_TOPIC_BYTES: Final = 65_535
+_NO_SUBSCRIBERS: Final = 0x10
+_PACKET_BYTES: Final = (
+    5 + 2 + 2 + 4
+)  # the head, the length of the topic, the number, the length of the properties
+
+_LOGGER: Final = logging.getLogger(__name__)
+
+
+class MqttTransport(RecordTransport):
+    """Reads and writes a topic; see `Transport`.
+
+    With the option `identifier`, the broker keeps a session: what is sent while there is no reader, and what was not
+    acknowledged. Without it, reading begins with the next message, and messages are acknowledged when the next one is
+    asked for.
+
+    Args:
+        url: `mqtt://host/topic`, or `mqtts:`; wildcards for reading, `#` as `%23`.
+        settings: see `Settings`.
+
+    Raises:
+        UsageError: another URL, or an option that is none.
+    """
+
+    def __init__(self, url: str, settings: Settings) -> None:
+        super().__init__(url, settings)
+        self._topic = _topic_of(url)
+        self._options = option_values(settings, _OPTIONS)
+        self._is_named = "identifier" in self._options
+        self._session = Session(
+            identifier=self._options.get("identifier") or f"construct-messages-{uuid4().hex}",
+            expiry_seconds=self._number(
+                "session_expiry_interval", _WEEK if self._is_named else _RECONNECTING_SECONDS
+            ),
+            is_ended=not self._is_named,
+            receive_maximum=self._number("receive_maximum", _RECEIVE_MAXIMUM),
+        )
+        self._retain_handling = self._number("retain_handling", 2)
+        self._count = 0
+        self._acknowledged = 0
+        self._has_session = False
+        self._unacknowledged: deque[tuple[int, int]] = deque()
+        self._keys: OrderedDict[str, int] = OrderedDict()
+        self._gaps = Gaps(self.url)
+        self._connection: MqttConnection | None = None
+        self._open = AsyncExitStack()  # the connection
+        self._warned = False
+
+    @property
+    def position(self) -> Checkpoint:
+        """See `Transport.position`: the number of messages; where to continue is the broker's to know."""
+        return Checkpoint(self._count)
+
+    async def aclose(self) -> None:
+        """See `Transport.aclose`."""
+        await self._open.aclose()
+
+    def _number(self, name: str, default: int) -> int:
+        value = self._options.get(name)
+        if value is None:
+            return default
+        if not (value.isascii() and value.isdigit()):
+            raise UsageError(f"the option {name} is {shown(value)!r}, and no number")
+        return int(value)
+
+    async def _connected(self, *, reading: bool) -> MqttConnection:
+        """Returns the connection; makes another one where there is none, or it has ended."""
+        if self._connection is None or not self._connection.is_open:
+            await self._open.aclose()
+            session = self._session
+            connection = await self._open.enter_async_context(
+                connected(self.url, self._options, session, self.settings)
+            )
+            self._unacknowledged.clear()  # they come again
+            if reading:
+                self._check_session(connection)
+                await connection.subscribe(self._topic, self._retain_handling)
+                self._has_session = True
+            self._connection = connection
+        return self._connection
+
+    # --- reading ---
+
+    async def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Record | None]:  # noqa: ARG002 - it always follows
+        """See `RecordTransport.records`.
+
+        Raises:
+            UsageError: a start that needs earlier messages, or a checkpoint of a reader without an identifier.
+            SourceError: also if the broker has lost the session, or dropped messages of a publisher (410).
+        """
+        if start.after is not None or start.last or start.since is not None:
+            raise UsageError(
+                f"{self.url}: an MQTT broker keeps no earlier messages",
+                hint="leave out after, last and since; the option identifier makes the broker keep what is not read",
+            )
+        if start.checkpoint is not None:
+            start.checkpoint.check()
+            if not self._is_named:
+                raise UsageError(
+                    f"{self.url} cannot be continued: the broker has not kept what came since",
+                    hint="give the reader a name from the beginning: the option identifier",
+                )
+            self._count = self._acknowledged = start.checkpoint.sequence
+            self._has_session = True
+        async for attempt in attempts_of(self.settings):
+            with attempt:
+                await self._connected(reading=True)
+        yield None
+        async with aclosing(over_connections(self._received, self.settings)) as records:
+            async for record in records:
+                yield record
+
+    def _check_session(self, connection: MqttConnection) -> None:
+        if self._has_session and not connection.session_present:
+            raise SourceError(
+                f"the broker of {self.url} has lost the session of {self._session.identifier}, and what it kept for it",
+                status=_GONE,
+                hint="begin again without the state; let the broker store sessions (Mosquitto: persistence, "
+                "autosave_on_changes), and longer than the reader is away",
+            )
+
+    async def _received(self) -> AsyncGenerator[Record]:
+        """The records of one connection that did not come before."""
+        connection = await self._connected(reading=True)
+        while True:
+            message = await connection.next()
+            record = _record(message)
+            known = self._keys.get(record.key) if record.key else None
+            if known is not None:  # it was sent again, by the broker or by its publisher
+                self._hold(known, message)
+                continue
+            self._gaps.check(record.key)
+            self._count += 1
+            if record.key:
+                self._keys[record.key] = self._count
+                if len(self._keys) > _KEYS:
+                    self._keys.popitem(last=False)
+            self._hold(self._count, message)
+            yield record._replace(sequence=self._count)
+            if not self._is_named:
+                self._release(self._count)
+
+    def _hold(self, sequence: int, message: MQTTMessage) -> None:
+        if message.qos:
+            self._unacknowledged.append((sequence, message.mid))
+            if len(self._unacknowledged) == self._session.receive_maximum:
+                _LOGGER.warning(
+                    "%s: the broker sends no more until some of %d messages are acknowledged",
+                    self.url,
+                    len(self._unacknowledged),
+                )
+            self._release(self._acknowledged)
+
+    def _release(self, sequence: int) -> None:
+        """Acknowledges messages, in the order in which they came."""
+        self._acknowledged = max(self._acknowledged, sequence)
+        while self._unacknowledged and self._unacknowledged[0][0] <= self._acknowledged:
+            _, number = self._unacknowledged.popleft()
+            if self._connection is not None:
+                self._connection.acknowledge(number)
+
+    async def acknowledge(self, position: Checkpoint) -> None:
+        """See `Transport.acknowledge`: the broker forgets the messages up to the position."""
+        self._release(position.sequence)
+
+    # --- writing ---
+
+    async def send(self, records: Sequence[Record], key: str) -> None:
+        """See `RecordTransport.send`.
+
+        A batch is sent again as a whole if the connection is lost before all of it is acknowledged: a broker that was
+        restarted may have forgotten what it acknowledged before (Mosquitto writes its database afterwards).
+
+        Raises:
+            LimitExceeded: a message is larger than the broker takes; none was sent.
+        """
+        if any(each in self._topic for each in _WILDCARDS):
+            raise UsageError(
+                f"{self.url} has wildcards, and messages are written to one topic",
+                hint="name one topic",
+            )
+        packets = [_properties(record) for record in records]
+        async for attempt in attempts_of(self.settings):
+            with attempt:
+                connection = await self._connected(reading=False)
+                for number, (record, properties) in enumerate(
+                    zip(records, packets, strict=True), 1
+                ):
+                    self._check_size(connection, f"{number} of {key}", record, properties)
+                await self._publish(connection, records, packets)
+
+    async def _publish(
+        self, connection: MqttConnection, records: Sequence[Record], packets: Sequence[Properties]
+    ) -> None:
+        acknowledged = 0
+        for number, (record, properties) in enumerate(zip(records, packets, strict=True)):
+            if number - acknowledged >= connection.in_flight:
+                self._heard((await connection.published()).value)
+                acknowledged += 1
+            connection.publish(self._topic, record.value, properties)
+        for _ in range(len(records) - acknowledged):
+            self._heard((await connection.published()).value)
+
+    def _heard(self, code: int) -> None:
+        if code == _NO_SUBSCRIBERS and not self._warned:
+            self._warned = True
+            _LOGGER.warning(
+                "%s: nobody subscribes, so that the broker drops what is sent; start a reader with an identifier first",
+                self.url,
+            )
+
+    def _check_size(
+        self, connection: MqttConnection, name: str, record: Record, properties: Properties
+    ) -> None:
+        most = connection.packet_bytes
+        if most is None:
+            return
+        size = _PACKET_BYTES + len(self._topic.encode()) + len(record.value)
+        size += len(properties.pack())  # type: ignore[no-untyped-call] # of paho
+        if size > most:
+            raise LimitExceeded(
+                f"message {name} has {size} bytes as a packet, and {self.url} takes {most}",
+                hint="raise the broker's limit (Mosquitto: max_packet_size), or send smaller messages",
+            )
+
+
+def _properties(record: Record) -> Properties:
+    properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call] # of paho
+    if record.content_type is not None:
+        properties.ContentType = record.content_type
+    named = {TIME: datetime.now(UTC).isoformat(), **record.headers}
+    if record.key:
+        named[Header.KEY.value] = record.key
+    properties.UserProperty = list(named.items())
+    return properties
+
+
+def _record(message: MQTTMessage) -> Record:
+    properties = message.properties
+    headers: dict[str, str] = dict(getattr(properties, "UserProperty", ()))
+    content_type = getattr(properties, "ContentType", None) or content_type_in(headers)
+    return Record(
+        bytes(message.payload),
+        content_type,
+        headers.pop(Header.KEY, ""),
+        microseconds=_microseconds(headers.pop(TIME, "")),
+        headers=headers,
+    )
+
+
+def _microseconds(text: str) -> int | None:
+    """Returns the time that a publisher names; None: it is no time.
+
+    >>> _microseconds("1970-01-01T00:00:01Z"), _microseconds("now"), _microseconds("2026-01-01")
+    (1000000, None, None)
+    """
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return None if time.tzinfo is None else microseconds_of(time)
+
+
+def _topic_of(url: str) -> str:
+    """Returns the topic that a URL names.
+
+    >>> _topic_of("mqtt://localhost/rooms/kitchen"), _topic_of("mqtt://localhost//rooms/%23")
+    ('rooms/kitchen', '/rooms/#')
+    """
+    parts = urlsplit(url)
+    topic = unquote(parts.path.removeprefix("/"))
+    if (
+        not parts.hostname
+        or not topic
+        or parts.query
+        or "#" in url
+        or "\0" in topic
+        or len(topic.encode()) > _TOPIC_BYTES
+    ):
+        raise UsageError(
+            f"{shown(url)} is no URL of a topic",
+            hint="write it like mqtt://localhost/TOPIC, with %23 instead of #",
+        )
+    return topic
