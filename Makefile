@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check lint fuzz fuzz-syntax fuzz-logs fuzz-spark w3c-spark combinations soak-pages kill-streams kill-queries kill-grpc kill-kafka soak-relay soak-windows jar bench benchmark-suite load docs screenshots
+.PHONY: check lint fuzz fuzz-syntax fuzz-logs fuzz-spark w3c-spark combinations soak-pages kill-streams kill-queries kill-brokers logs-brokers kill-grpc kill-kafka soak-relay soak-windows jar bench benchmark-suite load docs screenshots
 
 # everything; `pytest` alone leaves out the slow tests and takes two minutes
 check: lint
@@ -72,12 +72,21 @@ soak-relay:
 kill-kafka:
 	$(PYTHON) -m pytest -q -s -n 0 --kills 50 tests/feeds/kafka/test_kills.py
 
+# Mosquitto and the NATS server, killed 50 times each under a writer and a reader
+kill-brokers:
+	$(PYTHON) -m pytest -q -s -n 0 --kills 10 tests/feeds/mqtt/test_kills.py tests/feeds/nats/test_kills.py
+
+# logs of 20,000 messages through Mosquitto and the NATS server
+logs-brokers:
+	$(PYTHON) -m pytest -q -n 0 --messages 20000 -k test_a_log tests/feeds/mqtt tests/feeds/nats
+
 # windows over ten million messages, in one process and at a server: some hours
 soak-windows:
 	nice -n 10 $(PYTHON) -m benchmarks micro windows_soak
 	nice -n 10 $(PYTHON) -m benchmarks micro windows_soak --server
 
 bench:
+	$(PYTHON) -m benchmarks micro brokers
 	$(PYTHON) -m benchmarks micro continuous
 	$(PYTHON) -m benchmarks micro embedded
 	$(PYTHON) -m benchmarks micro endpoint
@@ -85,6 +94,7 @@ bench:
 	$(PYTHON) -m benchmarks micro hostile
 	$(PYTHON) -m benchmarks micro jelly
 	$(PYTHON) -m benchmarks micro jsonld
+	$(PYTHON) -m benchmarks micro kafka
 	$(PYTHON) -m benchmarks micro layouts
 	$(PYTHON) -m benchmarks micro log_memory
 	$(PYTHON) -m benchmarks micro lines

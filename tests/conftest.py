@@ -60,6 +60,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
     parser.addoption(
+        "--messages", type=int, default=500, help="how many messages a log through a broker has"
+    )
+
+    parser.addoption(
         "--rounds", type=int, default=1, help="how often results are read in pages from Virtuoso"
     )
 

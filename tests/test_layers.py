@@ -107,7 +107,7 @@ FLOORS = {
     ),
     "feeds/delivery": floors("batches / targets / logs / guarantees", "progress"),
     "feeds/collections": floors("values", "hypermedia / known"),
-    "feeds/records": floors("transport / connections", "dead_letters"),
+    "feeds/records": floors("transport / connections / gaps", "dead_letters"),
     "feeds/kafka": floors("client", "groups", "reader / batches", "writer", "transport"),
     "feeds/mqtt": floors("connection", "transport"),
     "feeds/nats": floors("connection", "publishing / pulling", "transport"),
@@ -129,6 +129,7 @@ FLOORS = {
     ),
     "spark": floors(
         "jar / class_archive / input_size / failures / line_numbers",
+        "wrapped_errors",
         "session / planning / regex",
         "sql",
         "quads",

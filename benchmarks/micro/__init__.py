@@ -13,6 +13,7 @@ NAMES = {
     "hostile": "how long others wait while a server reads what a hostile endpoint sends",
     "jelly": "Jelly logs, written and read, against pyjelly",
     "jsonld": "NDJSON-LD logs, written and read, against PyLD",
+    "kafka": "a broker of Kafka, written and read, beside its client libraries alone",
     "layouts": "logs written for a template, in all formats that are text",
     "lines": "N-Quads logs, read and written, against npm's n3",
     "log_memory": "logs of 10,000 against 1,000,000 messages",

@@ -42,8 +42,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--messages", type=int, default=20_000, help="of each shape")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", choices=("MQTT", "NATS"), help="one of the brokers")
     known = parser.parse_args()
-    figures = asyncio.run(_figures(known.messages, known.rounds))
+    figures = asyncio.run(_figures(known.messages, known.rounds, known.only))
     report("brokers", f"{known.messages:,} messages of each shape through brokers", figures)
 
 
@@ -51,7 +52,7 @@ Run = Callable[[], Awaitable[float]]
 """Does something, and returns the seconds that a part of it took."""
 
 
-async def _figures(count: int, rounds: int) -> list[Figure]:
+async def _figures(count: int, rounds: int, only: str | None) -> list[Figure]:
     few = [Message(OBSERVATION.instantiate(observation(n), n)) for n in range(count)]
     many = [
         Message(quad for part in range(3) for quad in COMPANY.instantiate(company(3 * n + part), n))
@@ -71,6 +72,8 @@ async def _figures(count: int, rounds: int) -> list[Figure]:
                     ("MQTT", _mqtt(mosquitto, messages, documents)),
                     ("NATS", _nats(server, messages, documents)),
                 ):
+                    if only not in (None, kind):
+                        continue
                     medians = await _medians(rounds, runs)
                     for name, raw, own in zip(
                         ("sent", "read"), medians[::2], medians[1::2], strict=True

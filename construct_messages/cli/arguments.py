@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 from construct_messages import __version__
 from construct_messages.cli.standard import STANDARD
 from construct_messages.errors import UsageError
-from construct_messages.formats import FORMATS, SYNTAXES, WRITTEN
+from construct_messages.formats import FORMATS, SYNTAXES, WRITTEN, Format
 from construct_messages.logs import FormatOptions, options_class
 
 if TYPE_CHECKING:
@@ -262,8 +262,6 @@ def _credentials(option: str, other: str | None) -> BearerToken:
 LOG_FORMATS: Final = "|".join([*(format.extension for format in FORMATS), "MEDIA-TYPE"])
 """What options that name the format of a log take."""
 
-_WRITTEN: Final = "|".join([*(format.extension for format in WRITTEN), "MEDIA-TYPE"])
-
 LABELS: Final = [syntax.label for syntax in SYNTAXES]
 """What options that name the syntax of a log take."""
 
@@ -271,7 +269,11 @@ NO_PREFIXES: Final = "write all IRIs in full"
 
 
 def add_format(
-    group: argparse._ActionsContainer, default: str, *, has_contexts: bool = False
+    group: argparse._ActionsContainer,
+    default: str,
+    *,
+    has_contexts: bool = False,
+    formats: Sequence[Format] = WRITTEN,
 ) -> None:
     """Adds the options for the format of a log that is written, with those that only one format has, such as `--jelly`.
 
@@ -279,8 +281,10 @@ def add_format(
         group: where they are shown.
         default: the format without them.
         has_contexts: whether the command has the option for JSON-LD contexts anyway.
+        formats: those that the command writes.
     """
-    option(group, f"--format {_WRITTEN}", f"the format; default: {default}")
+    names = "|".join([*(format.extension for format in formats), "MEDIA-TYPE"])
+    option(group, f"--format {names}", f"the format; default: {default}")
     option(
         group,
         "--syntax",
@@ -343,7 +347,7 @@ def format_options(options: argparse.Namespace) -> FormatOptions | None:
     Raises:
         UsageError: an option that does not exist, that comes twice, or a value that is none of its.
     """
-    if options.frame is not None or options.array or options.no_native:
+    if "frame" in options and (options.frame or options.array or options.no_native):
         from construct_messages.logs.json.options import JsonOptions
 
         return JsonOptions(

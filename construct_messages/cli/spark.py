@@ -35,7 +35,7 @@ from construct_messages.cli.queries import (
 )
 from construct_messages.cli.report import report, warn
 from construct_messages.errors import IncompleteResult, UsageError
-from construct_messages.formats import find_log
+from construct_messages.formats import FORMATS, find_log
 from construct_messages.formats.file_names import default_format
 from construct_messages.logs import check_options
 from construct_messages.spark.session import require, serve
@@ -233,7 +233,7 @@ def _add_writing(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         "a folder of logs, one per task; or, with an extension such as .nq.gz, one ordered log "
         "(end a folder with an extension with /)",
     )
-    add_format(group, "that of the extension of FILE, else nq")
+    add_format(group, "that of the extension of FILE, else nq", formats=FORMATS)
     option(group, "--compression gzip|bzip2|zstd", "the compression of the logs in a folder")
     option(
         group,
@@ -314,7 +314,7 @@ def _check_query(query: str, given: Mapping[str, Any]) -> None:
 
 def _convert(options: argparse.Namespace) -> int:
     target, format, syntax = _log(options)
-    found, delimiting = find_log(format, syntax)
+    found, delimiting = find_log(format, syntax, FORMATS)
     own = format_options(options)
     with open_job(options, options.logs) as job:
         from construct_messages.spark.logs import register
@@ -417,7 +417,7 @@ def _log(options: argparse.Namespace) -> tuple[str, str, str | None]:
             raise UsageError(
                 error.message, hint=f"{error.hint}; a folder with such a name ends in /"
             ) from None
-    check_options(find_log(format, options.syntax)[0], format_options(options))
+    check_options(find_log(format, options.syntax, FORMATS)[0], format_options(options))
     return options.output, format, options.syntax
 
 

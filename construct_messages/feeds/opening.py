@@ -138,6 +138,6 @@ def _resolve(kind: TransportKind) -> Any:
         if kind.extra is None:
             raise
         raise UsageError(
-            f"{kind.title} need {error.name}, which is not installed",
+            f"the transport {kind.name} needs {error.name}, which is not installed",
             hint=f"pip install 'construct-messages[{kind.extra}]'",
         ) from error

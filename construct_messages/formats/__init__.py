@@ -422,12 +422,15 @@ def find_syntax(label: str) -> Syntax:
     )
 
 
-def find_log(format: str | LogType, syntax: str | None = None) -> LogType:
+def find_log(
+    format: str | LogType, syntax: str | None = None, formats: Sequence[Format] = WRITTEN
+) -> LogType:
     """The type that a log is to be written in.
 
     Args:
         format: see `find_format`, or the type itself; a media type's parameters win over `syntax`.
         syntax: a label; None: what the format has, and where it has none, `rdfm`.
+        formats: those to choose from.
 
     Raises:
         UsageError: see `find_format` and `find_syntax`; also a label with a format that delimits messages by itself.
@@ -437,7 +440,7 @@ def find_log(format: str | LogType, syntax: str | None = None) -> LogType:
     """
     if isinstance(format, LogType):
         return format
-    found, announced = find_format(format, WRITTEN)
+    found, announced = find_format(format, formats)
     if syntax is None:
         return LogType(found, announced or RDFM)
     asked = find_syntax(syntax)

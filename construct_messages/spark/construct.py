@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from construct_messages.arguments import checked
 from construct_messages.assembly import Options
 from construct_messages.errors import UsageError
-from construct_messages.formats import Format, find_log
+from construct_messages.formats import FORMATS, Format, find_log
 from construct_messages.labels import Labels
 from construct_messages.logs import FormatOptions, options_for_writing
 from construct_messages.options import Dataset, Grouping
@@ -213,7 +213,7 @@ class Messages:
             UsageError: an unknown format, syntax or mode, or an existing folder.
             UnsupportedByFormat: the format cannot represent a quad.
         """
-        found, delimiting = find_log(format, syntax)
+        found, delimiting = find_log(format, syntax, FORMATS)
         return write_folder(
             self.frame,
             path,
@@ -247,7 +247,7 @@ class Messages:
             UsageError, UnsupportedByFormat: see `write`.
             IncompleteResult: the executors write to another filesystem.
         """
-        found, delimiting = find_log(format_of_target(path, format), syntax)
+        found, delimiting = find_log(format_of_target(path, format), syntax, FORMATS)
         return write_file(
             self.frame,
             path,

@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
@@ -19,21 +19,14 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from construct_messages.arguments import checked
 from construct_messages.errors import (
-    CannotWrite,
     ConstructMessagesError,
-    IncompleteResult,
-    LimitExceeded,
-    LogError,
-    Position,
     QuadsError,
     SparkUnavailable,
-    UnsupportedByFormat,
     UsageError,
-    ValueOutOfRange,
 )
 from construct_messages.spark import class_archive as archives
 from construct_messages.spark import jar
-from construct_messages.spark.failures import files_removed
+from construct_messages.spark.wrapped_errors import error_in
 
 if TYPE_CHECKING:
     from socketserver import BaseServer
@@ -330,9 +323,12 @@ def translated() -> Iterator[None]:
     try:
         yield
     except failures() as exception:
-        if (error := _error_in(str(exception))) is None:
+        if (error := error_in(str(exception))) is None:
             raise
         raise _numbered(error) from exception
+
+
+_MALFORMED: Final = re.compile(r"(?P<file>\S+): malformed line: (?P<text>.*)", re.DOTALL)
 
 
 def _numbered(error: ConstructMessagesError) -> ConstructMessagesError:
@@ -374,97 +370,3 @@ def failures() -> tuple[type[Exception], ...]:
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has no types
 
     return PySparkException, ConnectionError, Py4JError
-
-
-_RAISED: Final = {
-    error.__name__: error
-    for error in (
-        UnsupportedByFormat,
-        IncompleteResult,
-        LimitExceeded,
-        QuadsError,
-        UsageError,
-        ValueOutOfRange,
-    )
-}
-# by raise_error, which ends with its SQLSTATE, or the last lines of a worker's traceback
-_OWN: Final = re.compile(
-    rf"(?:\[USER_RAISED_EXCEPTION\] |^construct_messages\.errors\.)({'|'.join(_RAISED)}|LogError): "
-    r"(.*?)(?:\n  hint: ([^\n]*?))?\s*(?: SQLSTATE: \w{5}|\n\s*at [\w.$]+\(|\n\n|\Z)",
-    re.DOTALL | re.MULTILINE,
-)
-_MALFORMED: Final = re.compile(r"(?P<file>\S+): malformed line: (?P<text>.*)", re.DOTALL)
-_IN_LOG: Final = re.compile(r"(?:line (\d+), column (\d+): )?message (\d+): (.*)", re.DOTALL)
-_MENDABLE: Final[tuple[tuple[re.Pattern[str], Callable[[str], ConstructMessagesError]], ...]] = (
-    (
-        re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (.*?)\. SQLSTATE"),
-        lambda path: UsageError(f"{path} does not exist"),
-    ),
-    (
-        re.compile(r"URISyntaxException: Relative path in absolute URI: ([^\n]*)"),
-        lambda name: UsageError(
-            f"{name}: Hadoop's patterns match no name with a colon",
-            hint="rename it, or write a pattern that leaves it out",
-        ),
-    ),
-    (
-        re.compile(r"\[PATH_ALREADY_EXISTS\] Path (.*?) already exists\."),
-        lambda path: UsageError(
-            f"{path} exists already", hint="choose another path, or ask for it to be overwritten"
-        ),
-    ),
-    (
-        re.compile(r"Unable to clear output directory (?:file:)?(.*?) prior to writing to it"),
-        lambda path: CannotWrite(
-            f"{path} cannot be overwritten: not all of it could be removed",
-            hint="check its rights, and that no other job writes there: give each a folder of its own",
-        ),
-    ),
-    (
-        re.compile(r"\[FAILED_READ_FILE[.\w]*\] Encountered error while reading file (.*?)\. "),
-        lambda file: QuadsError(
-            f"{file} cannot be read",
-            hint="check that it is complete, and compressed according to its name",
-        ),
-    ),
-    (
-        re.compile(r"ModuleNotFoundError: No module named '([^']+)'"),
-        lambda module: SparkUnavailable(
-            f"Spark's Python workers have no module {module}",
-            hint="ship this package to them by --py-files, as a .zip, and install what it needs where they run",
-        ),
-    ),
-    (
-        re.compile(
-            r"No FileSystem for scheme \"([^\"]+)\"|Class org\.apache\.hadoop\.fs\.(\w+)\.\w+ not found"
-        ),
-        lambda scheme: UsageError(
-            f"Spark has no file system for {scheme}:",
-            hint="start it with the connector as a package (for s3a: --packages org.apache.hadoop:hadoop-aws:VERSION)",
-        ),
-    ),
-)
-
-
-def _error_in(text: str) -> ConstructMessagesError | None:
-    r"""The error of this package in the text of an exception of Spark.
-
-    >>> _error_in("[USER_RAISED_EXCEPTION] QuadsError: a.nt: no triple\n  hint: mend it SQLSTATE: P0001")
-    QuadsError('a.nt: no triple')
-    >>> _error_in("[DIVIDE_BY_ZERO] Division by zero.") is None
-    True
-    """
-    if own := _OWN.search(text):
-        name, message, hint = own.groups()
-        if name == "LogError":
-            log = _IN_LOG.fullmatch(message)
-            if log is None:
-                return None
-            line, column, number, message = log.groups()
-            position = Position(int(line), int(column)) if line else None
-            return LogError(message, number=int(number), position=position, hint=hint)
-        return _RAISED[name](message, hint=hint)
-    for pattern, error in _MENDABLE:
-        if found := pattern.search(text):
-            return error(next(filter(None, found.groups())))
-    return files_removed(text)

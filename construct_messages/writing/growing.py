@@ -25,6 +25,7 @@ from construct_messages.logs import (
     check_options,
     encoder_for,
 )
+from construct_messages.logs.json.options import JsonOptions
 from construct_messages.message import Message
 from construct_messages.targets import format_of_target
 
@@ -111,6 +112,11 @@ class GrowingLog:
         self._type = find_log(format_of_target(path, format), syntax)
         check_options(self._type[0], options)
         self._options = options
+        if isinstance(options, JsonOptions) and options.array:
+            raise UsageError(
+                f"{path}: an array has an end, and a log that grows has none",
+                hint="leave array out: then each document is a line",
+            )
         if self._path.suffix.lower() in COMPRESSIONS:
             raise UsageError(
                 f"{path}: a log that grows is not packed",

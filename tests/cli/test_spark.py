@@ -231,6 +231,11 @@ REFUSED = {
         2,
         "unknown format",
     ),
+    "JSON documents": (
+        ("run", "--query", QUERY, "--quads", "@dump.nt", "--output", "@logs", "--format", "json"),
+        2,
+        "unknown format",
+    ),
     "a mode for a file": (
         ("run", "--query", QUERY, "--quads", "@dump.nt", "--output", "@log.nq", "--mode", "append"),
         2,

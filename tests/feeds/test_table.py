@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -220,6 +221,21 @@ async def test_an_extra_that_is_absent(memory: str, monkeypatch: pytest.MonkeyPa
     with pytest.raises(UsageError, match=r"aiomemory.*not installed") as refused:
         await taken(memory, 1)
     assert "construct-messages[memory]" in str(refused.value)
+
+
+@pytest.mark.parametrize(("url", "package"), [("mqtt://h/a", "aiomqtt"), ("nats://h/a", "nats")])
+async def test_the_extras_of_brokers(
+    url: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without its package, a room cannot be imported, and the error names what to install."""
+    (kind,) = kinds_for(url)
+    room = f"construct_messages.feeds.{kind.name}"
+    for name in [each for each in sys.modules if each.startswith((room, f"{package}."))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(UsageError, match=f"{kind.name} needs {package}.*not installed") as refused:
+        await anext(subscribe(url))
+    assert f"pip install 'construct-messages[{kind.name}]'" in str(refused.value)
 
 
 def test_a_checkpoint_of_another_transport() -> None:

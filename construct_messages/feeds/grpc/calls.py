@@ -26,12 +26,19 @@ from h2.events import (
     UnknownFrameReceived,
 )
 from h2.exceptions import H2Error
+from h2.settings import SettingCodes
 from multidict import CIMultiDict
 
 from construct_messages.errors import SourceError, SourceTimeout, shown
 from construct_messages.formats.media_types import GRPC
 from construct_messages.net.failures import unreachable
-from construct_messages.net.grpc.framing import CODINGS, IDENTITY, MessageReader, ReceiveBuffer
+from construct_messages.net.grpc.framing import (
+    CODINGS,
+    IDENTITY,
+    PIECE_BYTES,
+    MessageReader,
+    ReceiveBuffer,
+)
 from construct_messages.net.grpc.status import PASSING, GrpcStatus, http_status_of
 from construct_messages.net.timeouts import CONNECT_SECONDS
 from construct_messages.net.wire import CallMetadata
@@ -293,6 +300,9 @@ class _Protocol(H2Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        # grpclib has no option for it; each frame of HTTP/2 costs as much as several messages
+        self.connection._connection.update_settings({SettingCodes.MAX_FRAME_SIZE: PIECE_BYTES})
+        self.connection.flush()
         for event in _IGNORED:
             self.processor.processors[event] = lambda _: None
 

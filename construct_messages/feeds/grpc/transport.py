@@ -30,7 +30,7 @@ from construct_messages.logs.jelly.service import (
     RdfStreamSubscribe,
 )
 from construct_messages.message import Message
-from construct_messages.net.grpc.framing import FRAME_BYTES, GZIP, IDENTITY, framed
+from construct_messages.net.grpc.framing import FRAME_BYTES, GZIP, IDENTITY, PIECE_BYTES, framed
 from construct_messages.net.retries import attempts
 from construct_messages.net.timeouts import Timeouts
 from construct_messages.net.wire import CallMetadata, FrameMetadata
@@ -41,7 +41,6 @@ T = TypeVar("T")
 
 _PORTS: Final = {"grpc": 50051, "grpcs": 443}
 _OPTIONS: Final = frozenset(("ca", "compression", "frame_bytes", "replays"))
-_PIECE_BYTES: Final = 1 << 16
 _RETRY_SECONDS: Final = 0.5
 _INVALID: Final = 400
 _DIGITS: Final = 20  # that no sequence and no time has
@@ -318,7 +317,7 @@ class GrpcTransport(Transport):
                 )
             held.append(framed(frame, self._coding))
             size += len(held[-1])
-            if size > _PIECE_BYTES:
+            if size > PIECE_BYTES:
                 yield b"".join(held)
                 held, size = [], 0
         if held:

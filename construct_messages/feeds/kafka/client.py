@@ -99,25 +99,38 @@ _UNREACHABLE_CODES: Final = frozenset(
         KafkaError._TRANSPORT,
     )
 )
-_PASSING: Final = _UNREACHABLE_CODES | {
-    KafkaError._UNKNOWN_PARTITION,  # it has no leader yet
-    KafkaError._WAIT_COORD,
-    KafkaError.BROKER_NOT_AVAILABLE,
-    KafkaError.CONCURRENT_TRANSACTIONS,
-    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-    KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.FENCED_LEADER_EPOCH,
-    KafkaError.LEADER_NOT_AVAILABLE,
-    KafkaError.NETWORK_EXCEPTION,
-    KafkaError.NOT_COORDINATOR,
-    KafkaError.NOT_ENOUGH_REPLICAS,
-    KafkaError.NOT_LEADER_FOR_PARTITION,
-    KafkaError.OFFSET_NOT_AVAILABLE,
-    KafkaError.REQUEST_TIMED_OUT,
-    KafkaError.UNKNOWN_LEADER_EPOCH,
-    KafkaError.UNSTABLE_OFFSET_COMMIT,
+_PASSING: Final = frozenset(
+    (
+        KafkaError.BROKER_NOT_AVAILABLE,
+        KafkaError.CONCURRENT_TRANSACTIONS,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NETWORK_EXCEPTION,
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.NOT_ENOUGH_REPLICAS,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.OFFSET_NOT_AVAILABLE,
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.UNSTABLE_OFFSET_COMMIT,
+    )
+)
+"""What a broker answers while it starts or changes; the library does not mark all of them as `retriable`."""
+
+_FINAL: Final = _REFUSED.keys() | {
+    KafkaError._FATAL,
+    KafkaError._FENCED,
+    KafkaError._INVALID_ARG,
+    KafkaError._NOT_IMPLEMENTED,
+    KafkaError._PURGE_INFLIGHT,
+    KafkaError._PURGE_QUEUE,
+    KafkaError._STATE,
+    KafkaError._UNKNOWN_TOPIC,
+    KafkaError._UNSUPPORTED_FEATURE,
 }
-"""What passes, also where the library does not say so: in answers to questions, `retriable` is never set."""
+"""Failures of the library itself that do not pass. All others can come of a broker that is not reachable."""
 
 _NO_CONFIG: Final[Mapping[str, object]] = MappingProxyType({})
 _TIMES: Final = frozenset((KafkaError._TIMED_OUT, KafkaError._TIMED_OUT_QUEUE))
@@ -309,9 +322,9 @@ class TopicClient:
     def passes(self, error: KafkaError) -> bool:
         """Whether a failure may pass."""
         code = error.code()
-        return code not in _REFUSED and (
-            error.retriable() or error.txn_requires_abort() or code in _PASSING
-        )
+        if code < 0:  # of the library itself
+            return code not in _FINAL
+        return error.retriable() or error.txn_requires_abort() or code in _PASSING
 
     @property
     def refused(self) -> KafkaError | None:

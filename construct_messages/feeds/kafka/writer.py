@@ -23,14 +23,13 @@ T = TypeVar("T")
 
 _BY_KEY: Final = "key"
 _ANY: Final = -1  # the partition that the library chooses
-_STEP_SECONDS: Final = (
-    0.5  # how long the thread is blocked at a time, so that closing need not wait
-)
+_STEP_SECONDS: Final = 0.5  # that the thread is blocked at a time: closing waits for it
 _ABORT_SECONDS: Final = 5.0
 _DEFAULT_BYTES: Final = 1_000_000  # of the library
 _MOST_BYTES: Final = 1_000_000_000  # of the library
-_BATCH_OVERHEAD: Final = 61  # bytes before the records of a batch
-_RECORD_OVERHEAD: Final = 64  # more than the lengths in a record have
+_OVERHEAD: Final = (
+    61 + 64
+)  # bytes before the records of a batch, and more than the lengths in a record have
 
 
 class TopicWriter:
@@ -130,9 +129,14 @@ class TopicWriter:
         self._failed = self._failed or error
 
     def _check_sizes(self, records: Sequence[Record]) -> None:
+        named: object = None
+        headers = 0
         for number, record in enumerate(records, 1):
-            size = len(record.value) + len(record.key.encode()) + _BATCH_OVERHEAD + _RECORD_OVERHEAD
-            size += sum(len(each.encode()) + 2 for pair in record.named.items() for each in pair)
+            if named != (now := (record.content_type, record.headers)):
+                pairs = record.named.items()
+                headers = sum(len(each.encode()) + 2 for pair in pairs for each in pair)
+                named = now
+            size = len(record.value) + len(record.key.encode()) + headers + _OVERHEAD
             if size > self._limit:
                 raise LimitExceeded(
                     f"{self._client.url}: message {number} of {len(records)} takes {size} bytes as a record; the topic "

@@ -89,6 +89,7 @@ class MqttConnection:
         self._arrived: asyncio.Queue[MQTTMessage | None] = asyncio.Queue()
         self._replies: asyncio.Queue[ReasonCode | None] = asyncio.Queue()
         self._failure: SourceError | None = None
+        self._unsettled = False
         self.session_present, self.in_flight = False, IN_FLIGHT
         self.packet_bytes: int | None = None
 
@@ -141,6 +142,7 @@ class MqttConnection:
         """
         if self.is_open:
             self._paho.ack(number, 1)
+            self._unsettled = True
 
     def publish(self, topic: str, payload: bytes, properties: Properties) -> None:
         """Sends a message at QoS 1; `published` returns what the broker says.
@@ -176,7 +178,9 @@ class MqttConnection:
             queue.put_nowait(None)
 
     async def settle(self) -> None:
-        """Waits until the broker has processed what was sent: it answers in order."""
+        """Waits until the broker has processed all acknowledgements: it answers in order."""
+        if not self._unsettled:
+            return
         with suppress(MqttError):
             await self._client.unsubscribe(_NOTHING, timeout=_SETTLE_SECONDS)
 

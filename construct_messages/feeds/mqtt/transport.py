@@ -26,6 +26,7 @@ from construct_messages.feeds.records.connections import (
     attempts_of,
     over_connections,
 )
+from construct_messages.feeds.records.gaps import Gaps
 from construct_messages.feeds.records.transport import RecordTransport
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Settings, Start, option_values
@@ -97,6 +98,7 @@ class MqttTransport(RecordTransport):
         self._has_session = False
         self._unacknowledged: deque[tuple[int, int]] = deque()
         self._keys: OrderedDict[str, int] = OrderedDict()
+        self._gaps = Gaps(self.url)
         self._connection: MqttConnection | None = None
         self._open = AsyncExitStack()  # the connection
         self._warned = False
@@ -141,7 +143,7 @@ class MqttTransport(RecordTransport):
 
         Raises:
             UsageError: a start that needs earlier messages, or a checkpoint of a reader without an identifier.
-            SourceError: also if the broker has lost the session (410).
+            SourceError: also if the broker has lost the session, or dropped messages of a publisher (410).
         """
         if start.after is not None or start.last or start.since is not None:
             raise UsageError(
@@ -184,6 +186,7 @@ class MqttTransport(RecordTransport):
             if known is not None:  # it was sent again, by the broker or by its publisher
                 self._hold(known, message)
                 continue
+            self._gaps.check(record.key)
             self._count += 1
             if record.key:
                 self._keys[record.key] = self._count

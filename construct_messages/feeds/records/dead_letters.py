@@ -79,7 +79,7 @@ class DeadLetterTopic:
                     "dead letters go to a file, or to a topic of a broker",
                     hint="name a file, or a URL such as kafka://localhost/dead-letters",
                 )
-            key = f"{record.key or source}-{record.sequence}"
+            key = f"{record.key or source}-{record.sequence}-dead"
             headers = {
                 **record.headers,
                 Header.DEAD_LETTER_SOURCE.value: source,

@@ -107,7 +107,7 @@ class FrameWriter:
             if self.options.physical_type is PhysicalType.GRAPHS:
                 self._graphs(message, rows)
             else:
-                self.statements(message, rows)
+                self.statements(message.statements, rows)
         except UnsupportedByFormat as error:
             raise self.refused(error) from None
         self.is_open = True
@@ -143,14 +143,24 @@ class FrameWriter:
                 )
             if predicate != last_predicate:
                 found = known.get(predicate)
-                body += (
-                    self.field(b"\x2a", found)
-                    if found
-                    else self.term(PREDICATE, predicate, quad, rows)
-                )
+                if found:  # as `field`
+                    prefix, name, forms = found
+                    body += b"\x2a" + forms[(prefix == self.prefix) + 2 * (name == self.name + 1)]
+                    self.prefix, self.name = prefix, name
+                else:
+                    body += self.term(PREDICATE, predicate, quad, rows)
             if object != last_object:
-                if object[0] == '"':  # as `term` does, without looking for an IRI
-                    body += b"\x5a" + self.literal(object, quad, rows)
+                if object[0] == '"':
+                    # as `literal`, without a call for most
+                    end = object.rindex('"')
+                    ending = self.suffixes.get(object[end + 1 :])
+                    data = object[1:end].encode()
+                    size = len(data)
+                    if ending is None or size > 0x7F or b"\\" in data:
+                        body += b"\x5a" + self.literal(object, quad, rows)
+                    else:
+                        length = varint(size + 2 + len(ending))
+                        body += b"\x5a" + length + LEXICAL_HEADS[size] + data + ending
                 elif (found := known.get(object)) is not None:
                     body += self.field(b"\x4a", found)
                 else:

@@ -219,8 +219,14 @@ def _check(frame: Any, place: str) -> None:
         flag = value[0] if isinstance(value, list) and len(value) == 1 else value
         if key == "@embed" and not (isinstance(flag, bool) or flag in EMBEDS):
             raise _refused(here, flag, f"choose one of {', '.join(EMBEDS)}")
-        if key in _BOOLEANS and not isinstance(flag, bool):
+        if key in _BOOLEANS and not (isinstance(flag, bool) or flag == "true"):
             raise _refused(here, flag, "write true or false")
+        if key in ("@id", "@type"):
+            for each in value if isinstance(value, list) else [value]:
+                if isinstance(each, str) and each.startswith("_:"):
+                    raise _refused(
+                        here, each, "blank nodes have no names: write an IRI, or {} for any"
+                    )
         if key.startswith("@") and key not in _KEYWORDS:
             raise UsageError(
                 f"the frame has no meaning at {here}: {key} is no keyword of JSON-LD framing",

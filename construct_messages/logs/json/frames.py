@@ -90,6 +90,13 @@ def compile_frame(expanded: Any, default_flags: Flags = Flags()) -> NodeFrame:
     frame = expanded[0]
     if not all(key in _COMPILED for key in frame if key.startswith("@")):
         raise NotCompiled
+    for keyword in ("@id", "@type"):
+        for name in _values(frame, keyword):
+            if isinstance(name, str) and name.startswith("_:"):
+                raise UsageError(
+                    f'the frame has "{keyword}": "{name}"',
+                    hint="blank nodes have no names: write an IRI, or {} for any",
+                )
     flags = Flags(
         _embed(_first(frame, "@embed", default_flags.embed)),
         _first(frame, "@explicit", default_flags.explicit),

@@ -23,6 +23,9 @@ CODINGS: Final = f"{IDENTITY},{GZIP}"
 FRAME_BYTES: Final = 4 << 20
 """The size of a message that clients and servers of gRPC take, unless they are told otherwise."""
 
+PIECE_BYTES: Final = 1 << 16
+"""How many bytes of messages are sent at once, in one frame of HTTP/2 where the other side takes so many."""
+
 _PREFIX: Final = struct.Struct(">BI")
 _LEVEL: Final = 1  # fast: repeated terms are in lookup tables already
 _SMALL: Final = 128  # bytes that gzip would make longer

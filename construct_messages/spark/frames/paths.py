@@ -26,6 +26,12 @@ from construct_messages.query.algebra.property_paths import (
     Negated,
     PathExpression,
     Sequence,
+    first_part,
+    is_nullable,
+    outward,
+    step,
+    unbound_closure,
+    written,
 )
 from construct_messages.spark.frames.scans import named_graphs, scan
 from construct_messages.spark.frames.small_closures import small_closure
@@ -80,9 +86,9 @@ def path(
             keys.append(F.col(column(node.graph)).alias("graph"))
         return _Seeds(seeds.select(*keys).distinct(), seeds_in_graph)
 
-    expression, start, end = _outward(node.path), bound(node.subject), bound(node.object)
+    expression, start, end = outward(node.path), bound(node.subject), bound(node.object)
     matching = _Matching(table, dataset, node.graph, max_rounds)
-    if node.subject == node.object and isinstance(expression, Closure) and _nullable(expression):
+    if node.subject == node.object and isinstance(expression, Closure) and is_nullable(expression):
         # each node reaches itself, and that is all that is asked for
         return _named(matching.itself(start), node)
     if not allow_full_closure:
@@ -107,14 +113,14 @@ def require_ends(node: Path, bound: Vars) -> None:
     start, end = (
         not isinstance(place, Var) or place in bound for place in (node.subject, node.object)
     )
-    expression = _outward(node.path)
-    if node.subject == node.object and isinstance(expression, Closure) and _nullable(expression):
+    expression = outward(node.path)
+    if node.subject == node.object and isinstance(expression, Closure) and is_nullable(expression):
         return  # each node reaches itself, and no step is taken
-    closure = _unbound(expression, start, end)
+    closure = unbound_closure(expression, start, end)
     if closure is not None:
         raise UnsupportedQuery(
-            f"neither end of the path {_written(closure)} is bound, so it would start at every node of the data",
-            fragment=_written(closure),
+            f"neither end of the path {written(closure)} is bound, so it would start at every node of the data",
+            fragment=written(closure),
             hint="bind its subject or object, or allow it with allow_full_closure=True",
         )
 
@@ -129,93 +135,6 @@ def _named(pairs: DataFrame, node: Path) -> DataFrame:
             else:
                 places[position] = F.col(name)
     return pairs.select(*(place.alias(column(variable)) for variable, place in places.items()))
-
-
-# --- expressions ----------------------------------------------------------------------------------------------------
-
-
-def _outward(path: PathExpression, inverse: bool = False) -> PathExpression:
-    """The same path with `^` before single predicates only."""
-    match path:
-        case Link():
-            return Inverse(path) if inverse else path
-        case Inverse(inner):
-            return _outward(inner, not inverse)
-        case Sequence(paths):
-            turned = tuple(_outward(part, inverse) for part in paths)
-            return Sequence(turned[::-1] if inverse else turned)
-        case Alternative(paths):
-            return Alternative(tuple(_outward(part, inverse) for part in paths))
-        case Closure(inner, kind):
-            return Closure(_outward(inner, inverse), kind)
-        case Negated(forward, backward):
-            return Negated(backward, forward) if inverse else path
-        case _:
-            assert_never(path)
-
-
-def _nullable(path: PathExpression) -> bool:
-    """Whether the path joins each node with itself."""
-    match path:
-        case Link() | Inverse() | Negated():
-            return False
-        case Sequence(paths):
-            return all(map(_nullable, paths))
-        case Alternative(paths):
-            return any(map(_nullable, paths))
-        case Closure(inner, kind):
-            return kind != "+" or _nullable(inner)
-        case _:
-            assert_never(path)
-
-
-def _step(path: PathExpression) -> PathExpression:
-    """A simpler path which, any number of times, reaches the same nodes as this one: `a|b` for `(a*|b+)`."""
-    match path:
-        case Closure(inner):
-            return _step(inner)
-        case Alternative(paths):
-            return Alternative(tuple(map(_step, paths)))
-        case Sequence(paths) if _nullable(path):
-            return Alternative(tuple(map(_step, paths)))
-        case _:
-            return path
-
-
-def _unbound(path: PathExpression, start: bool, end: bool) -> PathExpression | None:
-    """The closure in a path, if any, that would start at every node; `start` and `end`: whether these are bound."""
-    match path:
-        case Link() | Inverse() | Negated():
-            return None
-        case Alternative(paths):
-            found = (_unbound(part, start, end) for part in paths)
-        case Sequence(paths):
-            first = _first(paths, start, end)
-            found = (
-                _unbound(
-                    part,
-                    index > first or (index == 0 and start),
-                    index < first or (index == len(paths) - 1 and end),
-                )
-                for index, part in enumerate(paths)
-            )
-        case Closure(inner, "?"):
-            return _unbound(inner, start, end)
-        case Closure(inner):
-            return _unbound(_step(inner), start=False, end=False) if start or end else path
-        case _:
-            assert_never(path)
-    return next((closure for closure in found if closure is not None), None)
-
-
-def _first(paths: tuple[PathExpression, ...], start: bool, end: bool) -> int:
-    """The part of a sequence to begin with: at a bound end, or else one that need not start at every node."""
-    if start or end:
-        return 0 if start else len(paths) - 1
-    bounded = (
-        index for index, part in enumerate(paths) if _unbound(part, start=False, end=False) is None
-    )
-    return next(bounded, 0)
 
 
 # --- relations ------------------------------------------------------------------------------------------------------
@@ -278,7 +197,7 @@ class _Matching:
                 if forwards or end is None:
                     return _with_ends(self.closure(path, start), start, end)
                 return _with_ends(
-                    _swapped(self.closure(Closure(_outward(inner, inverse=True), kind), end)),
+                    _swapped(self.closure(Closure(outward(inner, inverse=True), kind), end)),
                     start,
                     end,
                 )
@@ -318,9 +237,9 @@ class _Matching:
     def sequence(self, paths: tuple[PathExpression, ...], start: _Bound, end: _Bound) -> DataFrame:
         """The parts joined from a bound end, or from a part that needs none, so that closures between have seeds."""
         last = len(paths) - 1
-        first = _first(paths, start is not None, end is not None)
+        first = first_part(paths, start is not None, end is not None)
         # the nodes between are nodes of the graph, unless a term that may not be a node is its own path of length 0
-        known = not (isinstance(start if first == 0 else end, str) and _nullable(paths[first]))
+        known = not (isinstance(start if first == 0 else end, str) and is_nullable(paths[first]))
 
         def part(index: int, left: _Bound, right: _Bound) -> DataFrame:
             return self.pairs(
@@ -358,10 +277,10 @@ class _Matching:
                 else _from_seeds(self.pairs(path.path, start, None), start)
             )
 
-        steps = self.pairs(_step(path.path), None, None).select(*self.keys, "start", "end")
+        steps = self.pairs(step(path.path), None, None).select(*self.keys, "start", "end")
         if (found := small_closure(begin, steps, max_rounds=self.max_rounds)) is not None:
             return found
-        return self.reached(begin(), steps.distinct().localCheckpoint(), _written(path))
+        return self.reached(begin(), steps.distinct().localCheckpoint(), written(path))
 
     def reached(self, begin: DataFrame, steps: DataFrame, fragment: str) -> DataFrame:
         """The pairs of `begin`, extended by any number of steps, each once.
@@ -480,22 +399,3 @@ def _from_seeds(pairs: DataFrame, start: _Bound) -> DataFrame:
 
 def _named_keys(seeds: _Seeds) -> list[str]:
     return ["start" if name == "node" else name for name in seeds.frame.columns]
-
-
-def _written(path: PathExpression) -> str:
-    """The path as SPARQL writes it."""
-    match path:
-        case Link(predicate):
-            return predicate
-        case Inverse(inner):
-            return f"^{_written(inner)}"
-        case Sequence(paths):
-            return f"({'/'.join(map(_written, paths))})"
-        case Alternative(paths):
-            return f"({'|'.join(map(_written, paths))})"
-        case Closure(inner, kind):
-            return _written(inner) + kind
-        case Negated(forward, backward):
-            return f"!({'|'.join([*(forward or ()), *(f'^{predicate}' for predicate in backward or ())])})"
-        case _:
-            assert_never(path)

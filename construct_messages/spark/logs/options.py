@@ -135,7 +135,7 @@ class WriteOptions:
         single = given.boolean("single", False)
         named = paths[0] if single else None
         format, syntax = find_log(
-            given.text("format") or default_format(named), given.text("syntax")
+            given.text("format") or default_format(named), given.text("syntax"), FORMATS
         )
         written = cls(
             paths[0],

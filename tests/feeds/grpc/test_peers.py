@@ -27,6 +27,8 @@ from tests.support.logs.pyjelly import write_by_peer
 from tests.support.places import shared_path
 from tests.support.streams import numbered
 
+pytestmark = pytest.mark.slow
+
 NODE = Message([Quad(blank("b0"), iri("urn:p"), literal("é😀", language="fr"), iri("urn:g"))])
 UNAVAILABLE, NOT_FOUND = 14, 5
 

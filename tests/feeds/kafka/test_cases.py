@@ -15,6 +15,8 @@ from tests.support.engines.kafka import Kafka
 from tests.support.http.streams import read
 from tests.support.places import shared_path
 
+pytestmark = pytest.mark.slow
+
 
 def case() -> dict[str, Any]:
     """The case as given."""

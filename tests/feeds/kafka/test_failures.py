@@ -18,6 +18,8 @@ from tests.support.engines.kafka_records import Raw, produce
 from tests.support.engines.servers import free_port
 from tests.support.streams import numbered
 
+pytestmark = pytest.mark.slow
+
 
 def login(kafka: Kafka, user: str, **changes: str) -> dict[str, str]:
     """The options for the secured listener."""

@@ -13,6 +13,8 @@ from tests.support.engines.kafka import Kafka
 from tests.support.engines.servers import Missing, program
 from tests.support.places import absent
 
+pytestmark = pytest.mark.slow
+
 SENT = [
     Message([Quad(iri("urn:s"), iri("urn:p"), literal("é\t😀"))]),
     Message(

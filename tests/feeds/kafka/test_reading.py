@@ -25,6 +25,8 @@ from tests.support.engines.kafka_records import Raw, consume, produce
 from tests.support.streams import numbered
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 TURTLE = [("content-type", b"text/turtle")]
 
 

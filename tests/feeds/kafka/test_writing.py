@@ -25,6 +25,8 @@ from tests.support.engines.kafka import Kafka
 from tests.support.engines.kafka_records import consume
 from tests.support.streams import numbered
 
+pytestmark = pytest.mark.slow
+
 
 def settings(**given: Any) -> Settings:
     return Settings(

@@ -27,6 +27,8 @@ from tests.support.processes import start as start_command
 from tests.support.streams import numbered, written
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 SENT = [numbered(1), Message(), numbered(3), numbered(4), numbered(5)]
 READER = {"identifier": "reader"}
 
@@ -137,6 +139,32 @@ async def test_no_more_than_the_receive_maximum(
     async with reading(url, options={"receive_maximum": "3"}) as elements:
         await publish(log(50), url)
         assert same(await taken(elements, 50), log(50))
+
+
+async def test_messages_that_the_broker_drops(tmp_path: Path) -> None:
+    """A slow reader gets an error in their place, and the next one goes on after them."""
+    with Mosquitto(tmp_path / "mosquitto", settings="max_queued_messages 10") as broker:
+        url, options = broker.url("a"), {**READER, "receive_maximum": "3"}
+        state, sent = tmp_path / "state", list(map(numbered, range(30)))
+        async with reading(url, options=options) as elements:
+            await publish(sent[:20], url, state=state)
+            read = await taken(elements, 3)
+            await stop(elements)
+            read += await taken(elements, 3)
+            await stop(elements)
+            await publish(sent, url, state=state)
+
+            async def go_on() -> None:
+                while len(read) < 30:
+                    read.extend(await taken(elements, 1))
+                    await stop(elements)
+
+            with pytest.raises(SourceError, match="did not come") as gap:
+                await go_on()
+            assert gap.value.status == 410
+            assert "max_queued_messages" in str(gap.value.hint)
+        assert len(read) < 20
+        assert read == sent[: len(read)]
 
 
 async def test_a_session_that_is_lost(broker: Mosquitto) -> None:
@@ -285,6 +313,19 @@ async def test_the_command_line(broker: Mosquitto, tmp_path: Path) -> None:
     process.terminate()
     await process.communicate()
     assert same(list(read_log(output)), sent)
+
+
+@pytest.mark.slow
+async def test_a_log(broker: Mosquitto, request: pytest.FixtureRequest) -> None:
+    """Of few quads and many, of none, and of a megabyte; `make logs-brokers` has 20,000 messages."""
+    sent = log(request.config.getoption("--messages"), large=10, bytes=990_000)
+    broker.settings = "max_queued_messages 0"  # or it drops what the reader has not taken
+    broker.saves = False  # its database grows with each
+    broker.restart()
+    async with reading(broker.url("a")) as elements:
+        sending = asyncio.create_task(publish(sent, broker.url("a")))
+        assert same([(await anext(elements)).message for _ in sent], sent)
+        await sending
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------

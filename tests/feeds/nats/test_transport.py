@@ -180,6 +180,15 @@ async def test_a_stream_whose_messages_go_when_they_are_acknowledged(
     assert "acknowledged" in str(await refused(server.url("a")))
 
 
+@pytest.mark.slow
+async def test_a_log(server: NatsServer, request: pytest.FixtureRequest) -> None:
+    """Of few quads and many, of none, and of a megabyte; `make logs-brokers` has 20,000 messages."""
+    sent = log(request.config.getoption("--messages"), large=10, bytes=990_000)
+    await publish(sent, server.url("a"), create=True)
+    elements = subscribe(server.url("a"), follow=False)
+    assert same([element.message async for element in elements], sent)
+
+
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 

@@ -16,31 +16,7 @@ from construct_messages.logs.json.compiled import CompiledFrame, by_pyld, compil
 from construct_messages.logs.json.nodes import nodes_of, terms_in
 from construct_messages.logs.json.options import JsonOptions
 from construct_messages.message import Message
-from tests.support.logs.frames import contexts, frames, messages
-
-
-def comparable(document: Any, *, arrays: bool = True) -> Any:
-    """A document without what is not determined: blank node labels, and the order of top-level blank nodes.
-
-    Args:
-        document: as parsed JSON.
-        arrays: whether the order of arrays is determined: not where values come from several graphs.
-    """
-    top = document.get("@graph", document) if isinstance(document, dict) else document
-
-    def renamed(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: renamed(value[key]) for key in sorted(value)}
-        if isinstance(value, list):
-            found = [renamed(each) for each in value]
-            return found if arrays else sorted(found, key=json.dumps)
-        if isinstance(value, str) and value.startswith("_:"):
-            return "_:"
-        return value
-
-    if isinstance(top, list):
-        return sorted((renamed(each) for each in top), key=json.dumps)
-    return renamed(top)
+from tests.support.logs.frames import comparable, contexts, frames, messages
 
 
 @given(message=messages(), frame=frames(), context=contexts(), native=st.booleans())

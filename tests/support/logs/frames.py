@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from hypothesis import strategies as st
@@ -142,3 +143,27 @@ def frames(depth: int = 2) -> st.SearchStrategy[dict[str, Any]]:
         min_size=depth // 2,
         max_size=3 if depth else 2,
     ).flatmap(lambda keys: st.fixed_dictionaries({key: entries[key] for key in keys}))
+
+
+def comparable(document: Any, *, arrays: bool = True) -> Any:
+    """A document without what is not determined: blank node labels, and the order of top-level blank nodes.
+
+    Args:
+        document: as parsed JSON.
+        arrays: whether the order of arrays is determined: not where values come from several graphs.
+    """
+    top = document.get("@graph", document) if isinstance(document, dict) else document
+
+    def renamed(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: renamed(value[key]) for key in sorted(value)}
+        if isinstance(value, list):
+            found = [renamed(each) for each in value]
+            return found if arrays else sorted(found, key=json.dumps)
+        if isinstance(value, str) and value.startswith("_:"):
+            return "_:"
+        return value
+
+    if isinstance(top, list):
+        return sorted((renamed(each) for each in top), key=json.dumps)
+    return renamed(top)

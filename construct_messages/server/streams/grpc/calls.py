@@ -20,6 +20,7 @@ from grpclib.protocol import AbstractHandler, H2Protocol, Stream
 from h2.config import H2Configuration
 from h2.events import UnknownFrameReceived
 from h2.exceptions import H2Error
+from h2.settings import SettingCodes
 from multidict import CIMultiDict
 
 from construct_messages.formats.media_types import GRPC
@@ -27,6 +28,7 @@ from construct_messages.net.grpc.framing import (
     CODINGS,
     GZIP,
     IDENTITY,
+    PIECE_BYTES,
     MessageReader,
     ReceiveBuffer,
 )
@@ -259,6 +261,9 @@ class _Connection(H2Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        # grpclib has no option for it; each frame of HTTP/2 costs as much as several messages
+        self.connection._connection.update_settings({SettingCodes.MAX_FRAME_SIZE: PIECE_BYTES})
+        self.connection.flush()
         # a receiver ignores frames of types that it does not know (RFC 9113, section 4.1)
         self.processor.processors[UnknownFrameReceived] = lambda _: None
         self._server.opened(self)

@@ -10,7 +10,7 @@ from construct_messages.logs.jelly.frame_stream import metadata_fields
 from construct_messages.logs.jelly.frames import FrameWriter
 from construct_messages.logs.jelly.options import JellyOptions
 from construct_messages.logs.jelly.service import refused_options
-from construct_messages.net.grpc.framing import framed
+from construct_messages.net.grpc.framing import PIECE_BYTES, framed
 from construct_messages.net.wire import FrameMetadata
 from construct_messages.streams.element import Element, messages_of
 
@@ -20,8 +20,6 @@ _SEQUENCE, _TIME = (
     for name in FrameMetadata
 )
 """The bytes before the digits of a number, by how many these are."""
-_PIECE_BYTES: Final = 1 << 16
-"""How much is sent at once; HTTP/2 cuts it into frames of its own."""
 
 
 class ElementFrames:
@@ -60,7 +58,7 @@ class ElementFrames:
                     )
                 held.append(framed(frame, self._coding))
                 size += len(held[-1])
-                if size > _PIECE_BYTES:
+                if size > PIECE_BYTES:
                     yield b"".join(held), len(held)
                     held, size = [], 0
         except (UnsupportedByFormat, LimitExceeded) as error:

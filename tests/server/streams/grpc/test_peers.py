@@ -22,6 +22,8 @@ from tests.support.logs.pyjelly import write_by_peer
 from tests.support.places import shared_path
 from tests.support.streams import numbered
 
+pytestmark = pytest.mark.slow
+
 NODE = Message([Quad(blank("b0"), iri("urn:p"), literal("é😀", language="fr"), iri("urn:g"))])
 SENT = [numbered(1), Message(), NODE, NODE, numbered(2, 5000)]
 SMALL = LookupPreset(max_names=8, max_prefixes=4, max_datatypes=2)

@@ -1,0 +1,196 @@
+"""Messages through a broker of Kafka, beside its client libraries alone with the same bytes.
+
+`python -m benchmarks micro kafka`. The ratio is the rate to that of confluent-kafka alone: for writing, a producer with
+the same properties that sends the same values, keys and headers, and waits at the end of each batch; for reading, a
+consumer that looks at the same parts of each record. The broker runs on this machine; runs alternate.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.structs import TopicPartition
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as Partition
+
+from benchmarks.harness import Figure, report
+from construct_messages import Message, Quad, iri, literal
+from construct_messages.feeds import publish, subscribe
+from construct_messages.feeds.record import Record
+from tests.support.engines.kafka import Kafka, kafka
+
+_GOAL: Final = "≥ 0.7"
+_HEADERS: Final = [(n, v.encode()) for n, v in Record(b"", "application/n-quads").named.items()]
+
+
+def message(number: int, quads: int) -> Message:
+    """A message of about 110 bytes for each quad."""
+    subject = iri(f"http://example.org/observation/{number:09}")
+    return Message(
+        Quad(
+            subject, iri(f"http://example.org/property/{index:02}"), literal("x" * 30 + str(number))
+        )
+        for index in range(quads)
+    )
+
+
+class Shape:
+    """The runs over messages of one size.
+
+    Args:
+        broker: of all of them.
+        quads: in a message.
+        messages: how many.
+        batch: the most that are sent at once.
+    """
+
+    def __init__(self, broker: Kafka, quads: int, messages: int, batch: int) -> None:
+        self._broker, self._batch = broker, batch
+        self._sent = [message(number, quads) for number in range(messages)]
+        self._lines = [each.lines for each in self._sent]
+        self._keys = count(1)
+        self.topic = ""
+
+    def _checked(self, found: Sequence[object]) -> None:
+        if found != self._lines:
+            raise SystemExit("other messages arrived than were sent")
+
+    async def confluent_writes(self) -> None:
+        """The library alone."""
+        self.topic = self._broker.topic()
+        config = {"bootstrap.servers": self._broker.address, "enable.idempotence": True}
+        producer = Producer(config)
+        for start in range(0, len(self._lines), self._batch):
+            for number, line in enumerate(self._lines[start : start + self._batch], start):
+                producer.produce(
+                    self.topic, line, b"0123456789abcdef-%d" % number, 0, headers=_HEADERS
+                )
+            producer.flush()
+
+    async def confluent_reads(self) -> None:
+        """The library alone, from the topic that was written last."""
+        config = {"bootstrap.servers": self._broker.address, "group.id": "benchmark"}
+        consumer = Consumer({**config, "enable.auto.commit": False})
+        consumer.assign([Partition(self.topic, 0, 0)])
+        found: list[object] = []
+        while len(found) < len(self._lines):
+            for record in consumer.consume(500, 0.1):
+                record.headers(), record.key(), record.timestamp(), record.offset()
+                found.append(record.value())
+        consumer.close()
+        self._checked(found)
+
+    async def aiokafka_writes(self) -> None:
+        """The other library alone."""
+        self.topic = self._broker.topic()
+        async with AIOKafkaProducer(
+            bootstrap_servers=self._broker.address, enable_idempotence=True, max_batch_size=1 << 20
+        ) as producer:
+            for start in range(0, len(self._lines), self._batch):
+                sending = [
+                    await producer.send(
+                        self.topic, line, b"0123456789abcdef-%d" % number, 0, headers=_HEADERS
+                    )
+                    for number, line in enumerate(self._lines[start : start + self._batch], start)
+                ]
+                await asyncio.gather(*sending)
+
+    async def aiokafka_reads(self) -> None:
+        """The other library alone, from the topic that was written last."""
+        found: list[object] = []
+        async with AIOKafkaConsumer(
+            bootstrap_servers=self._broker.address, isolation_level="read_committed"
+        ) as consumer:
+            partition = TopicPartition(self.topic, 0)
+            consumer.assign([partition])
+            consumer.seek(partition, 0)
+            while len(found) < len(self._lines):
+                for records in (await consumer.getmany(timeout_ms=100)).values():
+                    found += [record.value for record in records]
+        self._checked(found)
+
+    async def written(self) -> None:
+        """This package, without a key."""
+        self.topic = self._broker.topic()
+        await publish(self._sent, self._broker.url(self.topic), batch=self._batch)
+
+    async def written_once(self) -> None:
+        """This package, each batch in a transaction."""
+        self.topic = self._broker.topic()
+        key = f"benchmark-{next(self._keys)}"
+        await publish(self._sent, self._broker.url(self.topic), batch=self._batch, key=key)
+
+    async def read(self) -> None:
+        """This package, from the topic that was written last."""
+        elements = subscribe(self._broker.url(self.topic), follow=False)
+        self._checked([element.nquads + b"\n" async for element in elements])
+
+
+def measured(
+    rounds: int, runs: Sequence[Callable[[], Coroutine[Any, Any, None]]]
+) -> list[tuple[float, float]]:
+    """The median of seconds of each run, and of the CPU of this process."""
+    seconds: list[list[tuple[float, float]]] = [[] for _ in runs]
+    for _ in range(rounds):
+        for each, found in zip(runs, seconds, strict=True):
+            started, used = time.perf_counter(), time.process_time()
+            asyncio.run(each())
+            found.append((time.perf_counter() - started, time.process_time() - used))
+    return [
+        (statistics.median(s for s, _ in found), statistics.median(c for _, c in found))
+        for found in seconds
+    ]
+
+
+def main() -> None:
+    """Measures and reports.
+
+    Raises:
+        SystemExit: messages are lost.
+    """
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--messages", type=int, default=50_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--batch", type=int, default=1000)
+    options = parser.parse_args()
+    figures = []
+    with TemporaryDirectory() as folder, kafka(Path(folder)) as broker:
+        for quads, messages in ((5, options.messages), (30, options.messages // 5)):
+            shape = Shape(broker, quads, messages, options.batch)
+            asyncio.run(shape.written_once())  # the broker is warm
+            runs = {
+                "written by confluent-kafka": shape.confluent_writes,
+                "read by confluent-kafka": shape.confluent_reads,
+                "written by aiokafka": shape.aiokafka_writes,
+                "read by aiokafka": shape.aiokafka_reads,
+                "published": shape.written,
+                "published once per key": shape.written_once,
+                "subscribed": shape.read,
+            }
+            found = dict(zip(runs, measured(options.rounds, list(runs.values())), strict=True))
+            for what, (seconds, cpu) in found.items():
+                is_reading = what.startswith(("read", "sub"))
+                alone = found[f"{'read' if is_reading else 'written'} by confluent-kafka"][0]
+                figures.append(
+                    Figure(
+                        f"{quads} quads, {what}: {messages / seconds:,.0f} messages/s, "
+                        f"{messages / cpu:,.0f} per second of CPU",
+                        seconds,
+                        alone / seconds,
+                        _GOAL if what.startswith("published") else "",
+                    )
+                )
+    report("kafka", f"Kafka: messages in batches of {options.batch}", figures)
+
+
+if __name__ == "__main__":
+    main()
