@@ -83,6 +83,10 @@ def iri(
             "iri", "value", value, "str", "pass the IRI as a string, without angle brackets"
         )
     if prefixes is not None:
+        if not isinstance(prefixes, Mapping):
+            raise wrong_type(
+                "iri", "prefixes", prefixes, "Mapping | None", "pass namespace IRIs by their prefix"
+            )
         prefix, colon, local = value.partition(":")
         if colon and prefix in prefixes:
             value = prefixes[prefix] + local

@@ -183,7 +183,7 @@ def test_no_wrong_type_ends_a_store(name: str, tmp_path: Path) -> None:
     ("call", "words", "hint"),
     [
         (
-            lambda: literal(5),
+            lambda: literal(5, datatype="urn:t"),
             "literal(): value must be str, not 5 (int)",
             'write it as in literal("5", datatype=…)',
         ),  # type: ignore[arg-type]
