@@ -28,13 +28,13 @@ READER = {"identifier": "reader"}
 async def test_kills_lose_nothing(broker: Mosquitto, request: pytest.FixtureRequest) -> None:
     kills, seed = 5 * request.config.getoption("--kills"), random.randrange(1 << 32)
     random.seed(seed)
-    sent = log(60 * kills, large=kills, bytes=300_000)
+    sent = log(30 * kills, large=kills, bytes=100_000)
     url = broker.url("rooms/a")
     read: list[Message] = []
 
     async def write_and_kill() -> None:
         for number in range(kills):
-            batch = sent[60 * number : 60 * number + 60]
+            batch = sent[30 * number : 30 * number + 30]
             again = partial(publish, batch, url, key=f"batch {number}", retries=100)
             publishing = asyncio.create_task(again())
             await asyncio.wait([publishing], timeout=random.random() / 5)
