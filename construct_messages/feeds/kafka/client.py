@@ -120,9 +120,11 @@ _PASSING: Final = frozenset(
 """What a broker answers while it starts or changes; the library does not mark all of them as `retriable`."""
 
 _FINAL: Final = _REFUSED.keys() | {
+    KafkaError._AUTO_OFFSET_RESET,
     KafkaError._FATAL,
     KafkaError._FENCED,
     KafkaError._INVALID_ARG,
+    KafkaError._LOG_TRUNCATION,
     KafkaError._NOT_IMPLEMENTED,
     KafkaError._PURGE_INFLIGHT,
     KafkaError._PURGE_QUEUE,

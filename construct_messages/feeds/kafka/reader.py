@@ -244,7 +244,7 @@ class TopicReader:
             raise self._removed(number, following[number], bounds[number])
         if code == KafkaError.GROUP_AUTHORIZATION_FAILED:
             return  # the library looks for the coordinator of the group that is not used
-        if error.retriable() or self._client.passes(error):
+        if self._client.passes(error):
             return  # the library tries again, and `_look_again` ends that
         raise self._client.failure(error)
 

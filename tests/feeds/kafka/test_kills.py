@@ -142,16 +142,17 @@ async def test_the_subscriber_is_killed(
 ) -> None:
     """And started again with its state: each message is in its log once."""
     url, state, file = kafka.url(kafka.topic()), tmp_path / "state.json", tmp_path / "log.nq"
-    sent = log(300 * (kills + 2))
-    await publish(sent, url)
+    sent = log(300 * (kills + 1))
     command = [*COMMAND, "subscribe", url, "--after", "0", "--follow"]
     command += ["--state", str(state), "--output", str(file)]
     again = [*command[: len(COMMAND) + 2], *command[len(COMMAND) + 4 :]]  # without --after
     for number in range(kills):
+        await publish(sent[300 * number : 300 * (number + 1)], url)
         each = again if state.exists() else command
         grown = partial(differs, file, file.stat().st_size if file.exists() else 0)
         # the state is written within a second
         assert await killed(each, grown, points.random() * 1.5 * (number % 2))
+    await publish(sent[300 * kills :], url)
     final = again if state.exists() else command
     done = run(*(each for each in final[len(COMMAND) :] if each != "--follow"))
     assert done.status == 0, done.errors
