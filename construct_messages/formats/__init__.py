@@ -249,7 +249,7 @@ FORMATS: Final = (N_QUADS, TRIG, N_TRIPLES, TURTLE, NDJSON_LD, JELLY, YAML_LD, R
 are quickest to read."""
 
 JSON_DOCUMENTS: Final = Format(
-    name="JSON documents",
+    name="JSON",
     media_types=(NDJSON,),
     extensions=("json",),
     subprotocol="",

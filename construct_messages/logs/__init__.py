@@ -275,7 +275,7 @@ def decoder_for(
                 hint="give one such as https://example.org/",
             ) from error
     if format.decoder is None:
-        raise UsageError(f"{format.name} are written, and not read")
+        raise UsageError(f"{format.name} is written, and not read")
     decoder: Callable[[Format, Syntax | None, DecoderOptions], Decoder] = _resolve(format.decoder)
     return decoder(format, syntax or format.own, options)
 

@@ -282,7 +282,9 @@ class Layouts:
             if term := sample[index]:
                 # begins as the term does, so that the rules for terms of its kind apply
                 mark = Term(f"{next(filter(term.startswith, _KINDS))}\0{index}")
-                if index in self._suffixed:
+                if (
+                    self._suffixed
+                ):  # the mark of another variable may take the place of an equal object
                     mark = Term(mark + _suffix(term))
                 terms[index] = mark
                 slots[mark] = Variable(index)

@@ -45,6 +45,10 @@ class TextEncoder(ABC):
         self._place = plain(texts)
         self.capabilities = CapabilityCheck(format, syntax)
 
+    def begin(self) -> None:
+        """Counts messages from 1 again, for errors."""
+        self.capabilities = CapabilityCheck(self.format, self.syntax)
+
     def start(self) -> bytes:
         """Returns the bytes before the first message: none, unless a format has some."""
         return b""

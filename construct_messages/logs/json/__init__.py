@@ -10,7 +10,8 @@ import msgspec
 
 from construct_messages.errors import UsageError
 from construct_messages.formats import JSON_DOCUMENTS
-from construct_messages.logs import Encoder, EncoderOptions, encoder_for
+from construct_messages.logs import EncoderOptions
+from construct_messages.logs.json.encoder import JsonEncoder
 from construct_messages.logs.json.options import JsonOptions
 from construct_messages.message import Message
 
@@ -30,13 +31,15 @@ def document(
         key = msgspec.json.encode([frame, context, contexts, native])
     except (TypeError, ValueError) as error:
         raise UsageError(f"the frame or context is no JSON: {error}") from error
-    encoded: dict[str, Any] = msgspec.json.decode(_encoder(key).encode_document(message))
+    encoder = _encoder(key)
+    encoder.begin()
+    encoded: dict[str, Any] = msgspec.json.decode(encoder.encode_document(message))
     return encoded
 
 
 @lru_cache(_MOST_FRAMES)
-def _encoder(key: bytes) -> Encoder:
+def _encoder(key: bytes) -> JsonEncoder:
     frame, context, contexts, native = msgspec.json.decode(key)
     options = JsonOptions(frame, context, contexts or {}, native)
     assert JSON_DOCUMENTS.own is not None
-    return encoder_for(JSON_DOCUMENTS, JSON_DOCUMENTS.own, EncoderOptions(own=options))
+    return JsonEncoder(JSON_DOCUMENTS, JSON_DOCUMENTS.own, EncoderOptions(own=options))

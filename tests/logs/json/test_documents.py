@@ -18,9 +18,10 @@ from construct_messages.logs import Encoder, EncoderOptions, encoder_for
 from construct_messages.logs.json.compiled import by_pyld
 from construct_messages.logs.json.defaults import KeyNames, roots_of, uses_of
 from construct_messages.logs.json.nodes import Nodes, nodes_of, terms_in
+from construct_messages.logs.json.values import json_of, value_object
 from construct_messages.solutions import Solutions
 from construct_messages.template import Template
-from construct_messages.terms import Term, is_blank
+from construct_messages.terms import Term, is_blank, literal
 from tests.support.logs.frames import contexts, frames, messages
 from tests.support.strategies import SOLUTIONS, templates
 
@@ -178,6 +179,14 @@ def test_default_documents_are_those_of_a_frame(found: Message) -> None:
     assert _plain(json.loads(by_pyld(options, frame).document(found))) == _plain(document)
 
 
+def _without_datatype(term: Term) -> Term:
+    if term[0] != '"':
+        return term
+    value = value_object(term)
+    is_string = json_of(value["@value"], value.get("@type")) is None and "@language" not in value
+    return literal(value["@value"]) if is_string else term
+
+
 def _refers_to_itself(nodes: Nodes) -> Iterator[bool]:
     for term, node in nodes.items():
         yield any(term in terms_in(values) for values in node.properties.values())
@@ -216,6 +225,12 @@ def test_bad_frames_name_the_place(frame: Any, place: str) -> None:
     with pytest.raises(UsageError, match=place.replace("/", "[/]")) as raised:
         message(":a :p 1").to_json(frame)
     assert raised.value.hint or "malformed" in str(raised.value)
+
+
+def test_errors_of_one_message_have_no_number_of_others() -> None:
+    for _ in range(2):
+        with pytest.raises(UnsupportedByFormat, match="message 1: JSON has no triple terms"):
+            message(":a :p <<( :a :b :c )>>").to_json()
 
 
 def test_two_contexts() -> None:
