@@ -176,6 +176,8 @@ async def feed(
     async with opening as transport, aclosing(transport.read(start, follow=True)) as elements:
         await anext(elements)  # None: it is known where reading starts
         await keep(transport.position)
+        if start.checkpoint is not None:  # it is stored, but the source may not know
+            await transport.acknowledge(start.checkpoint)
         status.behind = lambda: transport.behind
         status.connected()
 

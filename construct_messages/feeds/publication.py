@@ -65,6 +65,7 @@ async def publish(
         TermError: a term that is not RDF, or is not allowed in its position; the messages before it were sent.
         SourceError: the server refuses the request (see `response_status`), or cannot be reached.
 
+    >>> import asyncio
     >>> asyncio.run(publish([Message(), Message()], f"{server}/streams/rooms", create=True))
     2
     """

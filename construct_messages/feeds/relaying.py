@@ -162,6 +162,10 @@ async def relay(
         async with opening as transport, aclosing(transport.read(start, follow=follow)) as elements:
             await anext(elements)  # None: it is known where reading starts
             await delivery.begin(transport.position)
+            if (
+                start.checkpoint is not None
+            ):  # it was acknowledged by the target, but the source may not know
+                await transport.acknowledge(start.checkpoint)
             rest = cast(AsyncGenerator[Element], elements)  # None comes first only
             gathered = batches(rest, lambda: transport.position, size_of, batch)
             async with aclosing(gathered) as waiting:
