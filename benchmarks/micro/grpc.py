@@ -10,14 +10,17 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import statistics
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from urllib.request import Request, urlopen
 
 from grpclib.client import Channel, StreamUnaryMethod, UnaryStreamMethod
@@ -100,18 +103,19 @@ async def serve_raw(total: int) -> None:
     server = GrpclibServer([Raw(total)], codec=Bytes())
     await server.start("127.0.0.1", 0)
     assert server._server is not None
-    print(server._server.sockets[0].getsockname()[1], flush=True)
+    (bound,) = server._server.sockets  # type: ignore[attr-defined] # asyncio's own class has them
+    print(bound.getsockname()[1], flush=True)
     await server.wait_closed()
 
 
 @contextmanager
-def raw_server(total: int) -> Iterator[int]:
-    """The port of a server by grpclib alone, a process of its own."""
+def raw_server(total: int) -> Iterator[tuple[int, subprocess.Popen[str]]]:
+    """The port of a server by grpclib alone, and its process."""
     command = [sys.executable, "-m", __spec__.name, "--raw", "--messages", str(total)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            yield int(process.stdout.readline())
+            yield int(process.stdout.readline()), process
         finally:
             process.terminate()
 
@@ -151,14 +155,14 @@ async def raw_publish(port: int, sent: Sequence[bytes]) -> float:
 
 
 @contextmanager
-def served(folder: Path, port: int) -> Iterator[str]:
-    """The URL of a server with the streams `written` and `read`, by HTTP."""
+def served(folder: Path, port: int) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """The URL of a server of streams by HTTP, and its process; it has gRPC at the port."""
     command = [
         *(sys.executable, "-m", "construct_messages", "serve", "--bind", "127.0.0.1:0"),
         *("--streams", str(folder / "streams.db"), "--grpc", f"127.0.0.1:{port}"),
     ]
-    with listening(command, os.environ) as (url, _):
-        yield url
+    with listening(command, os.environ) as (url, process):
+        yield url, process
 
 
 async def our_publish(url: str, messages: Sequence[Message]) -> float:
@@ -182,38 +186,70 @@ async def our_subscribe(url: str, total: int) -> float:
 
 def free_port() -> int:
     """A port that nothing listens at."""
-    import socket
-
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
+def cpu_seconds(pid: int) -> float:
+    """What a process has used of the processors."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+        fields = stat.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@dataclass
+class Cost:
+    """What a run took.
+
+    Args:
+        seconds: wall time.
+        server, client: seconds of CPU of each side.
+    """
+
+    seconds: float
+    server: float
+    client: float
+
+    def said(self, total: int) -> str:
+        """The CPU of both sides for each frame."""
+        return f"CPU {self.server / total * 1e6:.0f} + {self.client / total * 1e6:.0f} µs"
+
+
+def cost(process: subprocess.Popen[str], running: Coroutine[Any, Any, float]) -> Cost:
+    """Runs one side here against a server that is a process."""
+    server, client = cpu_seconds(process.pid), time.process_time()
+    seconds = asyncio.run(running)
+    return Cost(seconds, cpu_seconds(process.pid) - server, time.process_time() - client)
+
+
 def measured(folder: Path, total: int, rounds: int) -> Iterator[Figure]:
-    """The figures; those of a round are made one after the other."""
+    """The figures; those of a round are made one after the other, and the best of each counts."""
     sent, messages = frames(total), [message(number) for number in range(total)]
-    size = sum(map(len, sent)) / total
-    ours: dict[str, list[float]] = {"subscribe": [], "publish": []}
-    raw: dict[str, list[float]] = {"subscribe": [], "publish": []}
-    port = free_port()
-    with served(folder, port) as url, raw_server(total) as raw_port:
+    size, port = sum(map(len, sent)) / total, free_port()
+    found: dict[str, list[Cost]] = defaultdict(list)
+    with served(folder, port) as (url, ours), raw_server(total) as (raw_port, raw):
         for number in range(rounds):
             stream = f"round-{number}"
             urlopen(Request(f"{url}/streams/{stream}", method="PUT")).close()
             topic = f"grpc://127.0.0.1:{port}/{stream}"
-            ours["publish"].append(asyncio.run(our_publish(topic, messages)))
-            raw["publish"].append(asyncio.run(raw_publish(raw_port, sent)))
-            ours["subscribe"].append(asyncio.run(our_subscribe(topic, total)))
-            raw["subscribe"].append(asyncio.run(raw_subscribe(raw_port, total)))
+            found["publish"].append(cost(ours, our_publish(topic, messages)))
+            found["publish, raw"].append(cost(raw, raw_publish(raw_port, sent)))
+            found["subscribe"].append(cost(ours, our_subscribe(topic, total)))
+            found["subscribe, raw"].append(cost(raw, raw_subscribe(raw_port, total)))
     for what in ("subscribe", "publish"):
-        best = min(ours[what])
-        ratio = statistics.median(
-            alone / own for alone, own in zip(raw[what], ours[what], strict=True)
+        own, alone = (
+            min(found[name], key=lambda each: each.server + each.client)
+            for name in (what, f"{what}, raw")
         )
-        said = f"{total / best:,.0f}/s: {what}, frames of {size:.0f} bytes; {ratio:.2f} × grpclib"
-        yield Figure(said, best, goal="15,000/s, 0.7 ×")
-        alone = min(raw[what])
-        yield Figure(f"{total / alone:,.0f}/s: {what}, {_SAME}", alone)
+        seconds, others = (
+            min(each.seconds for each in found[name]) for name in (what, f"{what}, raw")
+        )
+        sides = max(alone.server, alone.client) / max(own.server, own.client)
+        ratios = f"{others / seconds:.2f} × grpclib, by the CPU of the busier side {sides:.2f} ×"
+        rate = f"{total / seconds:,.0f}/s: {what}, frames of {size:.0f} bytes"
+        yield Figure(f"{rate}, {own.said(total)}; {ratios}", seconds, goal="15,000/s, 0.7 ×")
+        yield Figure(f"{total / others:,.0f}/s: {what}, {_SAME}, {alone.said(total)}", others)
 
 
 def main() -> None:

@@ -29,7 +29,9 @@ from construct_messages.feeds.record import Record
 from tests.support.engines.kafka import Kafka, kafka
 
 _GOAL: Final = "≥ 0.7"
-_HEADERS: Final = [(n, v.encode()) for n, v in Record(b"", "application/n-quads").named.items()]
+_HEADERS: Final[list[tuple[str, str | bytes | None]]] = [
+    (name, value.encode()) for name, value in Record(b"", "application/n-quads").named.items()
+]
 
 
 def message(number: int, quads: int) -> Message:

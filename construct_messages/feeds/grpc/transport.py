@@ -158,6 +158,7 @@ class GrpcTransport(Transport):
         self, state: _State, start: Start, *, follow: bool
     ) -> AsyncGenerator[Element | None]:
         """The elements of one call, after None; the state moves with each, before it is yielded."""
+        came = False
         try:
             async with await self._subscribed(state, follow=follow) as call:
                 is_numbered, skipped = self._begun(state, start, await call.headers())
@@ -166,6 +167,7 @@ class GrpcTransport(Transport):
                     DecoderOptions(message_bytes=self._settings.message_bytes, labels=Labels())
                 )
                 while (frame := await call.read()) is not None:
+                    came = True
                     metadata, rows = read_metadata(frame)
                     message = reader.read(rows)
                     if message is None:
@@ -179,7 +181,7 @@ class GrpcTransport(Transport):
                     if element is not None:
                         yield element
         except SourceError as error:
-            if error.response_status != _INVALID or not self._requests_options:
+            if came or error.response_status != _INVALID or not self._requests_options:
                 raise
             # a server that can write no quads answers so; without options it sends what it has
             self._requests_options = False

@@ -14,6 +14,7 @@ from confluent_kafka import TopicPartition as Partition
 
 from construct_messages.feeds.kafka.client import GROUP, TopicClient
 
+_SHORTEST_SECONDS: Final = 0.001  # a poll that calls `_note` goes on waiting
 _STEP_SECONDS: Final = 0.2
 _ATTEMPT_SECONDS: Final = 1.0
 
@@ -71,8 +72,10 @@ class ConsumerGroup:
         while True:
             self._answers.clear()
             await self._client.run(consumer.commit, offsets=given, asynchronous=True)
+            seconds = _SHORTEST_SECONDS
             while not self._answers:
-                refusal = await self._refusal(_STEP_SECONDS)
+                refusal = await self._refusal(seconds)
+                seconds = min(2 * seconds, _STEP_SECONDS)
                 if refusal is not None or time.monotonic() > deadline:
                     raise self._client.failure(refusal or KafkaError(KafkaError._TIMED_OUT))
             if (failed := self._answers[0]) is None:

@@ -14,6 +14,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
+from aiomqtt import Topic
 from paho.mqtt.client import MQTTMessage
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
@@ -55,11 +56,10 @@ _KEYS: Final = 10_000
 """How many keys are remembered, to recognise a message that comes again."""
 
 _WILDCARDS: Final = ("+", "#")
+_SHARED: Final = "$share/"
 _TOPIC_BYTES: Final = 65_535
 _NO_SUBSCRIBERS: Final = 0x10
-_PACKET_BYTES: Final = (
-    5 + 2 + 2 + 4
-)  # the head, the length of the topic, the number, the length of the properties
+_PACKET_BYTES: Final = 5 + 2 + 2  # the head, the length of the topic, the number
 
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -87,17 +87,20 @@ class MqttTransport(RecordTransport):
         self._session = Session(
             identifier=self._options.get("identifier") or f"construct-messages-{uuid4().hex}",
             expiry_seconds=self._number(
-                "session_expiry_interval", _WEEK if self._is_named else _RECONNECTING_SECONDS
+                "session_expiry_interval",
+                _WEEK if self._is_named else _RECONNECTING_SECONDS,
+                range(1 << 32),
             ),
             is_ended=not self._is_named,
-            receive_maximum=self._number("receive_maximum", _RECEIVE_MAXIMUM),
+            receive_maximum=self._number("receive_maximum", _RECEIVE_MAXIMUM, range(1, 1 << 16)),
         )
-        self._retain_handling = self._number("retain_handling", 2)
+        self._retain_handling = self._number("retain_handling", 2, range(3))
         self._count = 0
         self._acknowledged = 0
         self._has_session = False
         self._unacknowledged: deque[tuple[int, int]] = deque()
         self._keys: OrderedDict[str, int] = OrderedDict()
+        self._topics: set[str] = set()  # that match
         self._gaps = Gaps(self.url)
         self._connection: MqttConnection | None = None
         self._open = AsyncExitStack()  # the connection
@@ -112,12 +115,15 @@ class MqttTransport(RecordTransport):
         """See `Transport.aclose`."""
         await self._open.aclose()
 
-    def _number(self, name: str, default: int) -> int:
+    def _number(self, name: str, default: int, allowed: range) -> int:
         value = self._options.get(name)
         if value is None:
             return default
-        if not (value.isascii() and value.isdigit()):
-            raise UsageError(f"the option {name} is {shown(value)!r}, and no number")
+        if not (value.isascii() and value.isdigit() and int(value) in allowed):
+            raise UsageError(
+                f"the option {name} is {shown(value)!r}",
+                hint=f"give a number from {allowed[0]} to {allowed[-1]}",
+            )
         return int(value)
 
     async def _connected(self, *, reading: bool) -> MqttConnection:
@@ -181,12 +187,14 @@ class MqttTransport(RecordTransport):
         connection = await self._connected(reading=True)
         while True:
             message = await connection.next()
+            self._check_topic(message.topic)
             record = _record(message)
             known = self._keys.get(record.key) if record.key else None
             if known is not None:  # it was sent again, by the broker or by its publisher
                 self._hold(known, message)
                 continue
-            self._gaps.check(record.key)
+            if not self._topic.startswith(_SHARED):  # whose readers each get a part
+                self._gaps.check(record.key)
             self._count += 1
             if record.key:
                 self._keys[record.key] = self._count
@@ -196,6 +204,19 @@ class MqttTransport(RecordTransport):
             yield record._replace(sequence=self._count)
             if not self._is_named:
                 self._release(self._count)
+
+    def _check_topic(self, topic: str) -> None:
+        """Makes sure that a message is of the subscription: a session may have others from an earlier reader."""
+        if topic not in self._topics:
+            if not Topic(topic).matches(self._topic):
+                raise SourceError(
+                    f"the session {self._session.identifier} also has messages of {shown(topic)}, not only of "
+                    f"{self._topic}",
+                    hint="give each reader an identifier of its own",
+                )
+            if len(self._topics) >= _KEYS:
+                self._topics.clear()
+            self._topics.add(topic)
 
     def _hold(self, sequence: int, message: MQTTMessage) -> None:
         if message.qos:
@@ -244,7 +265,11 @@ class MqttTransport(RecordTransport):
                     zip(records, packets, strict=True), 1
                 ):
                     self._check_size(connection, f"{number} of {key}", record, properties)
-                await self._publish(connection, records, packets)
+                try:
+                    await self._publish(connection, records, packets)
+                except BaseException:
+                    self._connection = None  # replies to what was sent may still come
+                    raise
 
     async def _publish(
         self, connection: MqttConnection, records: Sequence[Record], packets: Sequence[Properties]

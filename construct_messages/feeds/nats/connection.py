@@ -81,11 +81,6 @@ class NatsConnection:
             for listener in self._listeners:
                 listener()
 
-    @property
-    def is_open(self) -> bool:
-        """Whether it has not ended."""
-        return self._failure is None
-
     def at_end(self, listener: Callable[[], object]) -> None:
         """Calls a function when the connection ends, or at once if it has ended."""
         self._listeners.append(listener)
@@ -121,11 +116,14 @@ class NatsConnection:
     async def inbox(self) -> Inbox:
         """Subscribes to what the server answers to a subject of its own, and to those below it."""
         inbox = Inbox(self, self.client.new_inbox(), self._seconds)
-        # no limits: what is asked for is kept
-        for subject in (inbox.subject, f"{inbox.subject}.*"):
-            await self.client.subscribe(
-                subject, cb=inbox.arrive, pending_msgs_limit=0, pending_bytes_limit=0
-            )
+        with self.errors():
+            for subject in (inbox.subject, f"{inbox.subject}.*"):
+                await self.client.subscribe(
+                    subject,
+                    cb=inbox.arrive,
+                    pending_msgs_limit=0,  # none: what is asked for is kept
+                    pending_bytes_limit=0,
+                )
         return inbox
 
     @contextmanager

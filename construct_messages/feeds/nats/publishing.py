@@ -16,7 +16,7 @@ from nats.js import api
 from nats.js.errors import NotFoundError
 
 from construct_messages.errors import LimitExceeded, SourceError, shown
-from construct_messages.feeds.nats.connection import IN_FLIGHT, NatsConnection
+from construct_messages.feeds.nats.connection import IN_FLIGHT, Inbox, NatsConnection
 from construct_messages.feeds.record import Record
 from construct_messages.net.wire import Header
 
@@ -55,22 +55,25 @@ class Publisher:
         stream: its name.
         subject: of the messages.
         most: how many bytes a message may have, with its headers.
+        inbox: for the replies of the server.
     """
 
     def __init__(
-        self, connection: NatsConnection, url: str, stream: str, subject: str, most: int
+        self,
+        connection: NatsConnection,
+        url: str,
+        stream: str,
+        subject: str,
+        most: int,
+        inbox: Inbox,
     ) -> None:
         self._connection, self._url = connection, url
         self._stream, self._subject, self._most = stream, subject, most
+        self._inbox = inbox
         self._is_first = True
 
-    @property
-    def is_open(self) -> bool:
-        """Whether the connection has not ended."""
-        return self._connection.is_open
-
     async def publish(self, records: Sequence[Record]) -> None:
-        """Sends records until each is acknowledged.
+        """Sends records until each is acknowledged. After an error, the publisher is of no more use.
 
         Raises:
             LimitExceeded: one is too large; none was sent.
@@ -109,8 +112,7 @@ class Publisher:
 
         The library's own `publish_async` does not tell the sender that the server refused a message.
         """
-        inbox = await self._connection.inbox()
-        acknowledged = 0
+        inbox, acknowledged = self._inbox, 0
         for number, (record, each) in enumerate(zip(records, headers, strict=True)):
             if number - acknowledged >= IN_FLIGHT:
                 self._check_reply(await inbox.next())
@@ -201,4 +203,4 @@ async def publisher(
     most = connection.client.max_payload
     if (limit := info.config.max_msg_size or -1) > 0:
         most = min(most, limit)
-    return Publisher(connection, url, stream, subject, most)
+    return Publisher(connection, url, stream, subject, most, await connection.inbox())

@@ -245,10 +245,14 @@ class NatsTransport(RecordTransport):
         async for attempt in attempts_of(self.settings):
             with attempt:
                 publisher = await self._publisher()
-                await publisher.publish(records)
+                try:
+                    await publisher.publish(records)
+                except BaseException:
+                    self._writer = None  # replies to what was sent may still come
+                    raise
 
     async def _publisher(self) -> Publisher:
-        if self._writer is None or not self._writer.is_open:
+        if self._writer is None:
             await self._writing.aclose()
             connection = await self._writing.enter_async_context(self._connected())
             self._writer = await publisher(

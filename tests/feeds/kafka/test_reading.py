@@ -19,6 +19,7 @@ from construct_messages import Message
 from construct_messages.errors import LogError, SourceError, UsageError
 from construct_messages.feeds import Checkpoint, publish, subscribe
 from construct_messages.feeds.subscription import Subscription
+from construct_messages.net.wire import Header
 from construct_messages.streams import Element
 from tests.support.engines.kafka import Kafka
 from tests.support.engines.kafka_records import Raw, consume, produce
@@ -280,9 +281,10 @@ async def test_dead_letters(kafka: Kafka, tmp_path: Path) -> None:
     assert letter["headers"] == {"trace": "7"}
     (other,) = consume(kafka, dead)
     assert other.value == bad.value
-    assert {"trace": b"7", "rdf-message-source": kafka.url(topic).encode()}.items() <= dict(
-        other.headers
-    ).items()
+    assert {
+        "trace": b"7",
+        Header.DEAD_LETTER_SOURCE.value: kafka.url(topic).encode(),
+    }.items() <= dict(other.headers).items()
 
 
 async def test_what_cannot_be_asked_for(kafka: Kafka) -> None:

@@ -181,6 +181,25 @@ async def test_a_session_that_is_lost(broker: Mosquitto) -> None:
     assert raised.value.status == 410
 
 
+async def test_a_session_that_has_other_topics(broker: Mosquitto) -> None:
+    async with reading(broker.url("a"), options=READER):
+        pass
+    async with reading(broker.url("rooms/%23"), options=READER) as elements:
+        await publish(SENT[:2], broker.url("rooms/x"))
+        assert same(await taken(elements, 2), SENT[:2])
+        await publish(SENT, broker.url("a"))
+        with pytest.raises(SourceError, match=r"also has messages of a, not only of rooms/#"):
+            await anext(elements)
+
+
+async def test_a_shared_subscription(broker: Mosquitto) -> None:
+    shared, sent = broker.url("$share/group/rooms/%2B"), log(40)
+    async with reading(shared) as one, reading(shared) as other:
+        await publish(sent, broker.url("rooms/x"))
+        read = await taken(one, 20) + await taken(other, 20)
+    assert all(any(each.isomorphic(message) for each in read) for message in sent)
+
+
 async def test_a_session_ends_with_a_reader_without_a_name(broker: Mosquitto) -> None:
     broker.settings = "sys_interval 1"
     broker.restart()
@@ -281,7 +300,13 @@ async def test_what_is_no_url(url: str) -> None:
 
 
 async def test_options_that_are_none(broker: Mosquitto) -> None:
-    for options in ({"client_id": "a"}, {"receive_maximum": "many"}, {"username": "$NOT_SET"}):
+    for options in (
+        {"client_id": "a"},
+        {"receive_maximum": "many"},
+        {"receive_maximum": "0"},
+        {"retain_handling": "3"},
+        {"username": "$NOT_SET"},
+    ):
         with pytest.raises(UsageError, match="option"):
             await first(subscribe(broker.url("a"), options=options), 1)
 

@@ -14,6 +14,7 @@ from construct_messages import Message, read_log
 from construct_messages.errors import ConstructMessagesError
 from construct_messages.feeds import publish, subscribe
 from construct_messages.feeds.delivery.guarantees import LOG
+from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.table import TRANSPORTS, Capabilities
 from construct_messages.writing.growing import GrowingLog
 from tests.support.engines.brokers import Mosquitto, NatsServer
@@ -74,6 +75,7 @@ class Place(NamedTuple):
                 async with aclosing(following) as elements:
                     async for element in elements:
                         read.append(element.message)
+                        await elements.acknowledge(Checkpoint(element.sequence))
                         if read[-1] == last:
                             return read
             while not read or read[-1] != last:

@@ -261,8 +261,10 @@ class _Connection(H2Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        # grpclib has no option for it; each frame of HTTP/2 costs as much as several messages
-        self.connection._connection.update_settings({SettingCodes.MAX_FRAME_SIZE: PIECE_BYTES})
+        # each frame of HTTP/2 costs as much as several messages; grpclib has no option for their size
+        http = self.connection._connection
+        http.update_settings({SettingCodes.MAX_FRAME_SIZE: PIECE_BYTES})
+        http.max_inbound_frame_size = PIECE_BYTES  # at once: h2 applies it only to later reads
         self.connection.flush()
         # a receiver ignores frames of types that it does not know (RFC 9113, section 4.1)
         self.processor.processors[UnknownFrameReceived] = lambda _: None
