@@ -102,38 +102,7 @@ def compile_frame(expanded: Any, default_flags: Flags = Flags()) -> NodeFrame:
         _first(frame, "@explicit", default_flags.explicit),
         _first(frame, "@requireAll", default_flags.require_all),
     )
-    ids = None
-    if "@id" in frame:
-        given = _values(frame, "@id")
-        if not all(isinstance(each, str) or each == {} for each in given):
-            raise NotCompiled
-        ids = (
-            frozenset(Term(f"<{each}>") for each in given if each != {})
-            if given and given[0] != {}
-            else frozenset()
-        )
-    types: frozenset[Term] | None = None
-    any_type = False
-    default_types: tuple[Term, ...] = ()
-    if "@type" in frame:
-        given = _values(frame, "@type")
-        any_type = given == [{}]
-        if not any_type and any(each == {} for each in given):
-            raise NotCompiled
-        named = [each for each in given if isinstance(each, str)]
-        for each in given:
-            if isinstance(each, dict) and each:
-                default = each.get("@default")
-                if set(each) != {"@default"} or default_types or not isinstance(default, list):
-                    raise NotCompiled
-                if not default or not all(
-                    isinstance(name, str) and ":" in name for name in default
-                ):
-                    raise NotCompiled
-                if given[0] is not each:
-                    raise NotCompiled
-                default_types = (Term(f"<{default[0]}>"),)
-        types = frozenset(Term(f"<{name}>") for name in named)
+    types, default_types = _types(frame)
     value = tuple(tuple(_values(frame, key)) for key in ("@value", "@type", "@language"))
     default = ...
     if "@default" in frame:
@@ -149,9 +118,9 @@ def compile_frame(expanded: Any, default_flags: Flags = Flags()) -> NodeFrame:
             properties[Term(f"<{key}>")] = compile_frame(inner) if inner else None
     return NodeFrame(
         flags,
-        ids,
+        _ids(frame),
         types,
-        any_type,
+        _values(frame, "@type") == [{}],
         default_types,
         properties,
         compile_frame(frame["@list"]) if "@list" in frame else None,
@@ -161,6 +130,40 @@ def compile_frame(expanded: Any, default_flags: Flags = Flags()) -> NodeFrame:
         is_value="@value" in frame,
         is_reference=set(frame) == {"@id"},
     )
+
+
+def _ids(frame: Mapping[str, Any]) -> frozenset[Term] | None:
+    """The IRIs that match; empty: any; None: the frame has no `@id`."""
+    if "@id" not in frame:
+        return None
+    given = _values(frame, "@id")
+    if not all(isinstance(each, str) or each == {} for each in given):
+        raise NotCompiled
+    if given[:1] == [{}]:
+        return frozenset()
+    return frozenset(Term(f"<{each}>") for each in given if each != {})
+
+
+def _types(frame: Mapping[str, Any]) -> tuple[frozenset[Term] | None, tuple[Term, ...]]:
+    """The types that match, and the one of nodes without any: a default comes first."""
+    if "@type" not in frame:
+        return None, ()
+    given = list(_values(frame, "@type"))
+    if given == [{}]:
+        return frozenset(), ()
+    default: tuple[Term, ...] = ()
+    if given and isinstance(given[0], dict):
+        names = given.pop(0).get("@default")
+        if not (isinstance(names, list) and names and all(map(_is_name, names))):
+            raise NotCompiled
+        default = (Term(f"<{names[0]}>"),)
+    if not all(isinstance(each, str) for each in given):
+        raise NotCompiled
+    return frozenset(Term(f"<{name}>") for name in given), default
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and ":" in value
 
 
 def _values(frame: Mapping[str, Any], key: str) -> list[Any]:
