@@ -124,6 +124,8 @@ class Transport(ABC):
     def position(self) -> Checkpoint | None:
         """The position after the last element that `read` yielded, to start from again; None: not known yet.
 
+        It moves with an element, and neither while the next one is awaited nor when `read` ends with an error.
+
         Only the transport knows what it means. Positions of one stream can be compared by their `sequence` if the
         transport is `numbered`, and cannot be compared otherwise.
         """

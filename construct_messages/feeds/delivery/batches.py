@@ -64,7 +64,7 @@ async def batches(
 
     Args:
         items: read in a task of its own, which closes them.
-        position: returns that of the source; called after each item.
+        position: returns that of the source after the item that came last; called for each batch, as it may take long.
         size: returns that of an item in bytes.
         most: how many items a batch has.
     """
@@ -93,7 +93,6 @@ class _Gathering(Generic[T]):
         self._position, self._size, self._most = position, size, most
         self._held: list[T] = []
         self._bytes = 0
-        self._reached = position()
         self.arrived, self._room = asyncio.Event(), asyncio.Event()
 
     async def read(self, items: AsyncGenerator[T]) -> None:
@@ -101,7 +100,6 @@ class _Gathering(Generic[T]):
             async for item in items:
                 self._held.append(item)
                 self._bytes += self._size(item)
-                self._reached = self._position()
                 self.arrived.set()
                 if len(self._held) >= self._most or self._bytes >= _BATCH_BYTES:
                     self._room.clear()
@@ -113,7 +111,7 @@ class _Gathering(Generic[T]):
         if not ended:
             self.arrived.clear()
         self._room.set()
-        return SourceBatch(held, self._reached) if held else None
+        return SourceBatch(held, self._position()) if held else None
 
 
 def labelled(elements: Sequence[Element], labels: Callable[[Term], Term]) -> list[Message]:

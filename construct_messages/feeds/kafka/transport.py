@@ -34,8 +34,8 @@ class KafkaTransport(RecordTransport):
         )
 
     @property
-    def position(self) -> Checkpoint | None:
-        """See `Transport.position`; `place` has the next offset of each partition."""
+    def reached(self) -> Checkpoint | None:
+        """See `RecordTransport.reached`; `place` has the next offset of each partition."""
         return self._reader.position
 
     @property

@@ -107,8 +107,8 @@ class MqttTransport(RecordTransport):
         self._warned = False
 
     @property
-    def position(self) -> Checkpoint:
-        """See `Transport.position`: the number of messages; where to continue is the broker's to know."""
+    def reached(self) -> Checkpoint:
+        """See `RecordTransport.reached`: the number of messages; where to continue is the broker's to know."""
         return Checkpoint(self._count)
 
     async def aclose(self) -> None:

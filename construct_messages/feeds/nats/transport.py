@@ -54,16 +54,16 @@ class NatsTransport(RecordTransport):
         super().__init__(url, settings)
         self._options = option_values(settings, OPTIONS)
         self._stream, self._subject = _named(url)
-        self._position: Checkpoint | None = None
+        self._reached: Checkpoint | None = None
         self._end = 0
         self._writer: Publisher | None = None
         self._behind: int | None = None
         self._writing = AsyncExitStack()  # its connection
 
     @property
-    def position(self) -> Checkpoint | None:
-        """See `Transport.position`: the sequence is that of the stream."""
-        return self._position
+    def reached(self) -> Checkpoint | None:
+        """See `RecordTransport.reached`: the sequence is that of the stream."""
+        return self._reached
 
     @property
     def behind(self) -> int | None:
@@ -93,7 +93,7 @@ class NatsTransport(RecordTransport):
         async for attempt in attempts_of(self.settings):
             with attempt:
                 async with self._connected() as connection:
-                    self._position = await self._begin(connection, start)
+                    self._reached = await self._begin(connection, start)
                     if not follow:
                         self._end = await self._last(connection)
         yield None
@@ -106,8 +106,8 @@ class NatsTransport(RecordTransport):
 
     @property
     def _known(self) -> Checkpoint:
-        assert self._position is not None  # it was found at the beginning
-        return self._position
+        assert self._reached is not None  # it was found at the beginning
+        return self._reached
 
     @property
     def _at(self) -> int:
@@ -173,7 +173,7 @@ class NatsTransport(RecordTransport):
                         )
                     if sequence > self._at + 1 and self._subject is None:
                         self._check(self._known, await self._info(connection), sequence)
-                    self._position = Checkpoint(sequence, identity=self._known.identity)
+                    self._reached = Checkpoint(sequence, identity=self._known.identity)
                     self._behind = metadata.num_pending
                     yield _record(message, sequence, microseconds_of(metadata.timestamp))
                     if not follow and (sequence >= self._end or not metadata.num_pending):

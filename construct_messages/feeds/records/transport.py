@@ -15,6 +15,7 @@ from construct_messages.documents.contexts import implied_context
 from construct_messages.errors import LimitExceeded, LogError, SourceError
 from construct_messages.feeds.documents import reader_of
 from construct_messages.feeds.record import Record
+from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Settings, Start, Transport
 from construct_messages.formats import N_QUADS
 from construct_messages.formats.media_types import read_media_type
@@ -48,10 +49,21 @@ class RecordTransport(Transport):
         self.content_type = format.document_type
         self._write = document_writer(format)
         self._readers: dict[str, DocumentReader] = {}
+        self._position: Checkpoint | None = None
+
+    @property
+    def position(self) -> Checkpoint | None:
+        """See `Transport.position`: a record that is no message is before it once it is stored as a dead letter."""
+        return self._position
+
+    @property
+    @abstractmethod
+    def reached(self) -> Checkpoint | None:
+        """The position after the last record that `records` yielded; None: not known yet."""
 
     @abstractmethod
     def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Record | None]:
-        """The records from a position on, see `Transport.read`; `position` is the one after the last of them."""
+        """The records from a position on, see `Transport.read`; `reached` is the one after the last of them."""
 
     @abstractmethod
     async def send(self, records: Sequence[Record], key: str) -> None:
@@ -74,15 +86,19 @@ class RecordTransport(Transport):
         async with aclosing(self.records(start, follow=follow)) as records:
             async for record in records:
                 if record is None:
+                    self._position = self.reached
                     yield None
                     continue
+                reached = self.reached
                 try:
                     message = self.message_in(record)
                 except (LogError, LimitExceeded, SourceError) as error:
                     if self.settings.dead_letters is None:
                         raise
                     await self.settings.dead_letters.put(record, self.url, str(error))
+                    self._position = reached
                     continue
+                self._position = reached
                 element = received(self.url, record.sequence, message)
                 if record.microseconds is not None:
                     element = element._replace(microseconds=record.microseconds)

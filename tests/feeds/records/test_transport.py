@@ -44,7 +44,7 @@ class Topic(RecordTransport):
         self.sequence = 0
 
     @property
-    def position(self) -> Checkpoint:
+    def reached(self) -> Checkpoint:
         return Checkpoint(self.sequence)
 
     async def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Record | None]:  # noqa: ARG002 - the whole
@@ -166,6 +166,29 @@ async def test_what_is_no_message(case: str, tmp_path: Path) -> None:
     assert {each.headers[Header.DEAD_LETTER_SOURCE] for each in dead.kept} == {URL}
     assert all("\n" not in each.headers[Header.DEAD_LETTER_REASON] for each in dead.kept)
     assert len({each.key for each in dead.kept}) == 2
+
+
+async def test_the_position_is_before_what_is_no_message() -> None:
+    """So that a reader that continues there gets the same error again, instead of the record after it."""
+    good = Record(LINE, "text/turtle")
+    topic = Topic(settings(), [good, good, Record(LINE), good])
+    with pytest.raises(SourceError, match="record 3"):
+        await read(topic)
+    assert topic.position == Checkpoint(2)
+
+
+async def test_the_position_is_before_a_dead_letter_until_it_is_stored() -> None:
+    positions = []
+
+    class Place:
+        async def put(self, record: Record, source: str, reason: str) -> None:  # noqa: ARG002 - the whole protocol
+            positions.append(topic.position)
+
+    good = Record(LINE, "text/turtle")
+    topic = Topic(settings(dead_letters=Place()), [good, Record(LINE), Record(LINE)])
+    assert len(await read(topic)) == 1
+    assert positions == [Checkpoint(1), Checkpoint(2)]
+    assert topic.position == Checkpoint(3)
 
 
 async def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
