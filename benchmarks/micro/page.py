@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import MappingProxyType
 from typing import Any, Final
@@ -23,8 +23,8 @@ from aiohttp import web
 from benchmarks.harness import Figure, report
 from construct_messages.server.config import Config
 from construct_messages.server.http.app import make_app, runner_of
-from construct_messages.server.http.endpoint import Measure, Route
-from construct_messages.server.http.record import Record
+from construct_messages.server.http.endpoint import Measure, Observe, Route
+from construct_messages.server.http.record import RequestRecord
 from construct_messages.server.pages.endpoint import Listed, PagesEndpoint
 from tests.support.pages.browser import Browser, browsing
 
@@ -82,8 +82,9 @@ class Flow:
     """An endpoint that answers each query with a log, whose pieces come when `pieces` gives them."""
 
     path = "/sparql"
-    record = Record
-    gauges: Mapping[str, Measure] = MappingProxyType({})
+    record = RequestRecord
+    gauges: Mapping[str, Sequence[Measure]] = MappingProxyType({})
+    reported: Mapping[str, object] = MappingProxyType({})
     has_source = True
     exposed_headers = ()
 
@@ -94,7 +95,7 @@ class Flow:
     def routes(self) -> Iterable[Route]:
         return (Route(self.path, ("POST",), self._answer),)
 
-    async def start(self) -> None: ...
+    async def start(self, observe: Observe) -> None: ...
 
     async def check(self) -> None: ...
 
