@@ -47,3 +47,48 @@ def check_next(stream: str, last: int, sequence: int) -> None:
             status=_GONE,
             hint=f"they may have been removed before they were read; begin again after {sequence - 1}",
         )
+
+
+def same_stream(stream: str, known: str, said: str) -> str:
+    """Returns the identity of a stream, which an answer may repeat.
+
+    Args:
+        stream: what is read.
+        known: the identity that was read before; empty: none was.
+        said: that of the answer; empty: the server does not send it.
+
+    Raises:
+        SourceError: the answer is of another stream, whose sequences say nothing of the position (410).
+
+    >>> same_stream("https://example.org/streams/a", "", "7"), same_stream("https://example.org/streams/a", "7", "")
+    ('7', '7')
+    """
+    if known and said and known != said:
+        raise SourceError(
+            f"{stream} is another stream than the one that was read before",
+            status=_GONE,
+            hint="it was deleted and created again: begin again, without the state",
+        )
+    return said or known
+
+
+def begin_after(stream: str, sequence: int | None, after: int) -> int:
+    """Returns the sequence that an answer begins after.
+
+    Args:
+        stream: what is read.
+        sequence: the one that was asked for; None: the server chooses it.
+        after: that of the answer.
+
+    Raises:
+        SourceError: the answer begins elsewhere than was asked for.
+
+    >>> begin_after("https://example.org/streams/a", None, 7)
+    7
+    """
+    if sequence is None:
+        return after
+    check_next(stream, sequence, after + 1)
+    if after < sequence:
+        raise SourceError(f"{stream} begins after element {after}, and not after {sequence}")
+    return sequence

@@ -132,7 +132,7 @@ class Transport(ABC):
 
     @property
     def behind(self) -> int | None:
-        """How many elements are known to come after `position`; None: the other side does not tell."""
+        """How many elements are known to come after `position`; None: it is not known."""
         return None
 
     @abstractmethod

@@ -16,7 +16,12 @@ from urllib.parse import unquote, urlsplit
 
 from construct_messages.errors import LimitExceeded, SourceError, SourceTimeout, UsageError, shown
 from construct_messages.feeds.grpc.calls import Address, ClientCall, GrpcConnection
-from construct_messages.feeds.sequences import check_next, is_sequence
+from construct_messages.feeds.sequences import (
+    begin_after,
+    check_next,
+    is_sequence,
+    same_stream,
+)
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Settings, Start, Transport, option_values
 from construct_messages.labels import Labels
@@ -44,7 +49,6 @@ _OPTIONS: Final = frozenset(("ca", "compression", "frame_bytes", "replays"))
 _RETRY_SECONDS: Final = 0.5
 _INVALID: Final = 400
 _DIGITS: Final = 20  # that no sequence and no time has
-_GONE: Final = 410
 
 _ALL: Final = "9" * 18
 """The number of newest elements that means all of them."""
@@ -211,23 +215,12 @@ class GrpcTransport(Transport):
             SourceError: it is of another stream, or begins elsewhere than was asked for.
             UsageError: a server without sequences cannot begin where it is to.
         """
-        identity = headers.get(CallMetadata.IDENTITY, "")
-        if identity and state.identity and identity != state.identity:
-            raise SourceError(
-                f"{self._url} is another stream than the one that was read before",
-                status=_GONE,
-                hint="it was deleted and created again: begin again, without the state",
-            )
-        state.identity = identity or state.identity
+        state.identity = same_stream(
+            self._url, state.identity, headers.get(CallMetadata.IDENTITY, "")
+        )
         after = headers.get(CallMetadata.AFTER, "")
         if is_sequence(after):
-            if state.sequence is None:
-                state.sequence = int(after)
-            check_next(self._url, state.sequence, int(after) + 1)
-            if int(after) < state.sequence:
-                raise SourceError(
-                    f"{self._url} begins after element {after}, and not after {state.sequence}"
-                )
+            state.sequence = begin_after(self._url, state.sequence, int(after))
             return True, 0
         if not self._replays and (start.last or start.since is not None or start.after):
             raise UsageError(

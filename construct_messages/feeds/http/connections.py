@@ -18,7 +18,7 @@ import aiohttp
 
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds.http.stream import HttpStream
-from construct_messages.feeds.sequences import check_next, is_sequence
+from construct_messages.feeds.sequences import begin_after, is_sequence, same_stream
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Start, Transport
 from construct_messages.formats import N_QUADS, RDFM, content_type
@@ -28,7 +28,6 @@ from construct_messages.net.wire import Header, Parameter, Property
 from construct_messages.streams import Element
 from construct_messages.streams.publication import received
 
-_GONE: Final = 410
 _SELECTING: Final = frozenset(Parameter)
 
 
@@ -87,14 +86,8 @@ class ConnectionState:
         Raises:
             SourceError: it is of another one, whose sequences say nothing of the position (410).
         """
-        identity = response.headers.get(Header.IDENTITY, "")
-        if identity and self.identity and identity != self.identity:
-            raise SourceError(
-                f"{without_query(url)} is another stream than the one that was read before",
-                status=_GONE,
-                hint="it was deleted and created again: begin again, without the state",
-            )
-        self.identity = identity or self.identity
+        said = response.headers.get(Header.IDENTITY, "")
+        self.identity = same_stream(without_query(url), self.identity, said)
 
     def begin(self, response: aiohttp.ClientResponse, url: str) -> bool:
         """Takes the position at which a response begins; returns whether the server names it.
@@ -106,13 +99,7 @@ class ConnectionState:
         after = sequence_after(response)
         if after is None:
             return False
-        if self.sequence is None:
-            self.sequence = after
-        check_next(without_query(url), self.sequence, after + 1)
-        if after < self.sequence:
-            raise SourceError(
-                f"{without_query(url)} begins after element {after}, and not after {self.sequence}"
-            )
+        self.sequence = begin_after(without_query(url), self.sequence, after)
         return True
 
 

@@ -44,7 +44,7 @@ _TAKEN_OVER: Final = 0x8E
 _CLOSE_SECONDS: Final = 1.0
 _SETTLE_SECONDS: Final = 10.0
 _NOTHING: Final = "construct-messages/nothing"
-"""A topic that nobody subscribes to."""
+"""A topic without subscribers."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Sends records to a stream of NATS JetStream, many at a time, each stored once.
 
-The server does not store a message whose `Nats-Msg-Id` it knows, for as long as the stream's duplicate window. What the
-newest message of the subject is tells the rest, as long as there is no other writer.
+The server does not store a message whose `Nats-Msg-Id` it knows, for as long as the stream's duplicate window. Later,
+the newest message of the subject shows what is stored, as long as there is no other writer.
 https://docs.nats.io/nats-concepts/jetstream/streams
 """
 

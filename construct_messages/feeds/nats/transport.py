@@ -33,7 +33,7 @@ _STREAM: Final = re.compile(r"[^\s.*>/\\]+")
 _SUBJECT: Final = re.compile(r"[^\s.]+(\.[^\s.]+)*")
 _KNOWN: Final = {name.lower() for name in (*TYPE_HEADERS, KEY, "Nats-Expected-Stream")}
 _INACTIVE_SECONDS: Final = 300.0
-"""After which the server removes a consumer that nobody pulls from."""
+"""After which the server removes a consumer without requests."""
 
 T = TypeVar("T")
 

@@ -1,6 +1,6 @@
 """Notices messages of a publisher that a broker dropped, by the numbers in the keys of records. No I/O.
 
-Brokers of MQTT drop what a slow reader has not taken: nothing tells the reader, since packets have no sequences.
+Brokers of MQTT drop what a slow reader has not taken. The reader cannot see that, since packets have no sequences.
 `RecordTransport.write` numbers the records of a publisher without gaps.
 """
 
