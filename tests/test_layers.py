@@ -55,6 +55,9 @@ FLOORS = {
         "aiohttp_client / urllib_client",
         "oauth",
     ),
+    "formats": floors(
+        "media_types", "lookup / documents / results", "ranges / file_names", "negotiation"
+    ),
     "query": floors(
         "tokens",
         "prologue / depth",

@@ -35,8 +35,9 @@ from construct_messages.cli.queries import (
 )
 from construct_messages.cli.report import report, warn
 from construct_messages.errors import IncompleteResult, UsageError
-from construct_messages.formats import FORMATS, find_log
+from construct_messages.formats import FORMATS
 from construct_messages.formats.file_names import default_format
+from construct_messages.formats.lookup import find_log
 from construct_messages.logs import check_options
 from construct_messages.spark.session import require, serve
 
