@@ -23,7 +23,7 @@ from construct_messages.query.algebra.property_paths import (
     Sequence,
 )
 from construct_messages.query.optimizer.statistics import Statistics
-from construct_messages.spark.sql.columns import column
+from construct_messages.spark.sql.values import column
 from construct_messages.terms import Term, iri
 from tests.support.queries.algebra_reference import solutions
 
