@@ -156,6 +156,7 @@ PATHS: list[tuple[str, VarOrTerm, PathExpression, VarOrTerm]] = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("where")
 @pytest.mark.parametrize(
     ("subject", "path", "object"), [pytest.param(*case, id=name) for name, *case in PATHS]
