@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 from construct_messages.errors import LimitExceeded, LogError, NotAcceptable, UsageError, shown
 from construct_messages.formats import JSON_DOCUMENTS, NDJSON_LD, LogType, content_type
 from construct_messages.formats.media_types import JSON, NDJSON
-from construct_messages.formats.negotiation import Plain, media_ranges, negotiate, prefer
+from construct_messages.formats.negotiation import Plain, negotiate, prefer
+from construct_messages.formats.ranges import media_ranges
 from construct_messages.logs import FormatOptions
 
 if TYPE_CHECKING:

@@ -1,13 +1,13 @@
 """A SPARQL endpoint: answers operations of the SPARQL Protocol with a message log or with the source's own answer.
 
 SPARQL 1.1 Protocol, section 2. Decides whether an operation may run, and which of the two answers it gets.
-`protocol.py` reads requests, `formats/negotiation.py` chooses the format, `http/sending.py` sends bytes.
+`protocol.py` reads requests, `formats/negotiation.py` chooses the format, `http/sending.py` sends bytes,
+`self_description.py` asks a source about itself.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import aclosing
@@ -23,11 +23,10 @@ from construct_messages.errors import (
     Forbidden,
     IncompleteResult,
     ProtocolError,
-    SourceError,
     UsageError,
     shown,
 )
-from construct_messages.formats.documents import JSON_LD, N_TRIPLES, RDF_XML, TRIPLES, TURTLE
+from construct_messages.formats.documents import TRIPLES
 from construct_messages.formats.negotiation import Plain
 from construct_messages.formats.results import SOLUTIONS
 from construct_messages.options import UNION
@@ -55,33 +54,13 @@ from construct_messages.server.sparql.cap import counted_codings, watched
 from construct_messages.server.sparql.description import describe
 from construct_messages.server.sparql.protocol import ProtocolRequest, forwarded, read_request
 from construct_messages.server.sparql.record import SparqlRecord
+from construct_messages.server.sparql.self_description import SelfDescription, forwarded_headers
 from construct_messages.sources import Request
 from construct_messages.sources.http.partial import partial_reason
 from construct_messages.sources.http.profiles import Profile
 from construct_messages.sources.operations import Answer, Backend, Operation
 from construct_messages.terms import Lenience
 
-# headers that are forwarded to a remote endpoint, in addition to those of the endpoint's settings
-_SENT_ON: Final = (
-    "Accept-Language",
-    "Cache-Control",
-    "If-Match",
-    "If-Modified-Since",
-    "If-None-Match",
-    "Pragma",
-)
-_RDF: Final = (
-    f"{TURTLE.media_type}, {RDF_XML.media_type};q=0.9, "
-    f"{N_TRIPLES.media_type};q=0.9, {JSON_LD.media_type};q=0.5"
-)
-# a form may be sent to this server, and nothing be run or loaded
-_FORM_POLICY: Final = (
-    "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
-    "frame-ancestors 'none'; sandbox allow-forms"
-)
-_DESCRIPTION_SECONDS: Final = 10.0
-_DESCRIPTION_BYTES: Final = 1 << 20
-_KNOWN_SECONDS: Final = 3600.0
 _LONG_CHARACTERS: Final = 4000  # about 20 ms
 # nginx would hold back what is streamed
 _STREAMED: Final = {"X-Accel-Buffering": "no"}
@@ -142,7 +121,7 @@ class SparqlEndpoint:
             queue_length=settings.queue_length,
         )
         self._frames = KnownFrames(settings.frames)
-        self._known: tuple[float, tuple[str, bytes] | None] | None = None
+        self._self_description = SelfDescription(settings, backend, request_log)
 
     def routes(self) -> Iterable[Route]:
         """See `Endpoint.routes`."""
@@ -176,11 +155,11 @@ class SparqlEndpoint:
             if asked.kind == "description":
                 record.form = "description"
                 if not asked.parameters and wants_html(request):
-                    page = (
-                        send_page(request)
-                        if self._has_page
-                        else await self._page_of_source(request)
-                    )
+                    page: web.StreamResponse | None = None
+                    if self._has_page:
+                        page = send_page(request)
+                    elif self._settings.is_remote:
+                        page = await self._self_description.page(request, record)
                     if page is not None:
                         return page
                 return await self._describe(request)
@@ -279,7 +258,7 @@ class SparqlEndpoint:
             settings.page_size,
             limits.seconds,
             forwarded(asked.parameters, rewritten=True, sponge=settings.sponge),
-            tuple(self._sent_on(request).items()),
+            tuple(forwarded_headers(request, settings).items()),
             lenience=Lenience() if settings.lenient else None,
         )
         options = Options(
@@ -311,7 +290,7 @@ class SparqlEndpoint:
     ) -> web.StreamResponse:
         settings, record = self._settings, _record(request)
         record.source_asked()
-        headers = self._sent_on(request)
+        headers = forwarded_headers(request, settings)
         if choice.accept is not None:
             headers["Accept"] = choice.accept
         if settings.is_remote and (codings := request.headers.get("Accept-Encoding")):
@@ -412,32 +391,6 @@ class SparqlEndpoint:
 
     # --- the page for people, and the service description ---
 
-    async def _page_of_source(self, request: web.Request) -> web.StreamResponse | None:
-        """The source's own page with a form for queries, where there is one."""
-        if not self._settings.is_remote:
-            return None
-        accept = accept_header(request) or ""
-        operation = Operation(
-            None, headers=self._sent_on(request) | {"Accept": accept}, timeout=_DESCRIPTION_SECONDS
-        )
-        try:
-            answer = await self._backend.answer(operation)
-        except SourceError as error:
-            self._request_log.log("warning", "no page", reason=error.message)
-            return None
-        headers = dict(answer.headers)
-        async with aclosing(answer.body):
-            if answer.status != 200 or "html" not in headers.get("Content-Type", "").lower():
-                return None
-            headers["Content-Security-Policy"] = _FORM_POLICY
-            _record(request).format = headers["Content-Type"]
-            if request.method == "HEAD":
-                return web.StreamResponse(status=answer.status, headers=headers)
-            idle_seconds = self._settings.limits.idle_seconds
-            return await send(
-                request, answer.body, headers, idle_seconds=idle_seconds, sent=_record(request).sent
-            )
-
     async def _describe(self, request: web.Request) -> web.Response:
         settings = self._settings
         refused = [] if settings.update else ["SPARQL11Update"]
@@ -452,7 +405,7 @@ class SparqlEndpoint:
             if settings.is_remote
             else [format.media_type for format in (*SOLUTIONS, *TRIPLES)],
             refused=refused,
-            extended=await self._described() if settings.is_remote else None,
+            extended=await self._self_description.description() if settings.is_remote else None,
         )
         _record(request).format = description.content_type
         if description.left_out is not None:
@@ -461,39 +414,10 @@ class SparqlEndpoint:
             body=description.body, headers={"Content-Type": description.content_type}
         )
 
-    async def _described(self) -> tuple[str, bytes] | None:
-        """Returns the RDF description of the source endpoint, if there is one; fetched once an hour."""
-        if self._known is None or time.monotonic() - self._known[0] > _KNOWN_SECONDS:
-            self._known = time.monotonic(), await self._ask_for_description()
-        return self._known[1]
-
-    async def _ask_for_description(self) -> tuple[str, bytes] | None:
-        asked = Operation(None, headers={"Accept": _RDF}, timeout=_DESCRIPTION_SECONDS)
-        try:
-            answer = await self._backend.answer(asked)
-            body = bytearray()
-            async with aclosing(answer.body):
-                async for chunk in answer.body:
-                    body += chunk
-                    if len(body) > _DESCRIPTION_BYTES:
-                        return None
-        except SourceError as error:
-            self._request_log.log("warning", "no description", reason=error.message)
-            return None
-        return (
-            (dict(answer.headers).get("Content-Type", ""), bytes(body))
-            if answer.status == 200
-            else None
-        )
-
     def _default_graphs(self, asked: ProtocolRequest) -> tuple[str, ...]:
         if self._settings.union_default_graph and not (asked.default_graphs or asked.named_graphs):
             return (UNION,)
         return asked.default_graphs
-
-    def _sent_on(self, request: web.Request) -> dict[str, str]:
-        names = (*_SENT_ON, *self._settings.forward_headers)
-        return {name: request.headers[name] for name in names if name in request.headers}
 
 
 def _record(request: web.Request) -> SparqlRecord:

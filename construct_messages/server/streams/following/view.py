@@ -11,7 +11,8 @@ from typing import Final
 from aiohttp import WSCloseCode, web
 
 from construct_messages.errors import ProtocolError
-from construct_messages.formats import N_QUADS, find_format
+from construct_messages.formats import N_QUADS
+from construct_messages.formats.lookup import find_format
 from construct_messages.formats.media_types import EVENT_STREAM
 from construct_messages.net.wire import SUBPROTOCOLS, Header, Parameter
 from construct_messages.server.config import StreamsSettings
