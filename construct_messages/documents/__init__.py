@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 
 from construct_messages.errors import LogError, UsageError, shown
 from construct_messages.formats import FORMATS, RDFM, Format
@@ -78,13 +77,15 @@ class DocumentReader:
         if not document:
             return Message()
         try:
-            messages = list(islice(self.messages(document), 2))
+            messages = self.messages(document)
+            message = next(messages, None)
+            another = next(messages, None)
         except LogError as error:
             error.number = number
             raise
-        if len(messages) > 1:
+        if another is not None:
             raise LogError("the document holds 2 messages or more", number=number)
-        return messages[0] if messages else Message()
+        return Message() if message is None else message
 
     def messages(self, document: bytes) -> Iterator[Message]:
         """The messages of a document that may be a log, such as one that begins with a version label.

@@ -156,6 +156,7 @@ N_QUADS: Final = Format(
     graphs=True,
     encoder="lines.encoder:LinesEncoder",
     decoder="lines.decoder:LinesDecoder",
+    document_reader="lines.documents:read_n_quads",
     line_based=True,
 )
 TRIG: Final = Format(
@@ -177,6 +178,7 @@ N_TRIPLES: Final = Format(
     graphs=False,
     encoder="lines.encoder:LinesEncoder",
     decoder="lines.decoder:LinesDecoder",
+    document_reader="lines.documents:read_n_triples",
     line_based=True,
 )
 TURTLE: Final = Format(

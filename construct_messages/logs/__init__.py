@@ -296,11 +296,13 @@ def read_document(format: Format, document: bytes, options: DecoderOptions) -> I
         read: Callable[[bytes, DecoderOptions], Iterator[Message]] = _resolve(
             format.document_reader
         )
-        yield from read(document, options)
-    else:
-        decoder = decoder_for(format, options=options)
-        yield from decoder.feed(document)
-        yield from decoder.close()
+        return read(document, options)
+    return _decoded(decoder_for(format, options=options), document)
+
+
+def _decoded(decoder: Decoder, document: bytes) -> Iterator[Message]:
+    yield from decoder.feed(document)
+    yield from decoder.close()
 
 
 def sniffer_of(format: Format) -> Callable[[bytes], bool | None] | None:
@@ -371,6 +373,7 @@ def options_for_writing(
     )
 
 
+@cache
 @cache
 def _resolve(name: str) -> Any:
     """Imports the object at `module:name` of this folder."""

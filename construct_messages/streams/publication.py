@@ -38,13 +38,22 @@ class Publication(NamedTuple):
         return cls(nquads, generated_at(message) if _GENERATED in nquads else None)
 
 
-def received(stream: str, sequence: int, message: Message) -> Element:
-    """Returns a message that has just been received, as an element.
+def received(
+    stream: str, sequence: int, message: Message, microseconds: int | None = None
+) -> Element:
+    """Returns a message that was received, as an element.
+
+    Args:
+        stream, sequence, microseconds: see `Element`; without a time, that is now.
+        message: the one.
 
     >>> received("https://example.org/streams/a", 7, Message()).sequence
     7
     """
-    return Element(stream, sequence, time.time_ns() // 1000, *Publication.of(message))
+    nquads, generated = Publication.of(message)
+    if microseconds is None:
+        microseconds = time.time_ns() // 1000
+    return Element(stream, sequence, microseconds, nquads, generated)
 
 
 class Publications(NamedTuple):

@@ -99,10 +99,7 @@ class RecordTransport(Transport):
                     self._position = reached
                     continue
                 self._position = reached
-                element = received(self.url, record.sequence, message)
-                if record.microseconds is not None:
-                    element = element._replace(microseconds=record.microseconds)
-                yield element
+                yield received(self.url, record.sequence, message, record.microseconds)
 
     async def write(self, batch: Sequence[Message], key: str) -> None:
         """See `Transport.write`: each message is a record, whose key is that of the batch and its number in it."""
