@@ -9,7 +9,7 @@ RDF Messages, section 3 (documents); RDF 1.2 N-Triples, section 4 (the canonical
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from construct_messages.formats import N_QUADS, N_TRIPLES, Format
 from construct_messages.labels import are_unique
@@ -56,6 +56,54 @@ def decoded(format: Format, document: bytes, options: DecoderOptions) -> Iterato
     yield from decoder.close()
 
 
+def lines_of_n_quads(documents: Sequence[bytes], options: DecoderOptions) -> Sequence[bytes] | None:
+    r"""The lines of documents that can all be taken as they are; see `Format.document_lines`.
+
+    >>> lines_of_n_quads([b'<urn:s> <urn:p> "o" .\n'], DecoderOptions())
+    [b'<urn:s> <urn:p> "o" .\n']
+    """
+    return _lines_of(N_QUADS, documents, options)
+
+
+def lines_of_n_triples(
+    documents: Sequence[bytes], options: DecoderOptions
+) -> Sequence[bytes] | None:
+    """As `lines_of_n_quads`.
+
+    >>> lines_of_n_triples([b""], DecoderOptions())
+    """
+    return _lines_of(N_TRIPLES, documents, options)
+
+
+def _lines_of(
+    format: Format, documents: Sequence[bytes], options: DecoderOptions
+) -> Sequence[bytes] | None:
+    """Looks at all of them at once, with the same rules as `as_it_is`."""
+    sizes = [len(document) for document in documents if document.endswith(b"\n")]
+    if len(sizes) < len(documents) or max(sizes, default=0) >= options.message_bytes:
+        return None
+    try:
+        text = b"".join(documents).decode()
+    except UnicodeDecodeError:
+        return None
+    if not canonical_lines(text, graphs=format.graphs):
+        return None
+    if not _are_different(text.split("\n")) and not all(
+        _are_different(document.split(b"\n")) for document in documents
+    ):
+        return None
+    return documents if _keep_labels(text, options) else None
+
+
+def _are_different(lines: list[str] | list[bytes]) -> bool:
+    return len(set(lines)) == len(lines)
+
+
+def _keep_labels(text: str, options: DecoderOptions) -> bool:
+    """Whether a decoder keeps the labels of all blank nodes in a text."""
+    return "_:" not in text or (options.shared_labels is not False and are_unique(text))
+
+
 def as_it_is(format: Format, document: bytes, options: DecoderOptions) -> bytes | None:
     """The lines of the one message that a document is; None: it has to be decoded."""
     if not 0 < len(document) < options.message_bytes:
@@ -67,11 +115,6 @@ def as_it_is(format: Format, document: bytes, options: DecoderOptions) -> bytes 
         return None
     if not canonical_lines(text, graphs=format.graphs):
         return None
-    statements = text.split("\n")  # with nothing at the end
-    if len(set(statements)) < len(statements):
+    if not _are_different(text.split("\n")):
         return None
-    if "_:" not in text:
-        return lines
-    if options.shared_labels is not False and are_unique(text):
-        return lines
-    return None
+    return lines if _keep_labels(text, options) else None

@@ -8,21 +8,18 @@ import pytest
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
-from construct_messages import Message, Quad, blank, iri, literal
+from construct_messages import Message
 from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.formats import N_QUADS, N_TRIPLES, Format
 from construct_messages.labels import Labels
-from construct_messages.logs import DecoderOptions, read_document
+from construct_messages.logs import DecoderOptions, document_lines, read_document
 from construct_messages.logs.lines.documents import as_it_is, decoded
 from construct_messages.message import of_lines
-from construct_messages.terms import Term, number
+from construct_messages.terms import Term
+from tests.support.logs.lines import LINE, documents
 from tests.support.strategies import messages
 
-UNIQUE = Labels("bcdfghjkmnpq")
-"""Labels as this package makes them, which readers keep."""
-
 FORMATS = (N_QUADS, N_TRIPLES)
-LINE = b'<urn:s> <urn:p> "o"@en .\n'
 
 Outcome = tuple[list[tuple[object, ...]], str, str]
 
@@ -44,51 +41,6 @@ def agree(document: bytes, format: Format = N_QUADS, **given: object) -> bool:
     fast = outcome(read_document(format, document, options))
     assert fast == outcome(decoded(format, document, options))
     return as_it_is(format, document, options) is not None
-
-
-BROKEN = (
-    r'#|# @message\n|.|<|>|"|\|_:|_:b|MESSAGE\n|VERSION "1.2"\n|VERSION "1.2-messages"\n|@en'
-    "|@en--ltr|^^|<<( | )>>|<urn:a b>|<r>"
-).replace(r"\n", "\n")
-
-PIECES = st.sampled_from(
-    [
-        *(each.encode() for each in BROKEN.split("|")),
-        *(b"\n", b"\r\n", b"\r", b" ", b"\x00", b"\xff", b"\xc3", b"\xef\xbb\xbf", b"\xe2\x80\xa8"),
-        *(LINE, LINE.replace(b" .", b" <urn:g> ."), LINE.replace(b" .", b" . # a comment")),
-    ]
-)
-
-
-PLAIN = st.lists(
-    st.builds(
-        Quad,
-        st.sampled_from([iri("urn:s"), blank("a"), iri("http://example.org/é")]),
-        st.sampled_from([iri("urn:p"), iri("http://example.org/p#q")]),
-        st.sampled_from(
-            [*map(number, "12345"), literal("é", language="fr"), literal('"_:a"'), blank("a")]
-        ),
-        st.sampled_from([None, None, iri("urn:g"), blank("g")]),
-    ),
-    min_size=1,
-).map(Message)
-"""Messages that have triple terms and odd characters nowhere."""
-
-
-@st.composite
-def documents(draw: st.DrawFn) -> bytes:
-    """The N-Quads of a message; sometimes with labels that are unique, joined, repeated, cut or damaged."""
-    log = draw(messages() | st.lists(PLAIN, min_size=1, max_size=2))
-    if draw(st.sampled_from([True, True, False])):
-        log = [message.map_blanks(UNIQUE.in_log) for message in log]
-    document = b"".join(message.lines for message in log[: draw(st.sampled_from([1, 1, 2]))])
-    if draw(st.booleans()):
-        return document
-    for _ in range(draw(st.integers(1, 3))):
-        place = draw(st.integers(0, len(document)))
-        end = draw(st.sampled_from([place, place, place + 1, len(document)]))
-        document = document[:place] + draw(PIECES | st.just(b"")) + document[end:]
-    return document.replace(b"\n", draw(st.sampled_from([b"\n", b"\n", b"\r\n", b"\n\n"])))
 
 
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
@@ -146,6 +98,31 @@ def test_documents_that_are_decoded(document: bytes) -> None:
 
 def test_triples_have_no_graphs() -> None:
     assert not agree(LINE.replace(b" .", b" <urn:g> ."), N_TRIPLES)
+
+
+@pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
+@given(some=st.lists(documents(), min_size=1, max_size=4), shared=st.sampled_from([None, False]))
+@example(some=[LINE, LINE], shared=None)  # which is no repetition
+@example(some=[LINE, LINE[:-1], LINE], shared=None)
+@example(some=[LINE, b"", LINE], shared=None)
+@example(some=[LINE, b"\xc3", b"\xa9\n"], shared=None)
+def test_several_together_are_as_one_by_one(
+    format: Format, some: list[bytes], shared: bool | None
+) -> None:
+    options = DecoderOptions(comments=False, shared_labels=shared)
+    together = document_lines(format, some, options)
+    event(f"taken as they are: {together is not None}")
+    if together is not None:
+        assert [[each] for each in together] == [
+            [message.lines for message in decoded(format, document, options)] for document in some
+        ]
+
+
+def test_documents_that_are_taken_together() -> None:
+    taken = [document for document in TAKEN if document.endswith(b"\n")] * 2
+    assert document_lines(N_QUADS, taken, DecoderOptions()) == taken
+    for document in DECODED:
+        assert document_lines(N_QUADS, [*taken, document, *taken], DecoderOptions()) is None
 
 
 @given(sent=messages())
