@@ -45,7 +45,8 @@ def are_unique(text: str) -> bool:
     >>> are_unique("<urn:s> <urn:p> _:b ."), are_unique(f"_:{Labels().of_data}1 <urn:p> <urn:o> .")
     (False, True)
     """
-    return text.count("_:") == len(_UNIQUE.findall(text))
+    # to look for one character takes a tenth of the time
+    return "_" not in text or text.count("_:") == len(_UNIQUE.findall(text))
 
 
 class Labels:

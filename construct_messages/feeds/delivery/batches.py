@@ -124,7 +124,7 @@ def labelled(elements: Sequence[Element], labels: Callable[[Term], Term]) -> lis
     """
     return [
         element.message.map_blanks(labels)
-        if b"_:" in element.nquads and not are_unique(element.nquads.decode())
+        if b"_" in element.nquads and not are_unique(element.nquads.decode())
         else of_lines(element.nquads + b"\n" if element.nquads else b"")
         for element in elements
     ]

@@ -52,6 +52,8 @@ class TopicReader:
         self._before: Mapping[int, int] | None = None  # before the records that were yielded last
         self._count = self._passed_count = 0
         self._headers: dict[_RawHeaders, _Headers] = {}
+        self._raw: object = ()  # those of the record before: nearly always the same
+        self._read: _Headers = (None, {})
 
     @property
     def position(self) -> Checkpoint | None:
@@ -281,12 +283,10 @@ class TopicReader:
         )
 
     def _record(self, message: Message, value: bytes) -> Record:
-        raw: _RawHeaders = tuple(message.headers() or ())
-        headers = self._headers.get(raw)
-        if headers is None:
-            if len(self._headers) >= _HEADERS:
-                self._headers.clear()
-            headers = self._headers[raw] = _read_headers(raw)
+        raw = message.headers()
+        if raw != self._raw:
+            self._raw, self._read = raw, self._headers_in(tuple(raw or ()))
+        headers = self._read
         kind, milliseconds = message.timestamp()
         self._count += 1
         return Record(
@@ -299,6 +299,14 @@ class TopicReader:
             message.partition(),
             message.offset() or 0,
         )
+
+    def _headers_in(self, raw: _RawHeaders) -> _Headers:
+        headers = self._headers.get(raw)
+        if headers is None:
+            if len(self._headers) >= _HEADERS:
+                self._headers.clear()
+            headers = self._headers[raw] = _read_headers(raw)
+        return headers
 
     async def commit(self, position: Checkpoint) -> None:
         """Commits the offsets of a position for the group; see `Transport.acknowledge`.
