@@ -128,7 +128,7 @@ FLOORS = {
         "optimize",
     ),
     "spark": floors(
-        "jar / class_archive / input_size / failures / line_numbers",
+        "jar / class_archive / input_size / failures / line_numbers / kept",
         "wrapped_errors",
         "session / planning / regex",
         "sql",

@@ -25,7 +25,7 @@ from construct_messages.cli.arguments import (
     pairs,
 )
 from construct_messages.cli.examine import counted
-from construct_messages.cli.jobs import Job, add_session, open_job
+from construct_messages.cli.jobs import Job, add_session, open_job, use_kept_session
 from construct_messages.cli.queries import (
     add_dataset,
     add_messages,
@@ -38,6 +38,7 @@ from construct_messages.errors import IncompleteResult, UsageError
 from construct_messages.formats import FORMATS, find_log
 from construct_messages.formats.file_names import default_format
 from construct_messages.logs import check_options
+from construct_messages.spark import kept
 from construct_messages.spark.session import require, serve
 
 if TYPE_CHECKING:
@@ -194,11 +195,12 @@ def _add_serve(steps: Commands) -> None:
     serve = steps.add_parser(
         "serve",
         help="keep a session for many queries",
-        description="Start a Spark Connect server with the settings and the jar of this package, for commands with "
-        "--remote. It has no access control: whoever reaches its address may run any program.",
+        description="Start a Spark Connect server with the settings and the jar of this package. The commands of the "
+        "same user on the same machine find it; others use it by --remote. It has no access control: whoever reaches "
+        "its address may run any program.",
         examples=[
             "construct-messages spark serve --conf spark.driver.memory=4g",
-            "construct-messages spark run query.rq --quads dump.nt --output log.nq --remote sc://127.0.0.1:15002",
+            "construct-messages spark run query.rq --quads dump.nt --output log.nq",
         ],
         epilog="It runs until it gets SIGINT or SIGTERM. Exit status: 2 wrong usage, or no Spark; else that of Spark.",
     )
@@ -249,6 +251,7 @@ def _add_writing(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 
 
 def _load(options: argparse.Namespace) -> int:
+    use_kept_session(options, "paths", "output", "quarantine")
     with open_job(options, options.paths) as job:
         from construct_messages.spark.quads.loading import read_quads, write_quads
 
@@ -265,6 +268,7 @@ def _run(options: argparse.Namespace) -> int:
     query = query_text(options, "--quads")
     if options.explain and options.output is not None:
         raise UsageError("--explain writes no log", hint="leave out --output, or --explain")
+    use_kept_session(options, "quads", "output", "quarantine")
     log = None if options.explain else _log(options)
     own = format_options(options)
     given = arguments(options)
@@ -313,6 +317,7 @@ def _check_query(query: str, given: Mapping[str, Any]) -> None:
 
 
 def _convert(options: argparse.Namespace) -> int:
+    use_kept_session(options, "logs", "output")
     target, format, syntax = _log(options)
     found, delimiting = find_log(format, syntax, FORMATS)
     own = format_options(options)
@@ -379,6 +384,12 @@ def _serve(options: argparse.Namespace) -> int:
             f"--bind {options.bind!r} is not HOST:PORT", hint="write --bind 127.0.0.1:15002"
         )
     settings = pairs("--conf", options.conf, "NAME=VALUE")
+    # which of the free ports a server takes is known to nobody before it listens
+    if _is_local(options.master, settings) and port != "0":
+        # clients on this machine reach a server that listens on all its addresses at this one, too
+        address = "127.0.0.1" if host in ("0.0.0.0", "[::]") else host
+        if not kept.record(kept.KeptSession.here(f"sc://{address}:{port}")):
+            warn("another session is kept already: use --remote for this one")
     serve(
         options.master,
         settings,
@@ -386,6 +397,12 @@ def _serve(options: argparse.Namespace) -> int:
         port=int(port),
         class_archive=not options.no_class_archive,
     )
+
+
+def _is_local(master: str, settings: Mapping[str, str]) -> bool:
+    """Whether the server reads and writes paths as the commands on this machine do."""
+    files = settings.get("spark.hadoop.fs.defaultFS", "file:")
+    return master.startswith("local") and files.startswith("file:")
 
 
 def _is_file(options: argparse.Namespace) -> bool:
