@@ -65,6 +65,8 @@ class Format:
         decoder: a `Decoder`, made of format, syntax and `DecoderOptions`; None: the format is written, and not read.
         document_reader: a function that returns the messages of a document, and takes its bytes and `DecoderOptions`;
             None: the decoder reads it, as a log of one message.
+        document_lines: a function that returns canonical N-Quads lines for each of several documents, and takes them
+            and `DecoderOptions`; it returns None where they have to be read one by one. None: they always have.
         options: `FormatOptions`, where the format has options that no other has.
         beginning: a regular expression for the beginning of logs in this format only, after white space and comments.
         sniffer: for formats without such a regular expression, a function that takes the first bytes of a document, and
@@ -86,6 +88,7 @@ class Format:
     encoder: str
     decoder: str | None
     document_reader: str | None = None
+    document_lines: str | None = None
     options: str | None = None
     beginning: bytes | None = None
     sniffer: str | None = None
@@ -156,6 +159,8 @@ N_QUADS: Final = Format(
     graphs=True,
     encoder="lines.encoder:LinesEncoder",
     decoder="lines.decoder:LinesDecoder",
+    document_reader="lines.documents:read_n_quads",
+    document_lines="lines.documents:lines_of_n_quads",
     line_based=True,
 )
 TRIG: Final = Format(
@@ -177,6 +182,8 @@ N_TRIPLES: Final = Format(
     graphs=False,
     encoder="lines.encoder:LinesEncoder",
     decoder="lines.decoder:LinesDecoder",
+    document_reader="lines.documents:read_n_triples",
+    document_lines="lines.documents:lines_of_n_triples",
     line_based=True,
 )
 TURTLE: Final = Format(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Final
 
@@ -29,8 +29,8 @@ def attempts_of(settings: Settings) -> Attempts:
 
 
 async def over_connections(
-    connection: Callable[[], AsyncGenerator[Record]], settings: Settings
-) -> AsyncGenerator[Record]:
+    connection: Callable[[], AsyncGenerator[Sequence[Record]]], settings: Settings
+) -> AsyncGenerator[Sequence[Record]]:
     """The records of one connection after the other, until one ends by itself.
 
     Args:
@@ -46,9 +46,9 @@ async def over_connections(
             with attempt:
                 try:
                     async with aclosing(connection()) as records:
-                        async for record in records:
+                        async for some in records:
                             moved = True
-                            yield record
+                            yield some
                     return
                 except SourceError as error:
                     if not (moved and error.transient):
