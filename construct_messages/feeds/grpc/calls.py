@@ -117,7 +117,7 @@ class GrpcConnection:
             self._protocol = None
 
     def _shrink(self) -> None:
-        """Asks for smaller frames of HTTP/2 from the next connection on: this one broke off before the first was whole."""
+        """Asks for smaller frames of HTTP/2 from the next connection on, as none was whole when this one broke off."""
         self._frame_bytes = _SMALLEST_FRAME
 
     async def _connected(self) -> _Protocol:

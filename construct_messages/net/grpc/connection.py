@@ -68,7 +68,9 @@ class GrpcProtocol(H2Protocol):
         # each frame of HTTP/2 costs as much as several messages; grpclib has no option for their size
         http = self.connection._connection
         http.update_settings({SettingCodes.MAX_FRAME_SIZE: self._frame_bytes})
-        http.max_inbound_frame_size = self._frame_bytes  # at once: h2 applies it only to later reads
+        http.max_inbound_frame_size = (
+            self._frame_bytes
+        )  # at once: h2 applies it only to later reads
         self.connection.flush()
         for event in _IGNORED:
             self.processor.processors[event] = lambda _: None
