@@ -50,7 +50,7 @@ FLOORS = {
     "engine": floors("query / pipes", "writing"),
     "processes": floors("frames / failure / waiting", "parent / child"),
     "net": floors(
-        "urls / headers / timeouts / failures / addresses / wire / grpc",
+        "urls / headers / timeouts / failures / addresses / wire / tls / grpc",
         "responses / retries",
         "aiohttp_client / urllib_client",
         "oauth",
@@ -97,7 +97,7 @@ FLOORS = {
     "feeds": floors(
         "state / sequences / table / record",
         "transport",
-        "documents",
+        "documents / connections",
         "records",
         "collections",
         "http",
@@ -110,7 +110,7 @@ FLOORS = {
     ),
     "feeds/delivery": floors("batches / targets / logs / guarantees", "progress"),
     "feeds/collections": floors("values", "hypermedia / known"),
-    "feeds/records": floors("transport / connections / gaps", "dead_letters"),
+    "feeds/records": floors("transport / gaps", "dead_letters"),
     "feeds/kafka": floors("client", "groups", "reader / batches", "writer", "transport"),
     "feeds/mqtt": floors("connection", "transport"),
     "feeds/nats": floors("connection", "publishing / pulling", "transport"),
