@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         CannotWrite,
         Conflict,
         ConstructMessagesError,
+        DoesNotConform,
         Forbidden,
         Gone,
         GroupError,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         ProtocolError,
         QuadsError,
         QueryError,
+        ShapesError,
         SourceError,
         SourceTimeout,
         SparkUnavailable,
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from construct_messages.options import Dataset, Grouping, Requests
     from construct_messages.query.rewrite import ConstructQuery, query_form
     from construct_messages.reading import LogReader, read_log
+    from construct_messages.shapes import Shapes, Validation, ValidationReport, ValidationResult
     from construct_messages.sources import Source
     from construct_messages.sources.open import open_source
     from construct_messages.terms import Term, blank, iri, literal, to_python, triple
@@ -66,6 +69,7 @@ _ROOMS: Final = {
     "ConstructMessagesError": "errors",
     "ConstructQuery": "query.rewrite",
     "Dataset": "options",
+    "DoesNotConform": "errors",
     "Forbidden": "errors",
     "Gone": "errors",
     "GroupError": "errors",
@@ -90,6 +94,8 @@ _ROOMS: Final = {
     "QueryError": "errors",
     "QueryMessages": "construct",
     "Requests": "options",
+    "Shapes": "shapes",
+    "ShapesError": "errors",
     "Source": "sources",
     "SourceError": "errors",
     "SourceTimeout": "errors",
@@ -103,6 +109,9 @@ _ROOMS: Final = {
     "UnsupportedByFormat": "errors",
     "UnsupportedQuery": "errors",
     "UsageError": "errors",
+    "Validation": "shapes",
+    "ValidationReport": "shapes",
+    "ValidationResult": "shapes",
     "ValueOutOfRange": "errors",
     "WrongType": "errors",
     "awrite_log": "writing",
@@ -126,6 +135,7 @@ __all__ = [
     "ConstructMessagesError",
     "ConstructQuery",
     "Dataset",
+    "DoesNotConform",
     "Forbidden",
     "Gone",
     "GroupError",
@@ -150,6 +160,8 @@ __all__ = [
     "QueryError",
     "QueryMessages",
     "Requests",
+    "Shapes",
+    "ShapesError",
     "Source",
     "SourceError",
     "SourceTimeout",
@@ -163,6 +175,9 @@ __all__ = [
     "UnsupportedByFormat",
     "UnsupportedQuery",
     "UsageError",
+    "Validation",
+    "ValidationReport",
+    "ValidationResult",
     "ValueOutOfRange",
     "WrongType",
     "awrite_log",

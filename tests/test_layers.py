@@ -40,7 +40,7 @@ FLOORS = {
         "sources / logs / spaces / inspection / checking",
         "assembly / reading / targets",
         "writing / streams",
-        "documents",
+        "documents / shapes",
         "construct / feeds",
         "continuous",
         "server / spark",
@@ -82,6 +82,7 @@ FLOORS = {
         "reader",
         "store / check",
     ),
+    "shapes": floors("graph", "wellformed / static / report", "engine", "validation"),
     "continuous": floors(
         "windows / dataset / event_time / static / transform / comparison / spool",
         "timestamps / changes",

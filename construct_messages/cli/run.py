@@ -36,6 +36,7 @@ from construct_messages.cli.queries import (
     query_text,
     requests,
 )
+from construct_messages.cli.shapes import STATUS, add_shapes, status_of, validating
 from construct_messages.cli.standard import STANDARD, target
 from construct_messages.construct import QueryMessages, construct_messages
 from construct_messages.errors import UsageError
@@ -60,8 +61,10 @@ def add(commands: Commands) -> None:
             "construct-messages run query.rq --source store/ --group-by '?country' --format ttl | head",
             "construct-messages run query.rq --source data.ttl --format json --frame city.json | jq .name",
             "construct-messages run query.rq --source data.ttl --to nats://localhost/companies --create",
+            "construct-messages run query.rq --source data.ttl --output log.nq --shapes shapes.ttl --on-invalid stop",
         ],
-        epilog="Exit status: 0 complete, 1 log not written, 2 wrong usage or query, 3 source failed, 4 incomplete.",
+        epilog="Exit status: 0 complete, 1 log not written, 2 wrong usage, query or shapes, 3 source failed, "
+        f"4 incomplete, {STATUS}",
     )
     run.set_defaults(command=_run)
 
@@ -101,6 +104,8 @@ def add(commands: Commands) -> None:
     option(stream, "--to URL", "publish the messages to a stream, instead of writing a log")
     add_transport(stream)
 
+    add_shapes(run)
+
     source = run.add_argument_group("requests to the source")
     add_asking(source)
     option(source, "--lenient", "pass malformed IRIs and language tags unchanged, and count them")
@@ -110,14 +115,18 @@ def add(commands: Commands) -> None:
 def _run(options: argparse.Namespace) -> int:
     # the SELECT alone needs no data
     source = ox.Store() if options.select and not options.source else options.source
-    with construct_messages(
-        query_text(options, "--source"),
-        source,
-        distinct_limit=options.distinct_limit,
-        lenient=options.lenient,
-        requests=requests(options),
-        **arguments(options),
-    ) as stream:
+    with (
+        validating(options, grows=options.to is not None) as validation,
+        construct_messages(
+            query_text(options, "--source"),
+            source,
+            distinct_limit=options.distinct_limit,
+            lenient=options.lenient,
+            requests=requests(options),
+            validation=validation,
+            **arguments(options),
+        ) as stream,
+    ):
         _KEPT[:] = [stream]
         if options.select:
             with log_file(target(options.output)) as write:
@@ -127,7 +136,7 @@ def _run(options: argparse.Namespace) -> int:
         else:
             _write(stream, options)
     sys.stdout.buffer.flush()
-    return 0
+    return status_of(validation, options)
 
 
 def _publish(stream: QueryMessages, options: argparse.Namespace) -> None:
