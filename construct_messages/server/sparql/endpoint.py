@@ -17,8 +17,6 @@ from typing import Final
 
 from aiohttp import web
 
-from construct_messages.assembly import Options
-from construct_messages.construct import QueryMessages
 from construct_messages.errors import (
     Forbidden,
     IncompleteResult,
@@ -29,6 +27,7 @@ from construct_messages.errors import (
 from construct_messages.formats.documents import TRIPLES
 from construct_messages.formats.negotiation import Plain
 from construct_messages.formats.results import SOLUTIONS
+from construct_messages.net.wire import Header
 from construct_messages.options import UNION
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.query.service import (
@@ -52,6 +51,7 @@ from construct_messages.server.pages.templates import wants_html
 from construct_messages.server.sparql.answers import KnownFrames, MessagesAnswer, choose_answer
 from construct_messages.server.sparql.cap import counted_codings, watched
 from construct_messages.server.sparql.description import describe
+from construct_messages.server.sparql.messages import MessagesSender
 from construct_messages.server.sparql.protocol import ProtocolRequest, forwarded, read_request
 from construct_messages.server.sparql.record import SparqlRecord
 from construct_messages.server.sparql.self_description import SelfDescription, forwarded_headers
@@ -62,8 +62,6 @@ from construct_messages.sources.operations import Answer, Backend, Operation
 from construct_messages.terms import Lenience
 
 _LONG_CHARACTERS: Final = 4000  # about 20 ms
-# nginx would hold back what is streamed
-_STREAMED: Final = {"X-Accel-Buffering": "no"}
 
 
 def path_of(name: str) -> str:
@@ -93,7 +91,7 @@ class SparqlEndpoint:
     gauges: Mapping[str, Sequence[Measure]] = MappingProxyType({})
     reported: Mapping[str, object] = MappingProxyType({})
     has_source = True
-    exposed_headers = ("X-SPARQL-MaxRows", "X-SQL-Message", "X-SQL-State")
+    exposed_headers = ("X-SPARQL-MaxRows", "X-SQL-Message", "X-SQL-State", Header.CONTENT_TYPE)
 
     def __init__(
         self,
@@ -247,41 +245,20 @@ class SparqlEndpoint:
         answer: MessagesAnswer,
         query: ConstructQuery,
     ) -> web.StreamResponse:
-        settings, limits, record = self._settings, self._settings.limits, _record(request)
-        headers = {"Content-Type": answer.content_type, **_STREAMED}
-        if request.method == "HEAD":
-            return web.Response(headers=headers)
+        settings = self._settings
         sent_on = Request(
             query.rewritten,
             self._default_graphs(asked),
             asked.named_graphs,
             settings.page_size,
-            limits.seconds,
+            settings.limits.seconds,
             forwarded(asked.parameters, rewritten=True, sponge=settings.sponge),
             tuple(forwarded_headers(request, settings).items()),
             lenience=Lenience() if settings.lenient else None,
         )
-        options = Options(
-            asked.grouping,
-            strict=settings.strict,
-            solution_limit=limits.solutions,
-            message_limit=limits.messages,
-            message_bytes=limits.message_bytes,
-        )
-        record.source_asked()
-        record.messages = log = QueryMessages(
-            query, self._backend, sent_on, options, owns_source=False
-        )
-        coding = negotiate_coding(request.headers.get("Accept-Encoding"))
-        return await send(
-            request,
-            log.aserialize(answer.type, options=answer.options),
-            headers,
-            idle_seconds=limits.idle_seconds,
-            buffer_bytes=settings.buffer_bytes,
-            coding=coding,
-            sent=record.sent,
-        )
+        sender = MessagesSender(settings, self._backend, _record(request))
+        send_it = sender.send_events if answer.events else sender.send_log
+        return await send_it(request, answer, query, sent_on, asked.grouping)
 
     # --- the source's own answer ---
 
