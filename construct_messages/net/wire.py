@@ -121,6 +121,7 @@ class Property(StrEnum):
     OUTPUT = "output"
     EVENTS = "push"
     SOCKET = "websocket"
+    GRPC = "grpc"
     LDES = "ldes"
     QUERY = "query"
     STREAM = "stream"
@@ -137,6 +138,7 @@ ENDPOINTS: Final[Mapping[str, str]] = {
     Property.OUTPUT: "rsp",
     Property.EVENTS: "cm",
     Property.SOCKET: "cm",
+    Property.GRPC: "cm",
     Property.LDES: "cm",
     Property.QUERY: "cm",
 }
