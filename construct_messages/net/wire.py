@@ -124,6 +124,7 @@ class Property(StrEnum):
     OUTPUT = "output"
     EVENTS = "push"
     SOCKET = "websocket"
+    GRPC = "grpc"
     LDES = "ldes"
     QUERY = "query"
     STREAM = "stream"
@@ -140,6 +141,7 @@ ENDPOINTS: Final[Mapping[str, str]] = {
     Property.OUTPUT: "rsp",
     Property.EVENTS: "cm",
     Property.SOCKET: "cm",
+    Property.GRPC: "cm",
     Property.LDES: "cm",
     Property.QUERY: "cm",
 }

@@ -9,6 +9,7 @@ gRPC over HTTP/2, https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -149,14 +150,18 @@ class CallServer:
         self._connections: set[_Connection] = set()
         self._server: asyncio.Server | None = None
 
-    async def listen(self, host: str, port: int) -> tuple[str, int]:
+    async def listen(self, host: str, port: int, tls: ssl.SSLContext | None) -> tuple[str, int]:
         """Begins to take connections; returns the host and the port.
+
+        Args:
+            host, port: of the address.
+            tls: how connections are encrypted; None: they are not.
 
         Raises:
             OSError: the address cannot be listened at.
         """
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Connection(self), host, port)
+        self._server = await loop.create_server(lambda: _Connection(self), host, port, ssl=tls)
         address = self._server.sockets[0].getsockname()
         return address[0], address[1]
 
