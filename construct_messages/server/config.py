@@ -163,7 +163,7 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 
 
 class BridgeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What one stream is fed from, or forwarded to: `[streams.NAME]`.
+    """What one stream is fed from or forwarded to, and what its messages conform to: `[streams.NAME]`.
 
     Args:
         source: the URL that the stream is fed from; `from` in the file. None: it is not.
@@ -178,6 +178,11 @@ class BridgeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         dead_letters: a file or topic for records that are no message; None: such a record stops the bridge.
         create: whether the stream of `to` is created if it does not exist.
         batch: how many elements are written together at most.
+        shapes: files with SHACL shapes, against which each message is validated before it is stored.
+        shapes_data: files with data that messages are validated with, such as a class hierarchy.
+        allow_warnings: whether messages conform despite results of severity `sh:Warning` or `sh:Info`.
+        invalid_to: the stream that gets messages which do not conform, each with its report; it is created if it does
+            not exist. None: they are refused.
     """
 
     source: str | None = msgspec.field(default=None, name="from")
@@ -193,6 +198,10 @@ class BridgeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     dead_letters: str | None = None
     create: bool = False
     batch: Count = 1000
+    shapes: tuple[str, ...] = ()
+    shapes_data: tuple[str, ...] = ()
+    allow_warnings: bool = False
+    invalid_to: str | None = None
 
 
 class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -228,7 +237,7 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         query_bytes: memory that the process of one may take for itself; a query that needs more is paused.
         query_output_bytes: of the messages of one evaluation; without windows, of those of up to 1,000 elements.
         grpc: host and port of Jelly's gRPC service; port 0 takes a free one. None: there is no such service.
-        bridges: what streams are fed from and forwarded to, by their names.
+        bridges: what streams are fed from, forwarded to and validated against, by their names.
     """
 
     file: str
