@@ -50,27 +50,10 @@ _NESTED: Final[Mapping[tuple[type[msgspec.Struct], str], type[msgspec.Struct]]] 
     (EndpointSettings, "limits"): Limits,
     **{(Config, name): struct for name, struct in TABLES.items()},
 }
-<<<<<<< HEAD
-=======
-_BRIDGES: Final = "bridges"
-"""The field of `StreamsSettings` whose tables are written as `[streams.NAME]`."""
 _FILES: Final = (
     *(("streams", "file"), ("streams", "grpc_certificate"), ("streams", "grpc_key")),
     ("jwt", "keys"),
 )
-_NONE: Final = "none"  # TOML has no null
-_TOML_PLACE: Final = re.compile(
-    r" \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)$"
-)
-
-
-@dataclass(frozen=True)
-class Given:
-    """The value of a setting, of the right type, and its origin: a file and key, a variable, or a flag."""
-
-    value: object
-    origin: str
->>>>>>> grpc
 
 
 def load_config(
@@ -155,19 +138,14 @@ def _from_file(path: Path) -> Iterator[tuple[Key, Given]]:
             )
         endpoints[""] = document.pop(UNNAMED)
     for key, value in _leaves(document, Config, (), str(path)):
-<<<<<<< HEAD
         given = typed(key, value, f"{path}: {dotted_name(key)}")
-        if key in (("streams", "file"), ("jwt", "keys")) or (
-            key[-1] == "client_secret_file" and given.value is not None
-        ):
-=======
-        given = _typed(key, value, f"{path}: {dotted_name(key)}")
         if given.value is not None and (key in _FILES or key[-1].endswith("client_secret_file")):
->>>>>>> grpc
             given = Given(_beside(path, str(given.value)), given.origin)
         if key[-1] == "source":
             # a file means the same for any working directory
             given = Given(tuple(_beside(path, source) for source in given.value), given.origin)  # type: ignore[attr-defined] # its type is that of `EndpointSettings.source`
+        if key[-1] in ("shapes", "shapes_data"):
+            given = Given(tuple(_beside(path, file) for file in given.value), given.origin)  # type: ignore[attr-defined] # its type is that of `BridgeSettings.shapes`
         if key[-1] == "frames":
             files = {name: _beside(path, file) for name, file in given.value.items()}  # type: ignore[attr-defined] # its type is that of `EndpointSettings.frames`
             given = Given(files, given.origin)
