@@ -73,7 +73,7 @@ class StreamIris(NamedTuple):
     @property
     def endpoints(self) -> Mapping[str, str]:
         """The IRIs of the endpoints, by the properties that name them."""
-        named = {
+        named: dict[str, str] = {
             Property.INBOX: self.inbox,
             Property.INPUT: self.input,
             Property.OUTPUT: self.output,
