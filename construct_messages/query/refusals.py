@@ -14,13 +14,14 @@ from construct_messages.query.prologue import relative_iri, undeclared
 REWRITTEN: Final = "lines are those of your query; on the line of CONSTRUCT, columns are those of the rewritten SELECT"
 """The hint about an engine's own position in a query that it refuses."""
 
-_AT: Final = re.compile(r"(?:error )?at (\d+):(\d+)(?:-\d+:\d+)?: ", re.IGNORECASE)
+# strings, as most queries are not refused: `re` compiles and keeps them when they are used
+_AT: Final = r"(?:error )?at (\d+):(\d+)(?:-\d+:\d+)?: "
 # tokens and keywords; the others are classes of characters
-_EXPECTED: Final = re.compile(r"\"(?:[^\"\\]|\\.)+\"|\b[A-Z][A-Za-z_0-9]+\b(?! [a-z])")
-_CLASSES: Final = re.compile(r"\[(?:'(?:\\.[^']*|[^'])'|[^'\]])*\]", re.DOTALL)
+_EXPECTED: Final = r"\"(?:[^\"\\]|\\.)+\"|\b[A-Z][A-Za-z_0-9]+\b(?! [a-z])"
+_CLASSES: Final = r"\[(?:'(?:\\.[^']*|[^'])'|[^'\]])*\]"
 _NO_IRI: Final = "IRI parsing failed"
 # among the tokens it would have taken, the engine's message may hold a sentence that says what is wrong
-_SENTENCE: Final = re.compile(r"(?:expected (?:one of )?|, )([A-Z][A-Za-z]*(?: [A-Za-z]+)+)")
+_SENTENCE: Final = r"(?:expected (?:one of )?|, )([A-Z][A-Za-z]*(?: [A-Za-z]+)+)"
 
 
 def refusal(error: SyntaxError, text: str, hint: str | None, refused: str) -> QueryError:
@@ -46,7 +47,8 @@ def refusal(error: SyntaxError, text: str, hint: str | None, refused: str) -> Qu
     line 1, column 21: the query is not SPARQL: IRI <g> is relative
       hint: give a base IRI, or write the IRI in full
     """
-    place, found = _AT.search(str(error)), _SENTENCE.search(str(error))
+    place = re.search(_AT, str(error), re.IGNORECASE)
+    found = re.search(_SENTENCE, str(error))
     said = found[1] if found else _unexpected(str(error))
     if said == "Prefix not found" and (prefix := undeclared(text)) is not None:
         said, hint = (
@@ -69,7 +71,8 @@ def _unexpected(message: str) -> str:
     'unexpected token, expected one of "," OFFSET'
     """
     _, _, expected = message.partition("expected ")
-    tokens = list(dict.fromkeys(_EXPECTED.findall(_CLASSES.sub("", expected))))
+    kept = re.sub(_CLASSES, "", expected, flags=re.DOTALL)
+    tokens = list(dict.fromkeys(re.findall(_EXPECTED, kept)))
     if not tokens:
         return "unexpected token"
     return f"unexpected token, expected {'one of ' if len(tokens) > 1 else ''}{' '.join(tokens)}"

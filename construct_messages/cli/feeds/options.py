@@ -16,7 +16,6 @@ from construct_messages.cli.arguments import (
 )
 from construct_messages.cli.standard import STANDARD
 from construct_messages.errors import UsageError
-from construct_messages.feeds.table import TRANSPORTS
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -76,6 +75,8 @@ def _time(text: str) -> datetime:
 
 def add_reading(group: argparse._ActionsContainer) -> None:
     """Adds the options of a stream that is read, except for its token and the options of its transport."""
+    from construct_messages.feeds.table import TRANSPORTS
+
     names = [kind.name for kind in TRANSPORTS]
     option(
         group,
