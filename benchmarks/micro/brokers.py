@@ -3,8 +3,8 @@
 Mosquitto (MQTT 5, without its database) and the NATS server (JetStream, in files), each in a process of its own. Sent:
 from messages in memory to the last acknowledgement of the broker, against the same library sending the same bytes with
 the same properties, as many at a time. Read: to messages in memory, against the library reading the bytes; for MQTT,
-whose reader must be there, while they are sent by the same process. All runs are taken in turn. The ratios of CPU seconds
-of this process stand beside those of seconds, as other work on the machine changes them less.
+whose reader must be there, while they are sent by the same process. All runs are taken in turn. The ratios of CPU
+seconds of this process stand beside those of seconds, as other work on the machine changes them less.
 """
 
 from __future__ import annotations
