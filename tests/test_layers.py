@@ -40,7 +40,7 @@ FLOORS = {
         "sources / logs / spaces / inspection / checking",
         "assembly / reading / targets",
         "writing / streams",
-        "documents",
+        "documents / shapes",
         "construct / feeds",
         "continuous",
         "server / spark",
@@ -55,6 +55,9 @@ FLOORS = {
         "aiohttp_client / urllib_client",
         "oauth",
     ),
+    "formats": floors(
+        "media_types", "lookup / documents / results", "ranges / file_names", "negotiation"
+    ),
     "query": floors(
         "tokens",
         "prologue / depth",
@@ -66,7 +69,7 @@ FLOORS = {
         "optimizer / continuous",
     ),
     "query/syntax": floors(
-        "nodes", "reader", "triples", "expressions / query", "patterns", "parser"
+        "tree", "nodes", "reader", "triples", "expressions / query", "patterns", "parser"
     ),
     "query/continuous": floors("values", "cursor", "durations", "clauses", "patterns", "parse"),
     "streams": floors(
@@ -79,9 +82,10 @@ FLOORS = {
         "reader",
         "store / check",
     ),
+    "shapes": floors("graph", "wellformed / static / report", "engine", "validation"),
     "continuous": floors(
         "windows / dataset / event_time / static / transform / comparison / spool",
-        "timestamps",
+        "timestamps / changes",
         "solutions",
         "timeline / freshness",
         "windowed / watching",
@@ -139,7 +143,8 @@ FLOORS = {
         "archiving",
     ),
     "spark/sql": floors(
-        "columns / values",
+        "values",
+        "term_parts",
         "numbers / datetimes / iri_grammar",
         "comparisons / arithmetic / strings / iris / date_parts",
         "functions / aggregates / casts / value_keys",
@@ -149,6 +154,7 @@ FLOORS = {
         "solutions / scans / messages / hubs / small_closures",
         "joins / leaf_nodes / paths / stars / shared_scan",
         "exists / checks",
+        "groups",
         "evaluation",
     ),
 }
@@ -392,8 +398,11 @@ def test_names_of_classes_are_unique() -> None:
     assert SHARED_NAMES.keys() - shared.keys() == set(), "these are unique now: leave them out"
 
 
+STILL_LONG = re.compile(r"(?:/message|/kafka/client)\.py ")
+
+
 def test_files_are_small() -> None:
-    assert long(MODULES, 512) == []
+    assert [each for each in long(MODULES, 450) if not STILL_LONG.search(each)] == []
 
 
 def test_folders_are_small() -> None:

@@ -97,7 +97,10 @@ class Event(StrEnum):
     """The type of a server-sent event."""
 
     MESSAGE = "rdf-message"
-    """Its data are one message; its id is the sequence."""
+    """Its data are one message; its id is the sequence, or the position in the answer to a query."""
+
+    END = "end"
+    """The answer to a query is complete; its data are the number of its messages."""
 
     ERROR = "error"
     """Its data are the reason why no further event can come, also on the next connection."""

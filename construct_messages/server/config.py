@@ -107,6 +107,7 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         evaluator_bytes: memory that each of them may take for itself; a query that needs more fails. `"auto"`: a share
             of the machine's, see `memory.py`. None: no bound.
         buffer_bytes: logs up to this size are sent whole, with their length.
+        heartbeat_seconds: how long an answer of events may be silent.
         limits: see `Limits`.
     """
 
@@ -147,6 +148,7 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     evaluators: Count = 8
     evaluator_bytes: Count | Literal["auto"] | None = "auto"
     buffer_bytes: Size = 0
+    heartbeat_seconds: Seconds = 15.0
     limits: Limits = Limits()
 
     @property

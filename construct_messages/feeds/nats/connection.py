@@ -188,6 +188,15 @@ class Inbox:
         """Called by the library with each message."""
         self._arrived.put_nowait(message)
 
+    def waiting(self) -> Msg | None:
+        """Returns the next message if it has arrived; None: there is none, or the connection has ended."""
+        if self._arrived.empty():
+            return None
+        message = self._arrived.get_nowait()
+        if message is None:
+            self._arrived.put_nowait(None)  # for `next`
+        return message
+
     async def next(self) -> Msg:
         """Returns the next message.
 
