@@ -18,8 +18,8 @@ from tests.support.shapes import PREFIXES, message
 from tests.support.waiting import SECONDS
 
 GOOD, BAD = (f"<http://example.org/a> <http://example.org/p> {n} ." for n in (5, 1))
-TURTLE = {"Content-Type": "text/turtle"}
-LOG = {"Content-Type": "text/turtle; messages=rdfm"}
+LOG = f"# @message\n{GOOD}\n# @message\n{BAD}\n".encode()
+TURTLE, LOGGED = "text/turtle", "text/turtle; messages=rdfm"
 
 
 @pytest.fixture
@@ -47,25 +47,23 @@ async def there(server: StreamsServer, stream: str) -> list[Message]:
 
 async def test_refused(server: StreamsServer) -> None:
     """With 422 and the report; of a log, all or none is stored."""
-    assert (await server.ask("POST", "/streams/strict/input", GOOD, TURTLE)).status == 201
-    refused = await server.ask("POST", "/streams/strict/input", BAD, TURTLE)
+    assert (await server.ask("POST", "/streams/strict/input", GOOD.encode(), TURTLE)).status == 201
+    refused = await server.ask("POST", "/streams/strict/input", BAD.encode(), TURTLE)
     assert refused.status == 422
     assert "does not conform" in refused.json["detail"]
     (result,) = refused.json["report"]["results"]
     assert result["constraint"] == "sh:minInclusive 3"
-    log = f"# @message\n{GOOD}\n# @message\n{BAD}\n"
-    refused = await server.ask("POST", "/streams/strict/input", log, LOG)
+    refused = await server.ask("POST", "/streams/strict/input", LOG, LOGGED)
     assert (refused.status, refused.json["report"]["message"]) == (422, 2)
     assert len(await there(server, "strict")) == 1
-    assert (await server.ask("POST", "/streams/free/input", BAD, TURTLE)).status == 201
+    assert (await server.ask("POST", "/streams/free/input", BAD.encode(), TURTLE)).status == 201
 
 
 async def test_dead_letters(server: StreamsServer) -> None:
     """Under a key, each is stored once."""
-    log = f"# @message\n{GOOD}\n# @message\n{BAD}\n"
     for _ in range(2):
         answer = await server.ask(
-            "POST", "/streams/sorted/input", log, {**LOG, "Idempotency-Key": '"k"'}
+            "POST", "/streams/sorted/input", LOG, LOGGED, Idempotency_Key='"k"'
         )
         assert answer.status == 201
         assert (answer.json["elements"], answer.json["invalid"]) == (1, 1)
@@ -73,7 +71,7 @@ async def test_dead_letters(server: StreamsServer) -> None:
     (letter,) = await there(server, "letters")
     assert without_report(letter) == message(BAD)
     assert len(letter) > 5
-    answer = await server.ask("POST", "/streams/sorted/input", BAD, TURTLE)
+    answer = await server.ask("POST", "/streams/sorted/input", BAD.encode(), TURTLE)
     assert (answer.status, answer.json) == (202, {"elements": 0, "invalid": 1})
 
 
