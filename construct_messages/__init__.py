@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from construct_messages.cli.notebook import load_ipython_extension
     from construct_messages.construct import QueryMessages, construct_messages
     from construct_messages.continuous.transform import transform
     from construct_messages.errors import (
@@ -119,6 +120,7 @@ _ROOMS: Final = {
     "construct_messages": "construct",
     "iri": "terms",
     "literal": "terms",
+    "load_ipython_extension": "cli.notebook",
     "open_source": "sources.open",
     "query_form": "query.rewrite",
     "read_log": "reading",
@@ -185,6 +187,7 @@ __all__ = [
     "construct_messages",
     "iri",
     "literal",
+    "load_ipython_extension",
     "open_source",
     "query_form",
     "read_log",

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from construct_messages.arguments import checked
 from construct_messages.assembly import DISTINCT_LIMIT, Assembly, Options, Writing
 from construct_messages.errors import UsageError
-from construct_messages.formats import LogType, find_log
+from construct_messages.formats import LogType
+from construct_messages.formats.lookup import find_log
 from construct_messages.labels import Labels
 from construct_messages.logs import FormatOptions
 from construct_messages.message import Message

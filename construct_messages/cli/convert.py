@@ -26,7 +26,8 @@ from construct_messages.cli.standard import STANDARD, target
 from construct_messages.cli.stopping import END_SIGNALS
 from construct_messages.errors import CannotFold, LogError, UsageError
 from construct_messages.files.following import GrowingFile
-from construct_messages.formats import N_QUADS, WRITTEN, find_format, find_log
+from construct_messages.formats import N_QUADS, WRITTEN
+from construct_messages.formats.lookup import find_format, find_log
 from construct_messages.labels import Labels
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for, options_for_writing
 from construct_messages.message import Message

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import AsyncGenerator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyoxigraph as ox
 
@@ -44,6 +44,10 @@ from construct_messages.message import Message
 from construct_messages.options import GROUP_LIMIT
 from construct_messages.targets import format_of_target, log_file
 
+if TYPE_CHECKING:
+    from construct_messages.shapes import Validation
+    from construct_messages.sources.open import SourceLike
+
 _KEPT: Final[list[QueryMessages]] = []
 """The messages of the last run, closed. They hold a store that takes long to free, which a process that ends need not
 wait for (see `construct_messages.__main__`)."""
@@ -80,14 +84,7 @@ def add(commands: Commands) -> None:
 
     messages = run.add_argument_group("messages")
     add_messages(messages)
-    option(messages, "--group-limit N", "hold at most N solutions", type=int, default=GROUP_LIMIT)
-    option(
-        messages,
-        "--distinct-limit N",
-        "compare at most N messages",
-        type=int,
-        default=DISTINCT_LIMIT,
-    )
+    add_bounds(messages)
 
     log = run.add_argument_group("log")
     add_format(log, "that of the extension of --output, else nq")
@@ -112,20 +109,52 @@ def add(commands: Commands) -> None:
     option(source, "--strict", "make warnings errors: blank nodes that occur in several pages")
 
 
+def add_bounds(group: argparse._ActionsContainer) -> None:
+    """Adds the options for how much is held."""
+    option(group, "--group-limit N", "hold at most N solutions", type=int, default=GROUP_LIMIT)
+    option(
+        group,
+        "--distinct-limit N",
+        "compare at most N messages",
+        type=int,
+        default=DISTINCT_LIMIT,
+    )
+
+
+def ask(
+    query: str,
+    source: SourceLike,
+    options: argparse.Namespace,
+    validation: Validation | None = None,
+) -> QueryMessages:
+    """The messages of a query, by the options for messages, bounds, the dataset, and requests.
+
+    Args:
+        query: its text.
+        source: see `construct_messages`.
+        options: see above; `lenient` is one of them.
+        validation: validates each message.
+
+    Raises:
+        ConstructMessagesError: see `construct_messages`.
+    """
+    return construct_messages(
+        query,
+        source,
+        distinct_limit=options.distinct_limit,
+        lenient=options.lenient,
+        requests=requests(options),
+        validation=validation,
+        **arguments(options),
+    )
+
+
 def _run(options: argparse.Namespace) -> int:
     # the SELECT alone needs no data
     source = ox.Store() if options.select and not options.source else options.source
     with (
         validating(options, grows=options.to is not None) as validation,
-        construct_messages(
-            query_text(options, "--source"),
-            source,
-            distinct_limit=options.distinct_limit,
-            lenient=options.lenient,
-            requests=requests(options),
-            validation=validation,
-            **arguments(options),
-        ) as stream,
+        ask(query_text(options, "--source"), source, options, validation) as stream,
     ):
         _KEPT[:] = [stream]
         if options.select:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from construct_messages.cli.arguments import option
 from construct_messages.errors import CannotWrite, UsageError
-from construct_messages.formats import find_log
 from construct_messages.formats.file_names import packing_of_name
+from construct_messages.formats.lookup import find_log
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.message import Message
 from construct_messages.targets import format_of_target, log_file
@@ -203,7 +203,10 @@ def _whole(place: str) -> Iterator[Callable[[Message], object]]:
     type = find_log(format_of_target(place))
     with log_file(place) as write:
         log = OpenLog(
-            encoder_for(*type, EncoderOptions({"sh": SH}, graphs=True, triple_terms=True)), write
+            encoder_for(
+                type.format, type.syntax, EncoderOptions({"sh": SH}, graphs=True, triple_terms=True)
+            ),
+            write,
         )
         yield log.write
         log.finish()

@@ -179,6 +179,7 @@ async def feed(
         await store.acommit(owner, value, stream=stream, messages=messages)
 
     async with opening as transport, aclosing(transport.read(start, follow=True)) as elements:
+        transport.check_resumable()  # as its position is kept
         await anext(elements)  # None: it is known where reading starts
         await keep(transport.position)
         if start.checkpoint is not None:  # it is stored, but the source may not know

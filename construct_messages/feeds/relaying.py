@@ -102,7 +102,8 @@ async def relay(
         on_batch: called after each batch with the number of messages so far.
 
     Raises:
-        UsageError: arguments that do not go together, or the state file of another relay.
+        UsageError: arguments that do not go together, the state file of another relay, or a state for a source that
+            cannot be continued (MQTT without the option `identifier`).
         SourceError: a side refuses, or cannot be reached.
         LogError, LimitExceeded: what the source sends is no message, or too large.
         CannotWrite: the target or the state cannot be written.
@@ -160,6 +161,8 @@ async def relay(
         await to.open()
         await delivery.finish()
         async with opening as transport, aclosing(transport.read(start, follow=follow)) as elements:
+            if state is not None:
+                transport.check_resumable()
             await anext(elements)  # None: it is known where reading starts
             await delivery.begin(transport.position)
             if (

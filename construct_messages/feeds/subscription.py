@@ -203,6 +203,15 @@ class Subscription(AsyncIterator[Element]):
             self._started = True
             await anext(self._elements)
 
+    def check_resumable(self) -> None:
+        """Makes sure that another process can continue from a checkpoint. Call it after `start`.
+
+        Raises:
+            UsageError: the other side keeps nothing for this reader; the hint names the fix.
+        """
+        if self._transport is not None:
+            self._transport.check_resumable()
+
     async def acknowledge(self, checkpoint: Checkpoint) -> None:
         """Acknowledges to the other side that the elements up to a checkpoint were processed durably.
 
@@ -218,7 +227,8 @@ class Subscription(AsyncIterator[Element]):
         return self
 
     async def __anext__(self) -> Element:
-        await self.start()
+        if not self._started:
+            await self.start()
         element = await anext(self._elements)
         assert element is not None  # as it is at the start only
         return element

@@ -35,7 +35,8 @@ from construct_messages.cli.shapes import STATUS, add_shapes, status_of, validat
 from construct_messages.cli.standard import STANDARD, astandard_input, target
 from construct_messages.cli.stopping import until_stopped
 from construct_messages.errors import UsageError
-from construct_messages.formats import LogType, find_log
+from construct_messages.formats import LogType
+from construct_messages.formats.lookup import find_log
 from construct_messages.logs import EncoderOptions, FormatOptions, encoder_for
 from construct_messages.message import Message
 from construct_messages.reading import LogReader

@@ -408,7 +408,10 @@ class StreamsEndpoint:
         return self._public_url or f"{request.scheme}://{request.host}"
 
     def _iris(self, request: web.Request, name: str) -> StreamIris:
-        return StreamIris(f"{self._base(request)}{ROOT}/{name}")
+        service = None
+        if self.grpc is not None:
+            service = self.grpc.url(None if self._public_url else request.url.host)
+        return StreamIris(f"{self._base(request)}{ROOT}/{name}", service)
 
     async def _in_thread(self, call: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
         return await asyncio.get_running_loop().run_in_executor(
