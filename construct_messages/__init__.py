@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from construct_messages.cli.notebook import load_ipython_extension
     from construct_messages.construct import QueryMessages, construct_messages
     from construct_messages.continuous.transform import transform
     from construct_messages.errors import (
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
         CannotWrite,
         Conflict,
         ConstructMessagesError,
+        DoesNotConform,
         Forbidden,
         Gone,
         GroupError,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
         ProtocolError,
         QuadsError,
         QueryError,
+        ShapesError,
         SourceError,
         SourceTimeout,
         SparkUnavailable,
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     from construct_messages.options import Dataset, Grouping, Requests
     from construct_messages.query.rewrite import ConstructQuery, query_form
     from construct_messages.reading import LogReader, read_log
+    from construct_messages.shapes import Shapes, Validation, ValidationReport, ValidationResult
     from construct_messages.sources import Source
     from construct_messages.sources.open import open_source
     from construct_messages.terms import Term, blank, iri, literal, to_python, triple
@@ -66,6 +70,7 @@ _ROOMS: Final = {
     "ConstructMessagesError": "errors",
     "ConstructQuery": "query.rewrite",
     "Dataset": "options",
+    "DoesNotConform": "errors",
     "Forbidden": "errors",
     "Gone": "errors",
     "GroupError": "errors",
@@ -90,6 +95,8 @@ _ROOMS: Final = {
     "QueryError": "errors",
     "QueryMessages": "construct",
     "Requests": "options",
+    "Shapes": "shapes",
+    "ShapesError": "errors",
     "Source": "sources",
     "SourceError": "errors",
     "SourceTimeout": "errors",
@@ -103,6 +110,9 @@ _ROOMS: Final = {
     "UnsupportedByFormat": "errors",
     "UnsupportedQuery": "errors",
     "UsageError": "errors",
+    "Validation": "shapes",
+    "ValidationReport": "shapes",
+    "ValidationResult": "shapes",
     "ValueOutOfRange": "errors",
     "WrongType": "errors",
     "awrite_log": "writing",
@@ -110,6 +120,7 @@ _ROOMS: Final = {
     "construct_messages": "construct",
     "iri": "terms",
     "literal": "terms",
+    "load_ipython_extension": "cli.notebook",
     "open_source": "sources.open",
     "query_form": "query.rewrite",
     "read_log": "reading",
@@ -126,6 +137,7 @@ __all__ = [
     "ConstructMessagesError",
     "ConstructQuery",
     "Dataset",
+    "DoesNotConform",
     "Forbidden",
     "Gone",
     "GroupError",
@@ -150,6 +162,8 @@ __all__ = [
     "QueryError",
     "QueryMessages",
     "Requests",
+    "Shapes",
+    "ShapesError",
     "Source",
     "SourceError",
     "SourceTimeout",
@@ -163,6 +177,9 @@ __all__ = [
     "UnsupportedByFormat",
     "UnsupportedQuery",
     "UsageError",
+    "Validation",
+    "ValidationReport",
+    "ValidationResult",
     "ValueOutOfRange",
     "WrongType",
     "awrite_log",
@@ -170,6 +187,7 @@ __all__ = [
     "construct_messages",
     "iri",
     "literal",
+    "load_ipython_extension",
     "open_source",
     "query_form",
     "read_log",

@@ -17,7 +17,7 @@ from construct_messages.arguments import checked
 from construct_messages.errors import UsageError
 from construct_messages.files.compression import COMPRESSIONS
 from construct_messages.files.growing import append_once, growing, settled_size, write_whole
-from construct_messages.formats import find_log
+from construct_messages.formats.lookup import find_log
 from construct_messages.logs import (
     Encoder,
     EncoderOptions,

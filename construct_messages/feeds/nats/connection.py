@@ -21,9 +21,9 @@ from nats.js.client import JetStreamContext
 from nats.js.errors import APIError, ServiceUnavailableError
 
 from construct_messages.errors import SourceError, SourceTimeout, UsageError, shown
-from construct_messages.feeds.records.connections import TLS_OPTIONS, tls_context
 from construct_messages.feeds.transport import Settings
 from construct_messages.net.timeouts import CONNECT_SECONDS
+from construct_messages.net.tls import TLS_OPTIONS, tls_context
 
 OPTIONS: Final = (
     "user",

@@ -17,11 +17,11 @@ from nats.js import api
 from nats.js.errors import NotFoundError
 
 from construct_messages.errors import SourceError, UsageError, shown
+from construct_messages.feeds.connections import attempts_of, over_connections
 from construct_messages.feeds.nats.connection import OPTIONS, NatsConnection, connected
 from construct_messages.feeds.nats.publishing import KEY, Publisher, publisher
 from construct_messages.feeds.nats.pulling import pulled
 from construct_messages.feeds.record import TYPE_HEADERS, Record, content_type_in
-from construct_messages.feeds.records.connections import attempts_of, over_connections
 from construct_messages.feeds.records.transport import RecordTransport
 from construct_messages.feeds.sequences import check_next
 from construct_messages.feeds.state import Checkpoint

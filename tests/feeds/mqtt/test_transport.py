@@ -21,7 +21,7 @@ from construct_messages.feeds.bridging import BridgeStatus, feed
 from construct_messages.feeds.opening import opened
 from construct_messages.feeds.recording import RecordingState, record
 from construct_messages.feeds.transport import Settings, Start
-from construct_messages.formats import find_log
+from construct_messages.formats.lookup import find_log
 from construct_messages.logs import encoder_for
 from construct_messages.streams import open_store
 from construct_messages.writing.growing import OpenLog
