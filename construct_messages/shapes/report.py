@@ -115,7 +115,7 @@ class ValidationReport:
 
     def _triples(self) -> Iterator[Triple]:
         # the same report has the same labels, so that a dead letter that is stored again is the same message
-        labels, made = Labels.at(f"{self}{self.results}"), 0
+        labels, made = Labels.at(str(self.as_json())), 0
 
         def new() -> Term:
             nonlocal made

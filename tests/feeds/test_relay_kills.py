@@ -20,7 +20,7 @@ import pytest
 from construct_messages import Message, Quad, blank, iri, literal
 from construct_messages.feeds.delivery.guarantees import Guarantee, guarantee
 from construct_messages.feeds.state import Sent
-from tests.support.broker_logs import differences, log, same, undoubled
+from tests.support.engines.broker_logs import differences, log, same, undoubled
 from tests.support.engines.kinds import KINDS, Kinds, Place
 from tests.support.http.streams import StreamsServer, serving_streams
 from tests.support.processes import start

@@ -72,7 +72,7 @@ def open_endpoints(
             page=config.page,
         )
         endpoints.append(streams_endpoint)
-        if streams.bridges:
+        if any(each.source or each.target for each in streams.bridges.values()):
             endpoints.append(BridgesEndpoint(streams, store, request_log, streams_endpoint.shapes))
     if config.page:
         listed = [
