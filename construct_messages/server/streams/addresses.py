@@ -73,7 +73,7 @@ class StreamIris(NamedTuple):
     @property
     def endpoints(self) -> Mapping[str, str]:
         """The IRIs of the endpoints, by the properties that name them."""
-        named = {
+        named: dict[str, str] = {
             Property.INBOX: self.inbox,
             Property.INPUT: self.input,
             Property.OUTPUT: self.output,
@@ -82,7 +82,7 @@ class StreamIris(NamedTuple):
             Property.LDES: self.ldes,
             Property.QUERY: self.query,
         }
-        return named if self.grpc is None else named | {Property.GRPC: self.grpc}
+        return named if self.grpc is None else named | {str(Property.GRPC): self.grpc}
 
     @property
     def event_stream(self) -> str:

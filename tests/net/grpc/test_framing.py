@@ -128,7 +128,7 @@ async def test_what_came_before_a_stream_broke_off() -> None:
     whole = framed(b"abc")
     buffer.add(whole[:6], 6)
     waiting = asyncio.ensure_future(messages.read())
-    while acknowledged != [6]:
+    while acknowledged != [6]:  # noqa: ASYNC110
         await asyncio.sleep(0)
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
