@@ -165,7 +165,7 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 
 
 class BridgeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What one stream is fed from, or forwarded to: `[streams.NAME]`.
+    """What one stream is fed from or forwarded to, and what its messages conform to: `[streams.NAME]`.
 
     Args:
         source: the URL that the stream is fed from; `from` in the file. None: it is not.
@@ -183,6 +183,11 @@ class BridgeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         dead_letters: a file or topic for records that are no message; None: such a record stops the bridge.
         create: whether the stream of `to` is created if it does not exist.
         batch: how many elements are written together at most.
+        shapes: files with SHACL shapes, against which each message is validated before it is stored.
+        shapes_data: files with data that messages are validated with, such as a class hierarchy.
+        allow_warnings: whether messages conform despite results of severity `sh:Warning` or `sh:Info`.
+        invalid_to: the stream that gets messages which do not conform, each with its report; it is created if it does
+            not exist. None: they are refused.
     """
 
     source: str | None = msgspec.field(default=None, name="from")
@@ -208,6 +213,10 @@ class BridgeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     dead_letters: str | None = None
     create: bool = False
     batch: Count = 1000
+    shapes: tuple[str, ...] = ()
+    shapes_data: tuple[str, ...] = ()
+    allow_warnings: bool = False
+    invalid_to: str | None = None
 
 
 class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -246,7 +255,7 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         grpc_certificate, grpc_key: files in PEM with the certificate of that service (followed by those of the
             authorities between it and a known one) and its key. None: connections are not encrypted.
         grpc_url: how clients reach it, where a proxy stands before it, as `grpcs://data.example.org`.
-        bridges: what streams are fed from and forwarded to, by their names.
+        bridges: what streams are fed from, forwarded to and validated against, by their names.
     """
 
     file: str

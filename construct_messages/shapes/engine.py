@@ -18,7 +18,17 @@ from construct_messages.arguments import checked
 from construct_messages.errors import ShapesError, UsageError
 from construct_messages.logs.from_pyoxigraph import DEEPEST
 from construct_messages.message import Message
-from construct_messages.shapes.graph import NIL, SH, TYPE, ShapesGraph, Triple, local, sh, shown
+from construct_messages.shapes.graph import (
+    NIL,
+    SH,
+    SHAPE_NAMING,
+    TYPE,
+    ShapesGraph,
+    Triple,
+    local,
+    sh,
+    shown,
+)
 from construct_messages.shapes.report import ValidationReport, ValidationResult
 from construct_messages.shapes.static import StaticData
 from construct_messages.shapes.wellformed import check_graph, refused
@@ -44,7 +54,7 @@ _LABELS: Final = (
     f"{_MARKER} {sh('property')} {_MARKS} .\n{_MARKS} {sh('path')} {_LABEL} .\n"
     f"{_MARKS} {sh('in')} {NIL} .\n"
 )
-_BLANK: Final = re.compile(r'"(?:[^"\\]|\\.)*"|<(?!<)[^>]*>|(_:[\w.·-]*[\w·-])')
+_BLANK: Final = re.compile(r'"(?:[^"\\]|\\.)*"|<(?![<(])[^>]*>|(_:[\w.·-]*[\w·-])')
 _MILD: Final = frozenset({f"{SH}Warning", f"{SH}Info", f"{SH}Debug", f"{SH}Trace"})
 _INSTALL: Final = "pip install 'construct-messages[shapes]'"
 
@@ -273,8 +283,9 @@ def _compiled(graph: ShapesGraph, lines: list[str]) -> shacl.Shapes:
     except ValueError as error:
         reason = _reason(error)
         for number, triple in enumerate(graph):
-            if local(triple[1]) is None:
-                continue
+            name = local(triple[1])
+            if name is None or name in SHAPE_NAMING or name.startswith("target"):
+                continue  # without it, the library would not read the constraint
             try:
                 compiled(number)
             except ValueError as other:

@@ -55,6 +55,10 @@ _SHAPE_OBJECTS: Final = frozenset(
         "targetWhere",
     }
 )
+_AHEAD: Final = 8  # lines
+SHAPE_NAMING: Final = _SHAPE_OBJECTS | _LIST_SHAPES
+"""The local names of the properties whose values are shapes, or lists of them."""
+
 _SKOLEM: Final = "urn:x-construct-messages:shape:"
 
 
@@ -163,11 +167,13 @@ class ShapesGraph:
         place = self._places[triple]
         if place.line is None:
             return place.file, None
-        lines, name = self._texts[place.file], re.split(r"[#/:]", triple[1].strip("<>"))[-1]
+        name = "a" if triple[1] == TYPE else re.split(r"[#/:]", triple[1].strip("<>"))[-1]
+        written = re.compile(rf"(?:<[^<>\s]*[#/:]|[\w.-]*:|(?<![\w:])(?=a\b)){re.escape(name)}\b")
+        lines = self._texts[place.file]
         # the parser has looked ahead: the predicate is in this line, or some lines before it
-        for number in range(place.line, max(0, place.line - 8), -1):
-            if (column := lines[number - 1].find(name)) >= 0:
-                return place.file, Position(number, column + 1)
+        for number in range(place.line, max(0, place.line - _AHEAD), -1):
+            if (found := written.search(lines[number - 1])) is not None:
+                return place.file, Position(number, found.start() + 1)
         return place.file, Position(place.line, 1)
 
     def line(self, node: Term) -> TriplePlace | None:
@@ -177,15 +183,20 @@ class ShapesGraph:
             return TriplePlace(file, None if position is None else position.line)
         return None
 
+    def above(self, node: Term) -> list[Term]:
+        """Returns a node, and if it is blank, the nodes that it is part of, up to the nearest IRI."""
+        found = [node]
+        while is_blank(node) and node in self._parents:
+            node = self._parents[node][0]
+            if node in found:
+                break
+            found.append(node)
+        return found
+
     def named(self, node: Term) -> Term | None:
         """Returns the nearest IRI that a node is part of, or the node itself; None: there is none."""
-        known: set[Term] = set()
-        while is_blank(node):
-            if node in known or node not in self._parents:
-                return None
-            known.add(node)
-            node = self._parents[node][0]
-        return node
+        last = self.above(node)[-1]
+        return None if is_blank(last) else last
 
     def subtree(self, node: Term) -> list[Triple]:
         """Returns the triples of a blank node and of the blank nodes below it, such as those of a path."""

@@ -114,7 +114,8 @@ class ValidationReport:
         return "\n".join(f"{begin}{result}" for result in self.results) or f"{begin}conforms"
 
     def _triples(self) -> Iterator[Triple]:
-        labels, made = Labels(), 0
+        # the same report has the same labels, so that a dead letter that is stored again is the same message
+        labels, made = Labels.at(str(self.as_json())), 0
 
         def new() -> Term:
             nonlocal made

@@ -133,12 +133,14 @@ def check_graph(graph: ShapesGraph) -> None:
     Raises:
         ShapesError: naming the file, the position, the shape and the fix.
     """
+    shapes = graph.shapes()
     for triple in graph:
-        if (name := local(triple[1])) is not None:
+        name = local(triple[1])
+        if name is not None and not shapes.isdisjoint(graph.above(triple[0])):
             _check_value(graph, triple, name)
-    for node in graph.shapes():
+    for node in shapes:
         _check_shape(graph, node)
-    if not any(_has_target(graph, node) for node in graph.shapes()):
+    if not any(_has_target(graph, node) for node in shapes):
         raise ShapesError(
             f"{', '.join(graph.files)}: no shape has a target, so nothing would be checked",
             hint="add sh:targetClass, sh:targetNode, sh:targetSubjectsOf or sh:targetObjectsOf to a shape",

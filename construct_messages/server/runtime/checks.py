@@ -209,11 +209,25 @@ def _check_bridge(
             f"{where('from')}: {name!r} is no name of a stream",
             hint="take up to 128 letters, digits and -._~, with a letter or digit at both ends",
         )
-    if bridge.source is None and bridge.target is None:
+    if bridge.source is None and bridge.target is None and not bridge.shapes:
         raise UsageError(
-            f"{dotted_name(('streams', name))} has neither from nor to",
-            hint='write [streams.NAME] with from = "URL" or to = "URL"; settings of all streams are in [streams]',
+            f"{dotted_name(('streams', name))} has neither from nor to nor shapes",
+            hint='write from = "URL", to = "URL" or shapes = "FILE"; settings of all streams are in [streams]',
         )
+    for setting in ("shapes_data", "allow_warnings", "invalid_to"):
+        if getattr(bridge, setting) and not bridge.shapes:
+            raise UsageError(f"{where(setting)} needs shapes", hint='write shapes = "FILE", too')
+    if bridge.invalid_to is not None and (
+        not is_name(bridge.invalid_to) or bridge.invalid_to == name
+    ):
+        raise UsageError(
+            f"{where('invalid_to')}: {bridge.invalid_to!r} is no name of another stream",
+            hint="name the stream that gets messages which do not conform",
+        )
+    if bridge.shapes:
+        from construct_messages.shapes import Shapes  # an extra
+
+        _check_at(where("shapes"), lambda: Shapes(bridge.shapes, data=bridge.shapes_data))
     if bridge.source is not None:
         source = bridge.source
         _check_at(where("from"), lambda: check_via(source, bridge.via, follow=True))
@@ -401,4 +415,6 @@ def _check_at(where: str, check: Callable[[], object]) -> None:
     try:
         check()
     except ConstructMessagesError as error:
-        raise UsageError(f"{where}: {error.message}", hint=error.hint) from error
+        raise UsageError(
+            f"{where}: {error.message}", position=error.position, hint=error.hint
+        ) from error

@@ -25,6 +25,7 @@ from construct_messages.server.http.endpoint import Measure, Observe, Route
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.streams.addresses import ROOT
 from construct_messages.server.streams.record import StreamRecord
+from construct_messages.server.streams.shapes import StreamShapes
 from construct_messages.streams.store import StreamStore
 
 _FIGURES: Final[Mapping[str, str]] = {
@@ -86,6 +87,7 @@ class BridgesEndpoint:
         settings: of all streams.
         store: where the streams are; closed by the endpoint of the streams.
         request_log: where failures are logged.
+        shapes: of the streams.
     """
 
     record = StreamRecord
@@ -94,9 +96,14 @@ class BridgesEndpoint:
     exposed_headers = ()
 
     def __init__(
-        self, settings: StreamsSettings, store: StreamStore, request_log: RequestLog
+        self,
+        settings: StreamsSettings,
+        store: StreamStore,
+        request_log: RequestLog,
+        shapes: StreamShapes,
     ) -> None:
         self._settings, self._store, self._request_log = settings, store, request_log
+        self._shapes = shapes
         self._sides = [
             side
             for name, bridge in settings.bridges.items()
@@ -176,6 +183,7 @@ class BridgesEndpoint:
                 start,
                 status,
                 batch=bridge.batch,
+                conforming=partial(self._shapes.conforming_elements, name),
             )
 
         return self._side(name, "from", url, work, status)

@@ -15,6 +15,7 @@ from construct_messages.errors import ConstructMessagesError, LimitExceeded, Sou
 from construct_messages.net.grpc.framing import GZIP, IDENTITY, MessageReader, ReceiveBuffer, framed
 from construct_messages.net.grpc.status import GrpcStatus, http_status_of, status_of
 from tests.support.logs.kinds import cut
+from tests.support.waiting import eventually
 
 
 def reader(data: bytes, coding: str, most: int, cuts: Sequence[int]) -> MessageReader:
@@ -128,8 +129,7 @@ async def test_what_came_before_a_stream_broke_off() -> None:
     whole = framed(b"abc")
     buffer.add(whole[:6], 6)
     waiting = asyncio.ensure_future(messages.read())
-    while acknowledged != [6]:  # noqa: ASYNC110
-        await asyncio.sleep(0)
+    await eventually(lambda: acknowledged == [6])
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
     buffer.add(whole[6:] + framed(b"d") + whole[:3], 15)

@@ -30,6 +30,7 @@ from construct_messages.server.streams.grpc.subscribing import Subscribing
 from construct_messages.server.streams.push import Live
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import InThread
+from construct_messages.server.streams.shapes import StreamShapes
 from construct_messages.streams.store import StreamStore
 
 _HEALTH: Final = "/grpc.health.v1.Health/Check"
@@ -48,6 +49,7 @@ class RdfStreamService:
         in_thread: calls a function where it does not hold up the event loop.
         admit_reader: refuses a call that may not read.
         admit_publisher: refuses a call that may not publish to a stream.
+        shapes: of the streams.
 
     Attributes:
         address: host and port, once it takes calls.
@@ -64,6 +66,7 @@ class RdfStreamService:
         in_thread: InThread,
         admit_reader: Callable[[ServerCall], Awaitable[None]],
         admit_publisher: Callable[[ServerCall, str], Awaitable[None]],
+        shapes: StreamShapes,
     ) -> None:
         self._settings, self._admit_reader = settings, admit_reader
         self._live = Live(store, settings.heartbeat_seconds)
@@ -71,7 +74,12 @@ class RdfStreamService:
             settings, store, bounds=bounds, live=self._live, in_thread=in_thread
         )
         self._publishing = Publishing(
-            settings, store, bounds=bounds, in_thread=in_thread, admit=admit_publisher
+            settings,
+            store,
+            bounds=bounds,
+            in_thread=in_thread,
+            admit=admit_publisher,
+            shapes=shapes,
         )
         self._calls = CallServer(
             self._answer,
