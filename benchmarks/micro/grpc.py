@@ -130,10 +130,11 @@ def raw_server(total: int) -> Iterator[tuple[int, subprocess.Popen[str]]]:
 
 async def raw_subscribe(port: int, total: int, topic: str | None = None) -> float:
     """How long it takes to get the frames; those of a topic from our server."""
-    request, metadata = b"", {}
+    request: bytes = b""
+    metadata: dict[str, str | bytes] = {}
     if topic is not None:
         request = RdfStreamSubscribe(topic, PREFERRED_OPTIONS.encode()).encode()
-        metadata = {CallMetadata.AFTER: "0", CallMetadata.FOLLOW: "false"}
+        metadata = {str(CallMetadata.AFTER): "0", str(CallMetadata.FOLLOW): "false"}
     async with Channel("127.0.0.1", port, codec=Bytes()) as channel:
         started, count = time.perf_counter(), 0
         method = UnaryStreamMethod[bytes, bytes](channel, SUBSCRIBE, bytes, bytes)
@@ -169,7 +170,10 @@ async def raw_publish_batches(port: int, batches: Sequence[Sequence[bytes]], top
         started = time.perf_counter()
         method = StreamUnaryMethod[bytes, bytes](channel, PUBLISH, bytes, bytes)
         for number, batch in enumerate(batches):
-            metadata = {CallMetadata.TOPIC: topic, CallMetadata.KEY: f"raw-{number}"}
+            metadata: dict[str, str | bytes] = {
+                str(CallMetadata.TOPIC): topic,
+                str(CallMetadata.KEY): f"raw-{number}",
+            }
             async with method.open(metadata=metadata) as stream:
                 for frame in batch:
                     await stream.send_message(frame)

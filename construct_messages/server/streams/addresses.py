@@ -82,7 +82,7 @@ class StreamIris(NamedTuple):
             Property.LDES: self.ldes,
             Property.QUERY: self.query,
         }
-        return named if self.grpc is None else named | {Property.GRPC: self.grpc}
+        return named if self.grpc is None else named | {str(Property.GRPC): self.grpc}
 
     @property
     def event_stream(self) -> str:
