@@ -7,7 +7,7 @@ in `template.py`, how it is written in `logs/`, where solutions come from in `so
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -56,6 +56,7 @@ def construct_messages(
     requests: Requests = Requests(),
     lenient: bool = False,
     validation: Validation | None = None,
+    progress: Callable[[int], object] | None = None,
 ) -> QueryMessages:
     """Runs a CONSTRUCT query and returns one RDF Message for each solution.
 
@@ -82,6 +83,8 @@ def construct_messages(
         lenient: pass malformed IRIs and language tags of the source unchanged, and log their number at the end;
             otherwise they are errors.
         validation: validates each message; those that it drops are left out.
+        progress: called with the number of messages that have been made since its last call, such as `update` of a
+            progress bar of tqdm.
 
     Returns:
         A lazy result. Iterate it (`for` or `async for`), write it or serialize it, once.
@@ -128,6 +131,7 @@ def construct_messages(
         max_messages,
         requests.strict,
         passed=None if validation is None else validation.passed,
+        progress=progress,
     )
     return QueryMessages(
         parsed,

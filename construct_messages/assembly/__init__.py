@@ -32,8 +32,9 @@ DISTINCT_LIMIT: Final = 10_000_000
 class Options:
     """The options of `construct_messages` for turning solutions into messages.
 
-    The last four: bounds that a whole log keeps to (passing one is an error, where `max_messages` ends the log), and a
-    function that returns those of some messages that are passed on.
+    The last five: bounds that a whole log keeps to (passing one is an error, where `max_messages` ends the log), a
+    function that returns those of some messages that are passed on, and one that is called with the number of messages
+    that have been made since its last call.
     """
 
     grouping: Grouping = Grouping()
@@ -47,6 +48,7 @@ class Options:
     message_limit: int | None = None
     message_bytes: int | None = None
     passed: Callable[[Iterator[Message]], Iterator[Message]] | None = None
+    progress: Callable[[int], object] | None = None
 
 
 class Assembly:
@@ -150,10 +152,13 @@ class Assembly:
         limit = self._options.message_limit
         if limit is not None and self.message_count > limit:
             raise _too_many_messages(limit)
+        if self._options.progress is not None:
+            self._options.progress(count)
 
     def _each(self, solutions: Solutions) -> Iterator[Message]:
         """The messages of solutions that were counted, one each."""
         first, left, limit = self.solutions - len(solutions), self.left, self._options.message_limit
+        progress = self._options.progress
         if left == 0:
             return
         if left is not None and len(solutions) > left:
@@ -163,6 +168,8 @@ class Assembly:
             self.message_count += 1
             if limit is not None and self.message_count > limit:
                 raise _too_many_messages(limit)
+            if progress is not None:
+                progress(1)
             yield of_distinct(quads)
 
     def _messages(self, groups: Iterator[Group]) -> Iterator[Message]:

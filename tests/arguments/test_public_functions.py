@@ -39,7 +39,7 @@ QUERY = "CONSTRUCT { ?s <urn:p> ?o } WHERE { ?s <urn:p> ?o }"
 ONE = Message([Quad(iri("urn:s"), iri("urn:p"), literal("o"))])
 NOWHERE = "http://127.0.0.1:9/x"
 WRONG: list[Any] = [
-    *(None, 5, -1, 1.5, True, b"x", "x", object(), lambda: 1),
+    *(None, 5, -1, 1.5, True, b"x", "x", object(), lambda *_: 1),
     *([], [5], [None], ["x"], [b"x"], {}, {"a": 5}, {5: "a"}, (), {5}),
 ]
 
