@@ -5,8 +5,8 @@ import pytest
 
 from construct_messages.message import Message
 from construct_messages.shapes import Shapes
+from tests.support.conformance.shapes import ShaclCase, cases, found
 from tests.support.places import shared_path
-from tests.support.shapes import ShaclCase, cases, found
 
 pytestmark = pytest.mark.suite
 

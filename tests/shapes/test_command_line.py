@@ -11,7 +11,7 @@ import pytest
 from construct_messages import Message, read_log
 from construct_messages.shapes import without_report
 from tests.support.commands import Done
-from tests.support.shapes import PREFIXES, SH, results_in
+from tests.support.conformance.shapes import PREFIXES, SH, results_in
 
 pytestmark = pytest.mark.process
 
