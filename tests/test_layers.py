@@ -112,7 +112,9 @@ FLOORS = {
     "feeds/delivery": floors("batches / targets / logs / guarantees", "progress"),
     "feeds/collections": floors("values", "hypermedia / known"),
     "feeds/records": floors("transport / gaps", "dead_letters"),
-    "feeds/kafka": floors("client", "groups", "reader / batches", "writer", "transport"),
+    "feeds/kafka": floors(
+        "failures", "client", "groups", "reader / batches", "writer", "transport"
+    ),
     "feeds/mqtt": floors("connection", "transport"),
     "feeds/nats": floors("connection", "publishing / pulling", "transport"),
     "feeds/http": floors("client", "stream / pages", "connections / discovery", "log"),

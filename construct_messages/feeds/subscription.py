@@ -105,9 +105,43 @@ def subscribe(
     >>> asyncio.run(main(f"{server}/streams/rooms"))
     [1, 2]
     """
+    settings = reading_settings(
+        contexts=contexts,
+        token=token,
+        origins=origins,
+        message_bytes=message_bytes,
+        retries=retries,
+        idle_seconds=idle_seconds,
+        poll_seconds=poll_seconds,
+        media_type=media_type,
+        options=options,
+    )
+    start = Start(after=after, last=last, since=since, checkpoint=checkpoint)
+    start = checked_start(start, follow=follow)
+    opening = reading(url, settings, via=via, follow=follow, dead_letters=dead_letters)
+    return Subscription(opening, start, follow=follow)
+
+
+def reading_settings(
+    *,
+    contexts: Mapping[str, Any] | None,
+    token: BearerToken | None,
+    origins: Sequence[str],
+    message_bytes: int,
+    retries: int,
+    idle_seconds: float,
+    poll_seconds: float,
+    media_type: str | None,
+    options: Mapping[str, str] | None,
+) -> Settings:
+    """Returns the settings of a transport that is read, from the arguments of `subscribe`.
+
+    Raises:
+        UsageError: an origin is no URL of a server.
+    """
     for origin in origins:
         check_stream_url(origin)
-    settings = Settings(
+    return Settings(
         contexts=KnownContexts(contexts),
         message_bytes=message_bytes,
         poll_seconds=poll_seconds,
@@ -118,10 +152,6 @@ def subscribe(
         media_type=media_type,
         options=options or {},
     )
-    start = Start(after=after, last=last, since=since, checkpoint=checkpoint)
-    start = checked_start(start, follow=follow)
-    opening = reading(url, settings, via=via, follow=follow, dead_letters=dead_letters)
-    return Subscription(opening, start, follow=follow)
 
 
 def checked_start(start: Start, *, follow: bool) -> Start:

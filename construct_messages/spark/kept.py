@@ -7,15 +7,14 @@ record whose server has ended is never used. Nothing here starts Spark or import
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import sys
 import tempfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from stat import S_ISDIR
-from typing import Final
-
-import msgspec
+from typing import Final, NamedTuple
 
 import construct_messages
 
@@ -25,7 +24,7 @@ RUNTIME: Final = "XDG_RUNTIME_DIR"
 _NAME: Final = "spark-session.json"
 
 
-class KeptSession(msgspec.Struct, frozen=True):
+class KeptSession(NamedTuple):
     """A Spark Connect server that `spark serve` started, and the versions that its clients must have.
 
     Args:
@@ -86,7 +85,7 @@ def record(session: KeptSession) -> bool:
         os.close(lock)
         return False
     os.ftruncate(lock, 0)
-    os.write(lock, msgspec.json.encode(session))
+    os.write(lock, json.dumps(session._asdict()).encode())
     os.set_inheritable(lock, True)
     return True
 
@@ -105,8 +104,8 @@ def find() -> KeptSession | None:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             try:
-                return msgspec.json.decode(file.read(), type=KeptSession)
-            except msgspec.DecodeError:  # of another version, or just being written
+                return KeptSession(**json.load(file))
+            except (ValueError, TypeError):  # of another version, or just being written
                 return None
     return None
 

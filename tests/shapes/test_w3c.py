@@ -16,7 +16,7 @@ NOT_REFUSED = {"pre-binding/unsupported-sparql-004"}
 
 @pytest.mark.parametrize(("part", "count"), [("core", 98), ("sparql", 23)])
 def test_all_results(part: str, count: int) -> None:
-    folder = shared_path("w3c") / "shacl" / part
+    folder = shared_path("suites/w3c") / "shacl" / part
     if not folder.exists():
         pytest.skip(f"{folder} is absent: copy data-shapes-test-suite/tests of w3c/data-shapes")
     tests = list(cases(folder))

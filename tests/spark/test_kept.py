@@ -173,7 +173,7 @@ def test_commands_use_it(server: int, runtime: Path) -> None:
 
     # so is one of this program, where the versions differ
     record = runtime / "construct-messages" / "spark-session.json"
-    record.write_text(re.sub('"spark":"[^"]*"', '"spark":"3.5.0"', record.read_text()))
+    record.write_text(re.sub('"spark": "[^"]*"', '"spark": "3.5.0"', record.read_text()))
     done = run("run", "--query", QUERY, "--quads", "dump.nt", "--output", "x.nq")
     assert (done.returncode, "Spark needs Java" in done.stderr) == (2, True)
     assert (

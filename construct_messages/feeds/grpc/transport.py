@@ -238,10 +238,9 @@ class GrpcTransport(Transport):
                 return None
             if is_numbered:
                 check_next(self._url, state.sequence, sequence)
-        element = received(self._url, sequence, message)
         time = metadata.get(FrameMetadata.TIME, b"")
-        if time.isdigit() and len(time) < _DIGITS:
-            element = element._replace(microseconds=int(time))
+        microseconds = int(time) if time.isdigit() and len(time) < _DIGITS else None
+        element = received(self._url, sequence, message, microseconds)
         state.sequence = sequence
         return element
 
@@ -293,7 +292,9 @@ class GrpcTransport(Transport):
             await call.read()  # the status
 
     def _pieces(self, batch: Sequence[Message]) -> Iterator[bytes]:
-        has_triple_terms = any(b"<<(" in message.lines for message in batch)
+        has_triple_terms = any(
+            quad[2].startswith("<<(") for message in batch for quad in message.statements
+        )
         options = replace(
             PREFERRED_OPTIONS, rdf_star=has_triple_terms, version=1, stream_name=self._topic
         )

@@ -16,6 +16,7 @@ from confluent_kafka import TopicPartition as Partition
 
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds.kafka.client import GROUP, OffsetBounds, Topic, TopicClient
+from construct_messages.feeds.kafka.failures import passes
 from construct_messages.feeds.kafka.groups import ConsumerGroup
 from construct_messages.feeds.record import TYPE_HEADERS, Record, content_type_in
 from construct_messages.feeds.state import Checkpoint
@@ -270,7 +271,7 @@ class TopicReader:
             raise self._removed(number, following[number], bounds[number])
         if code == KafkaError.GROUP_AUTHORIZATION_FAILED:
             return  # the library looks for the coordinator of the group that is not used
-        if self._client.passes(error):
+        if passes(error):
             return  # the library tries again, and `_look_again` ends that
         raise self._client.failure(error)
 

@@ -48,7 +48,7 @@ _WEEK: Final = 7 * 24 * 3600
 _RECONNECTING_SECONDS: Final = 300
 """How long the broker keeps the session of a reader without an identifier, which may come back after a failure."""
 
-_RECEIVE_MAXIMUM: Final = 1000
+_RECEIVE_MAXIMUM: Final = 2500  # room for a batch that is delivered, and for the next one
 _KEYS: Final = 10_000
 """How many keys are remembered, to recognise a message that comes again."""
 

@@ -25,8 +25,8 @@ from construct_messages.formats.lookup import find_log
 from construct_messages.logs import encoder_for
 from construct_messages.streams import open_store
 from construct_messages.writing.growing import OpenLog
-from tests.support.broker_logs import log, same
 from tests.support.certificates import certificate_in
+from tests.support.engines.broker_logs import log, same
 from tests.support.engines.brokers import Mosquitto
 from tests.support.engines.servers import free_port
 from tests.support.http.feeds import first, numbers

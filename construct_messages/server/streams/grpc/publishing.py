@@ -201,17 +201,20 @@ class _Frames:
 
     async def read(self) -> Message | None:
         """Returns the next message; None: there are no more."""
-        while (frame := await self._messages.read()) is not None:
+        messages = self._messages
+        while True:
+            frame = messages.ready.popleft() if messages.ready else await messages.read()
+            if frame is None:
+                return None
             self.count, self.size = self.count + 1, len(frame)
-            message = await (
-                self._in_thread(self._reader.read, frame)
+            message = (
+                await self._in_thread(self._reader.read, frame)
                 if len(frame) > _LARGE
-                else _done(self._reader.read(frame))
+                else self._reader.read(frame)
             )
             if message is not None:
                 message.checked = True  # no decoder returns anything but RDF
                 return message
-        return None
 
 
 class _Appender:
@@ -276,7 +279,3 @@ class _Appender:
                     await self._store(messages)
         finally:
             self._taken.set()
-
-
-async def _done(value: T) -> T:
-    return value
