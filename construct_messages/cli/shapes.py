@@ -74,6 +74,7 @@ class Reports:
 
     Args:
         quiet: whether standard error gets neither reports nor counts.
+        stops: whether the first message that does not conform is shown as an error.
         write: writes a report; None: there is no file.
         invalid: the log of dead letters; None: there is none.
     """
@@ -82,10 +83,12 @@ class Reports:
         self,
         *,
         quiet: bool,
+        stops: bool,
         write: Callable[[ValidationReport], object] | None,
         invalid: Callable[[Message], object] | None,
     ) -> None:
         self._quiet, self._write, self._invalid = quiet, write, invalid
+        self._shows = write is None and not quiet and not stops
         self._count = 0
 
     def take(self, message: Message, report: ValidationReport) -> None:
@@ -96,18 +99,18 @@ class Reports:
             self._invalid(dead_letter(message, report))
         if self._write is not None:
             self._write(report)
-        elif not self._quiet and self._count < _SHOWN:
+        if self._shows and self._count < _SHOWN:
             print(report, file=sys.stderr)
         self._count += 1
-        if self._count == _SHOWN + 1 and self._write is None and not self._quiet:
+        if self._shows and self._count == _SHOWN + 1:
             print("further messages are only counted; --report FILE has all", file=sys.stderr)
 
     def finish(self, validation: Validation) -> None:
         """Prints the counts."""
         if not self._quiet:
             print(
-                f"{validation.messages:,} messages validated: {validation.invalid:,} do not conform, "
-                f"{validation.results:,} results",
+                f"messages: {validation.messages:,}, not conforming: {validation.invalid:,}, "
+                f"results: {validation.results:,}",
                 file=sys.stderr,
             )
 
@@ -152,7 +155,12 @@ def validating(options: argparse.Namespace, *, grows: bool = False) -> Iterator[
         if options.invalid_to is not None:
             _check_graphs(options.invalid_to)
             invalid = stack.enter_context(opened(options.invalid_to))
-        reports = Reports(quiet=options.quiet, write=write, invalid=invalid)
+        reports = Reports(
+            quiet=options.quiet,
+            stops=options.on_invalid == "stop",
+            write=write,
+            invalid=invalid,
+        )
         validation = Validation(
             shapes, on_invalid=options.on_invalid or "report", on_report=reports.take
         )

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from construct_messages.shapes import Shapes
-from tests.support.shapes import PREFIXES
+from tests.support.conformance.shapes import PREFIXES
 
 
 @pytest.fixture
 def shapes_of(tmp_path: Path) -> Callable[..., Shapes]:
-    """Makes shapes of Turtle, with the prefixes of `support/shapes.py`, and of static data."""
+    """Makes shapes of Turtle, with the prefixes of `support/conformance/shapes.py`, and of static data."""
 
     def make(turtle: str, data: str = "", **options: Any) -> Shapes:
         (tmp_path / "shapes.ttl").write_text(PREFIXES + turtle)

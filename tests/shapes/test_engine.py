@@ -15,7 +15,7 @@ from construct_messages.shapes import (
     without_report,
 )
 from construct_messages.shapes.report import REPORT_GRAPH
-from tests.support.shapes import SH, message, results_in
+from tests.support.conformance.shapes import SH, message, results_in
 
 CITY = """
 ex:City a sh:NodeShape ; sh:targetClass ex:City ;

@@ -17,7 +17,7 @@ from construct_messages.shapes import Shapes
 from construct_messages.shapes.graph import ShapesGraph
 from construct_messages.shapes.static import StaticData
 from construct_messages.terms import from_pyoxigraph
-from tests.support.shapes import PREFIXES, found, message, results_in
+from tests.support.conformance.shapes import PREFIXES, found, message, results_in
 
 NODES = st.sampled_from(["ex:a", "ex:b", "ex:c", "_:x", "_:y"])
 CLASSES = st.sampled_from(["ex:C", "ex:D", "ex:E"])

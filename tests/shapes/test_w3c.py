@@ -5,8 +5,8 @@ import pytest
 
 from construct_messages.message import Message
 from construct_messages.shapes import Shapes
+from tests.support.conformance.shapes import ShaclCase, cases, found
 from tests.support.places import shared_path
-from tests.support.shapes import ShaclCase, cases, found
 
 pytestmark = pytest.mark.suite
 
@@ -16,7 +16,7 @@ NOT_REFUSED = {"pre-binding/unsupported-sparql-004"}
 
 @pytest.mark.parametrize(("part", "count"), [("core", 98), ("sparql", 23)])
 def test_all_results(part: str, count: int) -> None:
-    folder = shared_path("w3c") / "shacl" / part
+    folder = shared_path("suites/w3c") / "shacl" / part
     if not folder.exists():
         pytest.skip(f"{folder} is absent: copy data-shapes-test-suite/tests of w3c/data-shapes")
     tests = list(cases(folder))

@@ -7,7 +7,7 @@ import pytest
 
 from construct_messages.errors import ConstructMessagesError, Position, ShapesError, UsageError
 from construct_messages.shapes import Shapes
-from tests.support.shapes import PREFIXES
+from tests.support.conformance.shapes import PREFIXES
 
 LINES = PREFIXES.count("\n")
 REFUSED = [

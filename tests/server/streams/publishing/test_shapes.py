@@ -13,8 +13,8 @@ from construct_messages import Message
 from construct_messages.feeds import publish, subscribe
 from construct_messages.server.config import BridgeSettings
 from construct_messages.shapes import without_report
+from tests.support.conformance.shapes import PREFIXES, message
 from tests.support.http.streams import StreamsServer, serving_streams
-from tests.support.shapes import PREFIXES, message
 from tests.support.waiting import SECONDS
 
 GOOD, BAD = (f"<http://example.org/a> <http://example.org/p> {n} ." for n in (5, 1))

@@ -11,7 +11,7 @@ import pytest
 from construct_messages import Message, read_log
 from construct_messages.shapes import without_report
 from tests.support.commands import Done
-from tests.support.shapes import PREFIXES, SH, results_in
+from tests.support.conformance.shapes import PREFIXES, SH, results_in
 
 pytestmark = pytest.mark.process
 
@@ -56,7 +56,7 @@ def test_report(here: Callable[..., Done]) -> None:
         ["message", f"{n + 1}:", f"<{EX}c{n}>"] for n in range(3)
     ]
     assert reports[0].endswith(f"sh:minInclusive 3 (shape <{EX}Cities>, shapes.ttl:7)")
-    assert count == "5 messages validated: 3 do not conform, 3 results"
+    assert count == "messages: 5, not conforming: 3, results: 3"
     assert cities("log.nq") == ["c0", "c1", "c2", "c3", "c4"]
     assert here(*RUN, "--shapes", "all.ttl", "--quiet").status == 0
 
