@@ -22,6 +22,7 @@ from construct_messages.cli.stopping import END_SIGNALS
 from construct_messages.errors import (
     CannotFold,
     CannotWrite,
+    ColumnError,
     ConstructMessagesError,
     IncompleteResult,
     LogError,
@@ -53,6 +54,7 @@ _EXIT_STATUS: Final[tuple[tuple[type[ConstructMessagesError], int], ...]] = (
     (QueryError, 2),
     (TermError, 2),
     (UnsupportedByFormat, 2),
+    (ColumnError, 2),
     (CannotFold, 2),
     (SparkUnavailable, 2),
     (QuadsError, 3),

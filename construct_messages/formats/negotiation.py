@@ -29,13 +29,19 @@ from construct_messages.formats import (
     Format,
     LogType,
     Syntax,
-    asks_for_messages,
     content_type,
     find_format,
     find_syntax,
 )
 from construct_messages.formats.documents import DOCUMENTS
-from construct_messages.formats.media_types import HTML, JSON, XHTML, Serialization, read_media_type
+from construct_messages.formats.media_types import (
+    HTML,
+    JSON,
+    XHTML,
+    Serialization,
+    asks_for_messages,
+    read_media_type,
+)
 
 S = TypeVar("S", bound=Serialization)
 

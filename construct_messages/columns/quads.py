@@ -1,0 +1,291 @@
+"""Messages in, record batches out: a row for each quad with the number of its message, or a row for each message.
+
+Solutions of a template become rows by column where each of them makes a quad of every pattern; else their messages do,
+with the same rows (tests/columns/test_quads.py). A message is never in two batches, and one without quads is a row of
+nulls, or an empty list. Nothing here knows files.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, chain, repeat
+from typing import Any, Final
+
+from construct_messages.columns.arrow import arrow
+from construct_messages.columns.characters import characters
+from construct_messages.columns.options import ColumnOptions
+from construct_messages.columns.solutions import MOST_BYTES, metadata
+from construct_messages.message import Message
+from construct_messages.solutions import Solutions
+from construct_messages.template import Template
+
+NUMBER: Final = "message"
+QUADS: Final = "quads"
+SPLIT: Final = ("subject", "predicate", "object", "datatype", "language", "graph")
+"""The parts of a quad whose terms are values; `datatype` is null for objects that are no literals."""
+WHOLE: Final = ("subject", "predicate", "object", "graph")
+"""The parts of a quad whose terms are N-Triples."""
+_OBJECT: Final = 2
+
+
+def schema(layout: str, raw: bool, origin: Mapping[str, str]) -> Any:
+    """Returns the schema of a layout; see `metadata`.
+
+    >>> schema("quads", True, {}).names
+    ['message', 'subject', 'predicate', 'object', 'graph']
+    """
+    pa = arrow()
+    parts = [pa.field(name, pa.string()) for name in (WHOLE if raw else SPLIT)]
+    number = pa.field(NUMBER, pa.int64(), nullable=False)
+    if layout == "nested":
+        quad = pa.struct(parts)
+        fields = [number, pa.field(QUADS, pa.list_(pa.field("item", quad, nullable=False)))]
+    else:
+        fields = [number, *parts]
+    return pa.schema(fields, metadata=metadata(layout, raw, origin))
+
+
+class MessageRows:
+    """Messages as rows.
+
+    Args:
+        options: see `ColumnOptions`; its layout is `"nested"`, or the rows are quads.
+        origin: see `metadata`.
+
+    >>> from construct_messages.message import Quad
+    >>> from construct_messages.terms import Term
+    >>> rows = MessageRows(ColumnOptions("nested", raw=True), {})
+    >>> rows.add(Message([Quad(Term("<urn:s>"), Term("<urn:p>"), Term('"o"'))]))
+    []
+    >>> [batch.to_pylist() for batch in rows.finish()]
+    [[{'message': 1, 'quads': [{'subject': '<urn:s>', 'predicate': '<urn:p>', 'object': '"o"', 'graph': None}]}]]
+    """
+
+    def __init__(self, options: ColumnOptions, origin: Mapping[str, str]) -> None:
+        self._nested, self._raw = options.layout == "nested", options.raw
+        self._schema = schema("nested" if self._nested else "quads", self._raw, origin)
+        self._most_rows = options.batch_rows
+        self._pieces: list[_Piece] = []
+        # of messages that are in no piece yet: their terms in a row, and how many quads each has
+        self._terms: list[str | None] = []
+        self._sizes: list[int] = []
+        self._rows = self._bytes = self._count = 0
+        self._is_empty = True
+
+    def add(self, message: Message) -> list[Any]:
+        """Returns the record batches that a further message completes."""
+        before = len(self._terms)
+        for statement in message.statements:
+            self._terms += statement
+        size = (len(self._terms) - before) // 4
+        self._sizes.append(size)
+        self._rows += size or 1
+        self._bytes += sum([len(term) for term in self._terms[before:] if term])
+        return self._full()
+
+    def add_solutions(self, template: Template, solutions: Solutions, first: int) -> list[Any]:
+        """Returns the record batches that the messages of further solutions complete.
+
+        Args:
+            template: what makes a message of each solution.
+            solutions: their columns are the template's variables.
+            first: the number of solutions before them.
+        """
+        piece = None if not len(solutions) else _by_column(template, solutions, first, self._raw)
+        if piece is None:
+            batches = []
+            for quads in template.instantiate_all(solutions.text, first):
+                batches += self.add(Message(quads))
+            return batches
+        self._settle()
+        self._pieces.append(piece)
+        self._rows += len(piece.columns[0])
+        self._bytes += sum(column.nbytes for column in piece.columns)
+        return self._full()
+
+    def finish(self) -> list[Any]:
+        """Returns the last record batch; of no messages, an empty one."""
+        return [self._batch()] if self._rows or self._is_empty else []
+
+    def _full(self) -> list[Any]:
+        if self._rows < self._most_rows and self._bytes < MOST_BYTES:
+            return []
+        return [self._batch()]
+
+    def _settle(self) -> None:
+        """Makes a piece of the messages that are in none."""
+        if self._sizes:
+            columns = _columns([self._terms[place::4] for place in range(4)], self._raw)
+            self._pieces.append(_Piece(self._sizes, columns))
+            self._terms, self._sizes = [], []
+
+    def _batch(self) -> Any:
+        self._settle()
+        pieces, self._pieces = self._pieces, []
+        self._rows = self._bytes = 0
+        self._is_empty = False
+        pa = arrow()
+        names = WHOLE if self._raw else SPLIT
+        columns = [
+            pa.concat_arrays([piece.columns[place] for piece in pieces])
+            if pieces
+            else pa.array([], pa.string())
+            for place in range(len(names))
+        ]
+        sizes = list(chain.from_iterable(piece.sizes for piece in pieces))
+        first, self._count = self._count + 1, self._count + len(sizes)
+        numbers = range(first, first + len(sizes))
+        if self._nested:
+            item = self._schema.field(QUADS).type.value_type
+            quads = pa.StructArray.from_arrays(columns, fields=list(item))
+            offsets = pa.array(accumulate(sizes, initial=0), pa.int32())
+            lists = pa.ListArray.from_arrays(offsets, quads, type=self._schema.field(QUADS).type)
+            arrays = [pa.array(numbers, pa.int64()), lists]
+        else:
+            if 0 in sizes:
+                places = pa.array(list(chain.from_iterable(_places(sizes))), pa.int64())
+                columns = [column.take(places) for column in columns]
+            arrays = [_repeated(numbers, sizes), *columns]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+
+class _Piece:
+    """The parts of the quads of some messages.
+
+    Args:
+        sizes: how many quads each message has.
+        columns: the parts.
+    """
+
+    def __init__(self, sizes: Sequence[int], columns: list[Any]) -> None:
+        self.sizes, self.columns = sizes, columns
+
+
+def _places(sizes: Sequence[int]) -> Iterable[Sequence[int | None]]:
+    """The places of the quads of each message; None for a message without."""
+    place = 0
+    for size in sizes:
+        yield range(place, place + size) if size else (None,)
+        place += size
+
+
+def _repeated(numbers: range, sizes: Sequence[int]) -> Any:
+    """Each number as often as its message has rows."""
+    pa = arrow()
+    if sizes and min(sizes) == max(sizes) and sizes[0]:
+        size = sizes[0]
+        values = array("q", bytes(8 * size * len(sizes)))
+        once = array("q", numbers)
+        for place in range(size):
+            values[place::size] = once
+        return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
+    rows = (repeat(number, size or 1) for number, size in zip(numbers, sizes, strict=True))
+    return pa.array(list(chain.from_iterable(rows)), pa.int64())
+
+
+def _columns(terms: Sequence[Sequence[str | None]], raw: bool) -> list[Any]:
+    """The parts of quads, of their subjects, predicates, objects and graphs."""
+    pa = arrow()
+    if raw:
+        return [pa.array(column, pa.string()) for column in terms]
+    subjects, predicates, objects, graphs = (
+        [(term or "").encode() for term in column] for column in terms
+    )
+    return [
+        pa.array(characters(subjects).forms, pa.string()),
+        pa.array(characters(predicates).forms, pa.string()),
+        *_of_objects(objects),
+        pa.array(characters(graphs).forms, pa.string()),
+    ]
+
+
+def _of_objects(terms: Sequence[bytes]) -> list[Any]:
+    """The values of objects, their datatypes and their languages."""
+    pa = arrow()
+    forms, kinds, kind = characters(terms)
+    values = pa.array(forms, pa.string())
+    if kind is not None and None not in forms:
+        return [
+            values,
+            *(
+                pa.nulls(len(forms), pa.string()) if part is None else pa.repeat(part, len(forms))
+                for part in (kind.datatype, kind.language)
+            ),
+        ]
+    return [
+        values,
+        pa.array([each and each.datatype for each in kinds], pa.string()),
+        pa.array([each and each.language for each in kinds], pa.string()),
+    ]
+
+
+def _by_column(template: Template, solutions: Solutions, first: int, raw: bool) -> _Piece | None:
+    """The rows of the messages of solutions; None: some of them lack a quad, or may have one twice."""
+    if not template.makes_all(solutions):
+        return None
+    compiled, count = template.compiled, len(solutions)
+    slots: list[Sequence[bytes]] = [
+        *solutions.utf8,
+        *([constant.encode()] for constant in compiled.constants),
+        *(
+            [template.labels.of_template(number, index).encode() for number in range(first, first + count)]
+            for index in range(compiled.blanks)
+        ),
+    ]  # fmt: skip
+    columns: list[Any] = []
+    positions = zip(*(row[:4] for row in compiled.rows), strict=True)
+    for position, indexes in enumerate(positions):
+        columns += _woven(slots, indexes, count, raw=raw, is_object=position == _OBJECT)
+    return _Piece([len(compiled.rows)] * count, columns)
+
+
+def _woven(
+    slots: Sequence[Sequence[bytes]],
+    indexes: Sequence[int | None],
+    count: int,
+    *,
+    raw: bool,
+    is_object: bool,
+) -> list[Any]:
+    """The parts of quads at one position: those of the patterns of a solution follow each other.
+
+    Args:
+        slots: the terms that patterns name by index: one for each solution, or one for all.
+        indexes: of the patterns; None: the default graph.
+        count: of the solutions.
+        raw: whether terms are N-Triples.
+        is_object: whether the parts are those of objects.
+    """
+    pa = arrow()
+    width = len(indexes)
+    used = dict.fromkeys(index for index in indexes if index is not None)
+    if not used:
+        return [pa.nulls(count * width, pa.string())]
+    starts: dict[int, int] = {}
+    parts: list[list[Any]] = []
+    start = 0
+    for index in used:
+        terms = slots[index]
+        starts[index], start = start, start + len(terms)
+        if raw:
+            parts.append([pa.array(terms, pa.string())])
+        elif is_object:
+            parts.append(_of_objects(terms))
+        else:
+            parts.append([pa.array(characters(terms).forms, pa.string())])
+    places = array("q", bytes(8 * count * width))
+    for place, named in enumerate(indexes):
+        if named is None:
+            continue
+        begin = starts[named]
+        places[place::width] = array(
+            "q",
+            range(begin, begin + count) if len(slots[named]) == count else repeat(begin, count),
+        )
+    taken = pa.Array.from_buffers(pa.int64(), len(places), [None, pa.py_buffer(places)])
+    if None in indexes:
+        taken = pa.compute.if_else(
+            pa.array([index is not None for index in indexes] * count), taken, None
+        )
+    return [pa.concat_arrays(list(column)).take(taken) for column in zip(*parts, strict=True)]
