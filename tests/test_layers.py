@@ -49,10 +49,11 @@ FLOORS = {
         "__main__",
     ),
     "columns": floors(
-        "arrow / characters",
+        "arrow",
+        "characters",
         "types",
         "options",
-        "typed / tables",
+        "typed / tables / woven",
         "solutions",
         "quads",
     ),

@@ -68,7 +68,9 @@ def measure(solutions: int, rounds: int) -> tuple[str, list[Figure]]:
     figures = []
     for width in (5, 30):
         for long in (False, True):
-            figures += _measured(shape(width, long, solutions * 5 // width // (3 if long else 1)), rounds)
+            figures += _measured(
+                shape(width, long, solutions * 5 // width // (3 if long else 1)), rounds
+            )
     return "Columns as Parquet", figures
 
 
@@ -141,7 +143,9 @@ def _row_groups(shape: Shape) -> Iterator[list[list[bytes]]]:
     per_group = min(BATCH_ROWS, MOST_FIELDS // width) // BATCH or 1
     for start in range(0, len(shape.batches), per_group):
         part = shape.batches[start : start + per_group]
-        yield [list(chain.from_iterable(each.utf8[place] for each in part)) for place in range(width)]
+        yield [
+            list(chain.from_iterable(each.utf8[place] for each in part)) for place in range(width)
+        ]
 
 
 def _quads(shape: Shape) -> Iterator[list[list[object]]]:
@@ -213,7 +217,9 @@ def _memory(solutions: int) -> None:
                 file.write(bytes(batches.encode(batch, start)))
                 if start * 10 // solutions != (start + BATCH) * 10 // solutions:
                     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-                    print(f"{layout}: {start + BATCH:,} solutions, at most {peak:.0f} MiB", flush=True)
+                    print(
+                        f"{layout}: {start + BATCH:,} solutions, at most {peak:.0f} MiB", flush=True
+                    )
             file.write(encoder.finish())
             print(f"{layout}: {file.tell():,} bytes")
 

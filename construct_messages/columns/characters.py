@@ -5,10 +5,13 @@ A column whose terms are all of one kind, as most are, is taken apart at once. R
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
-from itertools import repeat
-from typing import Final, NamedTuple
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
+from construct_messages.columns.arrow import arrow
 from construct_messages.terms import RDF, XSD, unescape
 
 
@@ -34,18 +37,66 @@ _MOST_KINDS: Final = (
 )  # that are kept: a source may have a datatype of its own for each value
 
 
-class Characters(NamedTuple):
-    """A column of terms, taken apart; None is unbound.
+class Characters:
+    """A column of terms, taken apart.
 
     Args:
-        forms: the characters of IRIs and literals, the label of blank nodes with `_:`, and triple terms as they are.
-        kinds: the kind of each.
+        array: an array of Arrow of the characters of IRIs and literals, the labels of blank nodes with `_:`, and triple
+            terms as they are; null is unbound.
         kind: the one kind of all that are bound; None: they are of several, or none is bound.
+        kinds: the kind of each; None: they are of one.
+        text: lines that are the characters of all that are bound, between `opening` and `ending`.
+        opening, ending: what each line begins and ends with.
     """
 
-    forms: list[bytes | None]
-    kinds: Sequence[TermKind | None]
-    kind: TermKind | None
+    def __init__(
+        self,
+        array: Any,
+        kind: TermKind | None,
+        kinds: list[TermKind | None] | None,
+        text: bytes,
+        opening: bytes = b"",
+        ending: bytes = b"",
+    ) -> None:
+        self.array, self.kind, self._kinds = array, kind, kinds
+        self._text, self._opening, self._ending = text, opening, ending
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    @property
+    def forms(self) -> list[str | None]:
+        """The characters of each; None: unbound."""
+        forms: list[str | None] = self.array.to_pylist()
+        return forms
+
+    @property
+    def kinds(self) -> list[TermKind | None]:
+        """The kind of each; None: unbound."""
+        if self._kinds is None:
+            self._kinds = (
+                [None if form is None else self.kind for form in self.forms]
+                if self.array.null_count
+                else [self.kind] * len(self)
+            )
+        return self._kinds
+
+    @property
+    def counts(self) -> dict[TermKind, int]:
+        """How many terms are of each kind."""
+        if self._kinds is None and self.kind is not None:
+            return {self.kind: len(self) - self.array.null_count}
+        return Counter(kind for kind in self.kinds if kind is not None)
+
+    def all_match(self, form: str) -> bool:
+        """Whether the characters of all that are bound match a regular expression. False may be wrong."""
+        return _lines(self._opening, form, self._ending).fullmatch(self._text) is not None
+
+
+@lru_cache(maxsize=256)
+def _lines(opening: bytes, form: str, ending: bytes) -> re.Pattern[bytes]:
+    line = re.escape(opening) + b"(?:" + form.encode() + b")" + re.escape(ending)
+    return re.compile(b"(?:" + line + b"(?:\\n" + line + b")*+)?")
 
 
 def characters(terms: Sequence[bytes]) -> Characters:
@@ -53,56 +104,44 @@ def characters(terms: Sequence[bytes]) -> Characters:
 
     >>> column = characters([b'"1"^^<http://www.w3.org/2001/XMLSchema#int>', b"", b'"2"^^<http://www.w3.org/2001/XMLSchema#int>'])
     >>> column.forms, column.kind.datatype
-    ([b'1', None, b'2'], 'http://www.w3.org/2001/XMLSchema#int')
+    (['1', None, '2'], 'http://www.w3.org/2001/XMLSchema#int')
     >>> characters([b'"a\\"b"@en', b"_:b", b"<urn:x>"]).forms
-    [b'a"b', b'_:b', b'urn:x']
+    ['a"b', '_:b', 'urn:x']
     """
+    pa = arrow()
     bound = terms if all(terms) else [term for term in terms if term]
     if not bound:
-        return Characters([None] * len(terms), [None] * len(terms), None)
-    found = _of_one_kind(bound)
+        return Characters(pa.nulls(len(terms), pa.string()), None, [None] * len(terms), b"")
+    # no term contains a line break
+    text = b"\n".join(bound)
+    found = _one_kind(bound, text)
     if found is None:
         return _of_several_kinds(terms)
-    forms, kind = found
-    if len(bound) == len(terms):
-        return Characters(forms, _Repeated(kind, len(terms)), kind)
-    rest = iter(forms)
-    return Characters(
-        [next(rest) if term else None for term in terms],
-        [kind if term else None for term in terms],
-        kind,
-    )
+    opening, ending, kind = found
+    whole = terms if bound is terms else [term or None for term in terms]
+    # slices of bytes take a third of the time of those of characters
+    array = pa.array(whole, pa.string()).view(pa.binary())
+    array = pa.compute.binary_slice(array, len(opening), -len(ending)).view(pa.string())
+    return Characters(array, kind, None, text, opening, ending)
 
 
-class _Repeated(Sequence[TermKind | None]):
-    """A kind as often as there are terms."""
+def _one_kind(terms: Sequence[bytes], text: bytes) -> tuple[bytes, bytes, TermKind] | None:
+    """What terms begin and end with, and their kind; None: they are of several, or not seen to be of one.
 
-    def __init__(self, kind: TermKind, count: int) -> None:
-        self._kind, self._count = kind, count
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __getitem__(self, place: int | slice) -> TermKind | list[TermKind]:  # type: ignore[override] # both of a Sequence
-        return list(repeat(self._kind, self._count))[place]
-
-
-def _of_one_kind(terms: Sequence[bytes]) -> tuple[list[bytes | None], TermKind] | None:
-    """The characters of terms and their kind; None: they are of several, or not seen to be of one."""
-    # no term contains a line break
-    text = b"\n".join(terms)
-    count = len(terms)
+    Args:
+        terms: none of them is unbound.
+        text: the terms as lines.
+    """
+    joints = len(terms) - 1
     if text.startswith(b"<"):
-        if b"<<(" in text or not text.endswith(b">") or text.count(b">\n<") != count - 1:
+        if b"<<(" in text or not text.endswith(b">") or text.count(b">\n<") != joints:
             return None
-        return list(text[1:-1].split(b">\n<")), IRI
+        return b"<", b">", IRI
     if text.startswith(b'"') and b"\\" not in text:
         ending = terms[0][terms[0].rindex(b'"') :]
-        if not text.endswith(ending):
-            return None
-        forms = text[1 : -len(ending)].split(ending + b'\n"')
-        # none has a quote, as it would be escaped: so each is a literal
-        return (list(forms), kind_of(ending)) if len(forms) == count else None
+        # no quote is within a literal, as it would be escaped
+        if text.endswith(ending) and text.count(ending + b'\n"') == joints:
+            return b'"', ending, kind_of(ending)
     return None
 
 
@@ -134,7 +173,9 @@ def _of_several_kinds(terms: Sequence[bytes]) -> Characters:
         forms.append(form)
         kinds.append(kind)
     different = {kind for kind in kinds if kind is not None}
-    return Characters(forms, kinds, different.pop() if len(different) == 1 else None)
+    array = arrow().array(forms, arrow().string())
+    text = b"\n".join([form for form in forms if form is not None])
+    return Characters(array, different.pop() if len(different) == 1 else None, kinds, text)
 
 
 def kind_of(ending: bytes) -> TermKind:

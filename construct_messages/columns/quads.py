@@ -13,9 +13,9 @@ from itertools import accumulate, chain, repeat
 from typing import Any, Final
 
 from construct_messages.columns.arrow import arrow
-from construct_messages.columns.characters import characters
 from construct_messages.columns.options import ColumnOptions
 from construct_messages.columns.solutions import MOST_BYTES, metadata
+from construct_messages.columns.woven import WovenColumns, columns_of
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import Template
@@ -26,7 +26,6 @@ SPLIT: Final = ("subject", "predicate", "object", "datatype", "language", "graph
 """The parts of a quad whose terms are values; `datatype` is null for objects that are no literals."""
 WHOLE: Final = ("subject", "predicate", "object", "graph")
 """The parts of a quad whose terms are N-Triples."""
-_OBJECT: Final = 2
 
 
 def schema(layout: str, raw: bool, origin: Mapping[str, str]) -> Any:
@@ -72,6 +71,7 @@ class MessageRows:
         self._sizes: list[int] = []
         self._rows = self._bytes = self._count = 0
         self._is_empty = True
+        self._woven: WovenColumns | None = None
 
     def add(self, message: Message) -> list[Any]:
         """Returns the record batches that a further message completes."""
@@ -92,16 +92,18 @@ class MessageRows:
             solutions: their columns are the template's variables.
             first: the number of solutions before them.
         """
-        piece = None if not len(solutions) else _by_column(template, solutions, first, self._raw)
-        if piece is None:
+        if self._woven is None or self._woven.template is not template:
+            self._woven = WovenColumns(template, self._raw)
+        columns = self._woven.columns(solutions, first)
+        if columns is None:
             batches = []
             for quads in template.instantiate_all(solutions.text, first):
                 batches += self.add(Message(quads))
             return batches
         self._settle()
-        self._pieces.append(piece)
-        self._rows += len(piece.columns[0])
-        self._bytes += sum(column.nbytes for column in piece.columns)
+        self._pieces.append(_Piece([len(columns[0]) // len(solutions)] * len(solutions), columns))
+        self._rows += len(columns[0])
+        self._bytes += sum(column.nbytes for column in columns)
         return self._full()
 
     def finish(self) -> list[Any]:
@@ -116,7 +118,7 @@ class MessageRows:
     def _settle(self) -> None:
         """Makes a piece of the messages that are in none."""
         if self._sizes:
-            columns = _columns([self._terms[place::4] for place in range(4)], self._raw)
+            columns = columns_of([self._terms[place::4] for place in range(4)], self._raw)
             self._pieces.append(_Piece(self._sizes, columns))
             self._terms, self._sizes = [], []
 
@@ -182,110 +184,3 @@ def _repeated(numbers: range, sizes: Sequence[int]) -> Any:
         return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
     rows = (repeat(number, size or 1) for number, size in zip(numbers, sizes, strict=True))
     return pa.array(list(chain.from_iterable(rows)), pa.int64())
-
-
-def _columns(terms: Sequence[Sequence[str | None]], raw: bool) -> list[Any]:
-    """The parts of quads, of their subjects, predicates, objects and graphs."""
-    pa = arrow()
-    if raw:
-        return [pa.array(column, pa.string()) for column in terms]
-    subjects, predicates, objects, graphs = (
-        [(term or "").encode() for term in column] for column in terms
-    )
-    return [
-        pa.array(characters(subjects).forms, pa.string()),
-        pa.array(characters(predicates).forms, pa.string()),
-        *_of_objects(objects),
-        pa.array(characters(graphs).forms, pa.string()),
-    ]
-
-
-def _of_objects(terms: Sequence[bytes]) -> list[Any]:
-    """The values of objects, their datatypes and their languages."""
-    pa = arrow()
-    forms, kinds, kind = characters(terms)
-    values = pa.array(forms, pa.string())
-    if kind is not None and None not in forms:
-        return [
-            values,
-            *(
-                pa.nulls(len(forms), pa.string()) if part is None else pa.repeat(part, len(forms))
-                for part in (kind.datatype, kind.language)
-            ),
-        ]
-    return [
-        values,
-        pa.array([each and each.datatype for each in kinds], pa.string()),
-        pa.array([each and each.language for each in kinds], pa.string()),
-    ]
-
-
-def _by_column(template: Template, solutions: Solutions, first: int, raw: bool) -> _Piece | None:
-    """The rows of the messages of solutions; None: some of them lack a quad, or may have one twice."""
-    if not template.makes_all(solutions):
-        return None
-    compiled, count = template.compiled, len(solutions)
-    slots: list[Sequence[bytes]] = [
-        *solutions.utf8,
-        *([constant.encode()] for constant in compiled.constants),
-        *(
-            [template.labels.of_template(number, index).encode() for number in range(first, first + count)]
-            for index in range(compiled.blanks)
-        ),
-    ]  # fmt: skip
-    columns: list[Any] = []
-    positions = zip(*(row[:4] for row in compiled.rows), strict=True)
-    for position, indexes in enumerate(positions):
-        columns += _woven(slots, indexes, count, raw=raw, is_object=position == _OBJECT)
-    return _Piece([len(compiled.rows)] * count, columns)
-
-
-def _woven(
-    slots: Sequence[Sequence[bytes]],
-    indexes: Sequence[int | None],
-    count: int,
-    *,
-    raw: bool,
-    is_object: bool,
-) -> list[Any]:
-    """The parts of quads at one position: those of the patterns of a solution follow each other.
-
-    Args:
-        slots: the terms that patterns name by index: one for each solution, or one for all.
-        indexes: of the patterns; None: the default graph.
-        count: of the solutions.
-        raw: whether terms are N-Triples.
-        is_object: whether the parts are those of objects.
-    """
-    pa = arrow()
-    width = len(indexes)
-    used = dict.fromkeys(index for index in indexes if index is not None)
-    if not used:
-        return [pa.nulls(count * width, pa.string())]
-    starts: dict[int, int] = {}
-    parts: list[list[Any]] = []
-    start = 0
-    for index in used:
-        terms = slots[index]
-        starts[index], start = start, start + len(terms)
-        if raw:
-            parts.append([pa.array(terms, pa.string())])
-        elif is_object:
-            parts.append(_of_objects(terms))
-        else:
-            parts.append([pa.array(characters(terms).forms, pa.string())])
-    places = array("q", bytes(8 * count * width))
-    for place, named in enumerate(indexes):
-        if named is None:
-            continue
-        begin = starts[named]
-        places[place::width] = array(
-            "q",
-            range(begin, begin + count) if len(slots[named]) == count else repeat(begin, count),
-        )
-    taken = pa.Array.from_buffers(pa.int64(), len(places), [None, pa.py_buffer(places)])
-    if None in indexes:
-        taken = pa.compute.if_else(
-            pa.array([index is not None for index in indexes] * count), taken, None
-        )
-    return [pa.concat_arrays(list(column)).take(taken) for column in zip(*parts, strict=True)]

@@ -92,7 +92,7 @@ instead of them (invalid="null", --invalid-values null)
         if self._type is not None:
             return
         column = characters(terms)
-        counts = Counter(kind for kind in column.kinds if kind is not None)
+        counts = column.counts
         categories = Counter[str]()
         for kind, count in counts.items():
             categories[_category(kind)] += count
@@ -123,7 +123,7 @@ instead of them (invalid="null", --invalid-values null)
             self._categories = frozenset(NUMBERS[: NUMBERS.index(category) + 1])
         if category == "dateTime":
             self._type = self._of_times(category, column)
-        elif category in ("date", "time") and any(map(has_zone, self._texts(category, column))):
+        elif category in ("date", "time") and self._has_zones(category, column):
             self._type = TYPES[STRING]
         elif category == "integer" and self._is_large(column):
             self._type = LARGE_INTEGERS
@@ -132,12 +132,21 @@ instead of them (invalid="null", --invalid-values null)
 
     def _texts(self, category: str, column: Characters) -> list[str]:
         return [
-            form.decode()
+            form
             for form, kind in zip(column.forms, column.kinds, strict=True)
             if form is not None and kind is not None and _category(kind) == category
         ]
 
+    def _has_zones(self, category: str, column: Characters) -> bool:
+        usual = TYPES[category].usual
+        if usual is not None and column.all_match(usual):
+            return False
+        return any(map(has_zone, self._texts(category, column)))
+
     def _of_times(self, category: str, column: Characters) -> ColumnType:
+        for kind in (TYPES["timestamp"], ZONED_TIMES):
+            if kind.usual is not None and column.all_match(kind.usual):
+                return kind
         zoned = [has_zone(text) for text in self._texts(category, column)]
         if all(zoned):
             return ZONED_TIMES
@@ -154,6 +163,9 @@ instead of them (invalid="null", --invalid-values null)
         )
 
     def _is_large(self, column: Characters) -> bool:
+        usual = TYPES["int64"].usual
+        if usual is not None and column.all_match(usual):
+            return False
         bounds = range(-(1 << 63), 1 << 63)
         return any(
             len(text) > 18 and text.lstrip("+-").isdecimal() and int(text) not in bounds
@@ -215,22 +227,18 @@ instead of them (invalid="null", --invalid-values null)
         pa = arrow()
         assert self._type is not None
         if self._type.name == RAW:
-            return [pa.array([term or None for term in terms], pa.string())]
+            bound = terms if all(terms) else [term or None for term in terms]
+            return [pa.array(bound, pa.string())]
         column = characters(terms)
-        forms, kinds = column.forms, column.kinds
-        if not (column.kind is not None and self._fits(column.kind)):
-            forms = self._fitting(terms, column, first)
-        arrays = [self._values(terms, forms, first)]
+        if column.kind is None or not self._fits(column.kind):
+            column = self._fitting(terms, column, first)
+        arrays = [self._values(terms, column, first)]
         if self._languages:
             arrays.append(
-                pa.repeat(column.kind.language, len(forms))
-                if column.kind is not None and None not in forms and column.kind.language
-                else pa.array(
-                    [None if form is None or kind is None else kind.language
-                     for form, kind in zip(forms, kinds, strict=True)],
-                    pa.string(),
-                )
-            )  # fmt: skip
+                pa.repeat(column.kind.language, len(column))
+                if column.kind is not None and column.kind.language and not column.array.null_count
+                else pa.array([kind and kind.language for kind in column.kinds], pa.string())
+            )
         return arrays
 
     def _fits(self, kind: TermKind) -> bool:
@@ -244,26 +252,23 @@ instead of them (invalid="null", --invalid-values null)
             self._categories = frozenset((category,))
         return category in self._categories
 
-    def _fitting(
-        self, terms: Sequence[bytes], column: Characters, first: int
-    ) -> list[bytes | None]:
-        """The forms of terms whose kinds fit, and None in place of the others."""
+    def _fitting(self, terms: Sequence[bytes], column: Characters, first: int) -> Characters:
+        """The column with null in place of terms whose kinds do not fit."""
         fits: dict[TermKind, bool] = {}
-        forms = list(column.forms)
+        kept = list(terms)
         for place, kind in enumerate(column.kinds):
             if kind is None:
                 continue
             if kind not in fits:
                 fits[kind] = self._fits(kind)
             if not fits[kind]:
-                assert self._type is not None
                 self._refuse(
                     terms[place],
                     first + place,
                     f"{_named(kind)}, in a column of {self._described()}",
                 )
-                forms[place] = None
-        return forms
+                kept[place] = b""
+        return column if kept == terms else characters(kept)
 
     def _described(self) -> str:
         assert self._type is not None
@@ -273,25 +278,20 @@ instead of them (invalid="null", --invalid-values null)
             )
         return self._type.name
 
-    def _values(
-        self,
-        terms: Sequence[bytes],
-        forms: list[bytes | None],
-        first: int,
-    ) -> Any:
+    def _values(self, terms: Sequence[bytes], column: Characters, first: int) -> Any:
         assert self._type is not None
         if self._type.name == STRING:
-            return arrow().array(forms, arrow().string())
+            return column.array
         try:
-            return self._type.array(forms)
+            return self._type.array(column)
         except ValueError:
             pass  # the form is found below
         values: list[Any] = []
-        for place, form in enumerate(forms):
+        for place, form in enumerate(column.forms):
             value = None
             if form is not None:
                 try:
-                    value = self._type.value(form.decode())
+                    value = self._type.value(form)
                 except (ValueError, OverflowError) as error:
                     self._refuse(
                         terms[place],

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 from construct_messages.columns.arrow import arrow
+from construct_messages.columns.characters import Characters
 from construct_messages.errors import UsageError
 from construct_messages.terms import XSD
 from construct_messages.terms.date_times import microseconds_of_date_time
@@ -52,21 +53,18 @@ class ColumnType:
     usual: str | None = None
     stored: Callable[[], Any] | None = None
 
-    def array(self, forms: list[bytes | None]) -> Any:
-        """Returns the column of lexical forms; None: null.
+    def array(self, column: Characters) -> Any:
+        """Returns the column of lexical forms.
 
         Raises:
             ValueError: a form that has no value of the type.
         """
-        pa = arrow()
-        if self.usual is not None:
-            text = b"\n".join([form for form in forms if form is not None])
-            if not text or _usual(self.usual).fullmatch(text):
-                try:
-                    return pa.array(forms, pa.string()).cast(self.make())
-                except pa.ArrowInvalid:
-                    pass  # a day that its month does not have, say: the plain way names it
-        return self.values([None if form is None else self.value(form.decode()) for form in forms])
+        if self.usual is not None and column.all_match(self.usual):
+            try:
+                return column.array.cast(self.make())
+            except arrow().ArrowInvalid:
+                pass  # a day that its month does not have, say: the plain way names it
+        return self.values([None if form is None else self.value(form) for form in column.forms])
 
     def values(self, values: list[Any]) -> Any:
         """Returns the column of values that `value` has returned; None: null."""
@@ -74,16 +72,6 @@ class ColumnType:
         if self.stored is None:
             return pa.array(values, self.make())
         return pa.array(values, self.stored()).cast(self.make())
-
-
-_PATTERNS: Final[dict[str, re.Pattern[bytes]]] = {}
-
-
-def _usual(form: str) -> re.Pattern[bytes]:
-    """The pattern of lines of a form."""
-    if form not in _PATTERNS:
-        _PATTERNS[form] = re.compile(rf"(?:{form})(?:\n(?:{form}))*+".encode())
-    return _PATTERNS[form]
 
 
 def has_zone(form: str) -> bool:

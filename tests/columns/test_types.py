@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from construct_messages.columns.characters import Characters, characters
 from construct_messages.columns.types import TYPES, column_type
 from construct_messages.errors import UsageError
+from construct_messages.terms import literal
 
 UTC = dt.UTC
 FITS: list[tuple[str, str, Any]] = [
@@ -62,22 +64,26 @@ REFUSED = [
 ]
 
 
+def column(*forms: str | None) -> Characters:
+    return characters([b"" if form is None else literal(form).encode() for form in forms])
+
+
 @pytest.mark.parametrize(("name", "form", "value"), FITS)
 def test_forms_that_fit(name: str, form: str, value: Any) -> None:
-    array = column_type(name).array([form.encode(), None])
+    array = column_type(name).array(column(form, None))
     assert array.to_pylist() == [value, None]
 
 
 @pytest.mark.parametrize(("name", "form", "reason"), REFUSED)
 def test_forms_that_do_not_fit(name: str, form: str, reason: str) -> None:
     with pytest.raises(ValueError, match=re.escape(reason)):
-        column_type(name).array([form.encode()])
+        column_type(name).array(column(form))
 
 
 def test_years_that_python_does_not_have() -> None:
-    dates = column_type("date").array([b"-0044-03-15", b"10000-01-01"])
+    dates = column_type("date").array(column("-0044-03-15", "10000-01-01"))
     assert dates.cast(pa.int32()).to_pylist() == [-735_525, 2_932_897]
-    times = column_type("timestamptz").array([b"-0044-03-15T00:00:00Z"])
+    times = column_type("timestamptz").array(column("-0044-03-15T00:00:00Z"))
     assert times.cast(pa.int64()).to_pylist() == [-735_525 * 86_400_000_000]
 
 
@@ -102,9 +108,9 @@ def test_the_quick_way_equals_the_plain_one(name: str, data: st.DataObject) -> N
         plain = kind.values([kind.value(form) for form in forms])
     except ValueError:
         with pytest.raises(ValueError, match=r"."):
-            kind.array([form.encode() for form in forms])
+            kind.array(column(*forms))
         return
-    quick = kind.array([form.encode() for form in forms])
+    quick = kind.array(column(*forms))
     assert quick.type == plain.type
     assert repr(quick.cast(pa.string()).to_pylist() if name == "double" else quick.to_string()) == repr(
         plain.cast(pa.string()).to_pylist() if name == "double" else plain.to_string()

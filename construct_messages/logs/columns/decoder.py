@@ -33,7 +33,10 @@ from construct_messages.terms import (
 )
 
 _MOST_KNOWN: Final = 1 << 16
-_LAYOUT_HINT: Final = f"name the columns {', '.join((NUMBER, *SPLIT))}; or {', '.join((NUMBER, *WHOLE))}, with terms as N-Triples"
+_LAYOUT_HINT: Final = (
+    f"name the columns {', '.join((NUMBER, *SPLIT))}; "
+    f"or {', '.join((NUMBER, *WHOLE))}, with terms as N-Triples"
+)
 
 _Row: TypeAlias = tuple[str | None, ...]
 
