@@ -19,7 +19,6 @@ from typing import Final, NamedTuple, TypeAlias
 
 from construct_messages.labels import Labels
 from construct_messages.message import Quad, make_quads
-from construct_messages.solutions import Solutions
 from construct_messages.terms import FORBIDDEN as FORBIDDEN
 from construct_messages.terms import Term, is_triple, triple
 
@@ -203,6 +202,11 @@ class Template:
         """Whether a quad may have a named graph."""
         return any(pattern.graph is not None for pattern in self.live)
 
+    @cached_property
+    def is_regular(self) -> bool:
+        """Whether a solution has a quad for each pattern, all different, wherever all terms are bound and allowed."""
+        return bool(self.compiled.rows) and not self.compiled.nested and not self._may_coincide
+
     @property
     def has_triple_terms(self) -> bool:
         """Whether the template itself has a triple term; what variables hold shows only in the solutions."""
@@ -290,27 +294,6 @@ class Template:
             for by_column, solution, number in zip(
                 quads, zip(*columns, strict=True), numbers, strict=False
             )
-        )
-
-    def makes_all(self, solutions: Solutions) -> bool:
-        """Whether each solution makes a quad of every pattern, all of them different, and none has a triple term of
-        the template. False may be wrong.
-
-        >>> t = Template(("x",), (Pattern(Variable(0), Constant(Term("<urn:p>")), Blank(0)),), Labels("x"))
-        >>> t.makes_all(Solutions.of([("<urn:a>",)])), t.makes_all(Solutions.of([('"a literal"',)]))
-        (True, False)
-        """
-        compiled = self.compiled
-        if compiled.nested or not compiled.rows or self._may_coincide:
-            return False
-        # no term contains a line break: so one search shows how any begins
-        joined = [b"\n%b\n" % b"\n".join(column) for column in solutions.utf8]
-        used = {slot for row in compiled.rows for slot in row[:4] if slot is not None}
-        if any(b"\n\n" in joined[index] for index in used & set(range(len(self.variables)))):
-            return False
-        checks = {check for row in compiled.rows for check in row.checks}
-        return not any(
-            b"\n" + start.encode() in joined[index] for index, bad in checks for start in bad
         )
 
     def _instantiate(self, solution: Sequence[Term], number: int) -> tuple[Quad, ...]:

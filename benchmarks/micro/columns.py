@@ -2,7 +2,7 @@
 
 `python -m benchmarks micro columns`. Solutions are made before the clock starts, as a decoder of SPARQL results returns
 them: columns of N-Triples terms in UTF-8. pyarrow writes the same terms raw: `pa.array` of each column and a row group
-for as many rows, with the same compression. For quads, it gets the five columns ready made. Two shapes, with short and
+for as many rows, with the same compression. For quads, it gets their columns ready made. Two shapes, with short and
 with long values. `--solutions N --memory` writes one Parquet file and shows the peak of memory instead.
 """
 
@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from benchmarks.harness import Figure, alternate, report
 from construct_messages import ColumnOptions, ConstructQuery
 from construct_messages.columns.options import BATCH_ROWS
+from construct_messages.columns.quads import NUMBER, SPLIT
 from construct_messages.columns.solutions import MOST_FIELDS
 from construct_messages.formats import PARQUET
 from construct_messages.logs import EncoderOptions, encoder_for
@@ -167,6 +168,12 @@ def _measured(shape: Shape, rounds: int) -> list[Figure]:
     names = shape.template.variables
     solutions, quads = list(_row_groups(shape)), list(_quads(shape))
     parts = ["message", "subject", "predicate", "object", "graph"]
+    values = [
+        [column.to_pylist() for column in group.columns]
+        for group in pq.ParquetFile(io.BytesIO(_write(shape, ColumnOptions("quads")))).iter_batches(
+            BATCH_ROWS
+        )
+    ]
     raw = pq.read_table(io.BytesIO(_write(shape, ColumnOptions("quads", raw=True))))
     if not raw.equals(pq.read_table(io.BytesIO(_by_pyarrow(parts, quads))).cast(raw.schema)):
         raise SystemExit("the columns are not the same")
@@ -176,6 +183,7 @@ def _measured(shape: Shape, rounds: int) -> list[Figure]:
         lambda: _write(shape, ColumnOptions("solutions", raw=True)),
         lambda: _by_pyarrow(parts, quads),
         lambda: _write(shape, ColumnOptions("quads", raw=True)),
+        lambda: _by_pyarrow([NUMBER, *SPLIT], values),
         lambda: _write(shape, ColumnOptions("quads")),
         lambda: _write(shape, ColumnOptions("nested")),
     ]
@@ -186,10 +194,11 @@ def _measured(shape: Shape, rounds: int) -> list[Figure]:
         "solutions, raw",
         "pyarrow, terms of quads",
         "quads, raw",
+        "pyarrow, values of quads",
         "quads",
         "nested",
     ]
-    bases = [seconds[0]] * 3 + [seconds[3]] * 4
+    bases = [seconds[0]] * 3 + [seconds[3]] * 2 + [seconds[5]] * 3
     return [
         Figure(
             f"{shape.name}: {what}, {shape.count / own:,.0f} solutions/s",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -20,6 +21,17 @@ def arrow(module: str = "") -> Any:
     return needed(
         f"pyarrow.{module}" if module else "pyarrow", "pip install 'construct-messages[arrow]'"
     )
+
+
+def joined(arrays: Sequence[Any]) -> Any:
+    """Returns arrays of strings as one; a single one is not copied.
+
+    >>> joined([arrow().array(["a"]), arrow().array(["b"])]).to_pylist(), len(joined([]))
+    (['a', 'b'], 0)
+    """
+    if len(arrays) == 1:
+        return arrays[0]
+    return arrow().concat_arrays(arrays) if arrays else arrow().nulls(0, arrow().string())
 
 
 def needed(module: str, install: str) -> Any:

@@ -5,10 +5,8 @@ A column whose terms are all of one kind, as most are, is taken apart at once. R
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from construct_messages.columns.arrow import arrow
@@ -45,21 +43,12 @@ class Characters:
             terms as they are; null is unbound.
         kind: the one kind of all that are bound; None: they are of several, or none is bound.
         kinds: the kind of each; None: they are of one.
-        text: lines that are the characters of all that are bound, between `opening` and `ending`.
-        opening, ending: what each line begins and ends with.
     """
 
     def __init__(
-        self,
-        array: Any,
-        kind: TermKind | None,
-        kinds: list[TermKind | None] | None,
-        text: bytes,
-        opening: bytes = b"",
-        ending: bytes = b"",
+        self, array: Any, kind: TermKind | None, kinds: list[TermKind | None] | None = None
     ) -> None:
         self.array, self.kind, self._kinds = array, kind, kinds
-        self._text, self._opening, self._ending = text, opening, ending
 
     def __len__(self) -> int:
         return len(self.array)
@@ -88,94 +77,102 @@ class Characters:
             return {self.kind: len(self) - self.array.null_count}
         return Counter(kind for kind in self.kinds if kind is not None)
 
-    def all_match(self, form: str) -> bool:
-        """Whether the characters of all that are bound match a regular expression. False may be wrong."""
-        return _lines(self._opening, form, self._ending).fullmatch(self._text) is not None
+
+def term_array(terms: Sequence[bytes]) -> Any:
+    """Returns terms as an array of Arrow; the empty string is unbound, and null there.
+
+    >>> term_array([b"<urn:a>", b""]).to_pylist()
+    ['<urn:a>', None]
+    """
+    bound = terms if all(terms) else [term or None for term in terms]
+    return arrow().array(bound, arrow().string())
 
 
-@lru_cache(maxsize=256)
-def _lines(opening: bytes, form: str, ending: bytes) -> re.Pattern[bytes]:
-    line = re.escape(opening) + b"(?:" + form.encode() + b")" + re.escape(ending)
-    return re.compile(b"(?:" + line + b"(?:\\n" + line + b")*+)?")
+def held(array: Any) -> bytes:
+    """Returns the characters of an array of strings that is no slice of another one, joined."""
+    data = array.buffers()[2]
+    return b"" if data is None else bytes(data)
 
 
-def characters(terms: Sequence[bytes]) -> Characters:
-    r"""Takes a column of terms apart; the empty string is unbound.
+def characters(terms: Any) -> Characters:
+    r"""Takes a column of terms apart.
 
-    >>> column = characters([b'"1"^^<http://www.w3.org/2001/XMLSchema#int>', b"", b'"2"^^<http://www.w3.org/2001/XMLSchema#int>'])
+    Args:
+        terms: see `term_array`.
+
+    >>> column = characters(term_array([b'"1"^^<http://www.w3.org/2001/XMLSchema#int>', b""]))
     >>> column.forms, column.kind.datatype
-    (['1', None, '2'], 'http://www.w3.org/2001/XMLSchema#int')
-    >>> characters([b'"a\\"b"@en', b"_:b", b"<urn:x>"]).forms
+    (['1', None], 'http://www.w3.org/2001/XMLSchema#int')
+    >>> characters(term_array([b'"a\\"b"@en', b"_:b", b"<urn:x>"])).forms
     ['a"b', '_:b', 'urn:x']
     """
     pa = arrow()
-    bound = terms if all(terms) else [term for term in terms if term]
-    if not bound:
-        return Characters(pa.nulls(len(terms), pa.string()), None, [None] * len(terms), b"")
-    # no term contains a line break
-    text = b"\n".join(bound)
-    found = _one_kind(bound, text)
+    if terms.null_count == len(terms):
+        return Characters(terms, None, [None] * len(terms))
+    found = _one_kind(terms)
     if found is None:
         return _of_several_kinds(terms)
-    opening, ending, kind = found
-    whole = terms if bound is terms else [term or None for term in terms]
+    size, kind = found
     # slices of bytes take a third of the time of those of characters
-    array = pa.array(whole, pa.string()).view(pa.binary())
-    array = pa.compute.binary_slice(array, len(opening), -len(ending)).view(pa.string())
-    return Characters(array, kind, None, text, opening, ending)
+    array = pa.compute.binary_slice(terms.view(pa.binary()), 1, -size)
+    return Characters(array.view(pa.string()), kind)
 
 
-def _one_kind(terms: Sequence[bytes], text: bytes) -> tuple[bytes, bytes, TermKind] | None:
-    """What terms begin and end with, and their kind; None: they are of several, or not seen to be of one.
+def _one_kind(terms: Any) -> tuple[int, TermKind] | None:
+    """The bytes after the characters of terms, and their kind; None: they are of several, or not seen to be of one."""
+    compute = arrow("compute")
 
-    Args:
-        terms: none of them is unbound.
-        text: the terms as lines.
-    """
-    joints = len(terms) - 1
-    if text.startswith(b"<"):
-        if b"<<(" in text or not text.endswith(b">") or text.count(b">\n<") != joints:
-            return None
-        return b"<", b">", IRI
-    if text.startswith(b'"') and b"\\" not in text:
-        ending = terms[0][terms[0].rindex(b'"') :]
+    def all_are(beginning: str, ending: str) -> bool:
+        return bool(
+            compute.all(compute.starts_with(terms, beginning)).as_py()
+            and compute.all(compute.ends_with(terms, ending)).as_py()
+        )
+
+    data = held(terms)
+    if data.startswith(b"<"):
+        return (1, IRI) if b"<<(" not in data and all_are("<", ">") else None
+    if data.startswith(b'"') and b"\\" not in data:
+        first = next(filter(None, map(_text, terms)))
+        ending = first[first.rindex('"') :]
         # no quote is within a literal, as it would be escaped
-        if text.endswith(ending) and text.count(ending + b'\n"') == joints:
-            return b'"', ending, kind_of(ending)
+        if all_are('"', ending):
+            return len(ending.encode()), kind_of(ending.encode())
     return None
 
 
-def _of_several_kinds(terms: Sequence[bytes]) -> Characters:
-    forms: list[bytes | None] = []
+def _text(scalar: Any) -> str | None:
+    text: str | None = scalar.as_py()
+    return text
+
+
+def _of_several_kinds(terms: Any) -> Characters:
+    forms: list[str | None] = []
     kinds: list[TermKind | None] = []
-    known: dict[bytes, TermKind] = {}
-    for term in terms:
-        form: bytes | None = term
+    known: dict[str, TermKind] = {}
+    for term in terms.to_pylist():
+        form: str | None = term
         kind: TermKind | None = None
-        if term.startswith(b'"'):
-            end = term.rindex(b'"')
-            form, ending = term[1:end], term[end:]
-            if b"\\" in form:
-                form = unescape(form.decode()).encode()
+        if term is None:
+            pass
+        elif term.startswith('"'):
+            end = term.rindex('"')
+            form, ending = unescape(term[1:end]), term[end:]
             kind = known.get(ending)
             if kind is None:
-                kind = kind_of(ending)
+                kind = kind_of(ending.encode())
                 if len(known) < _MOST_KINDS:
                     known[ending] = kind
-        elif term.startswith(b"<<("):
+        elif term.startswith("<<("):
             kind = TRIPLE
-        elif term.startswith(b"<"):
+        elif term.startswith("<"):
             form, kind = term[1:-1], IRI
-        elif term:
-            kind = BLANK
         else:
-            form = None
+            kind = BLANK
         forms.append(form)
         kinds.append(kind)
     different = {kind for kind in kinds if kind is not None}
     array = arrow().array(forms, arrow().string())
-    text = b"\n".join([form for form in forms if form is not None])
-    return Characters(array, different.pop() if len(different) == 1 else None, kinds, text)
+    return Characters(array, different.pop() if len(different) == 1 else None, kinds)
 
 
 def kind_of(ending: bytes) -> TermKind:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, chain, repeat
 from typing import Any, Final
 
-from construct_messages.columns.arrow import arrow
+from construct_messages.columns.arrow import arrow, joined
 from construct_messages.columns.options import ColumnOptions
 from construct_messages.columns.solutions import MOST_BYTES, metadata
 from construct_messages.columns.woven import WovenColumns, columns_of
@@ -26,6 +26,8 @@ SPLIT: Final = ("subject", "predicate", "object", "datatype", "language", "graph
 """The parts of a quad whose terms are values; `datatype` is null for objects that are no literals."""
 WHOLE: Final = ("subject", "predicate", "object", "graph")
 """The parts of a quad whose terms are N-Triples."""
+_SAMPLE: Final = 8
+"""Of the terms of solutions, one in so many is measured: the bound need not be exact."""
 
 
 def schema(layout: str, raw: bool, origin: Mapping[str, str]) -> Any:
@@ -71,18 +73,26 @@ class MessageRows:
         self._sizes: list[int] = []
         self._rows = self._bytes = self._count = 0
         self._is_empty = True
+        # solutions of a template that are in no piece yet, and the number of those before them
         self._woven: WovenColumns | None = None
+        self._waiting: list[Solutions] = []
+        self._first = 0
 
     def add(self, message: Message) -> list[Any]:
         """Returns the record batches that a further message completes."""
+        self._weave()
+        before = len(self._terms)
+        self._rows += self._hold(message) or 1
+        self._bytes += sum([len(term) for term in self._terms[before:] if term])
+        return self._full()
+
+    def _hold(self, message: Message) -> int:
+        """Holds the terms of a message, and returns the number of its quads."""
         before = len(self._terms)
         for statement in message.statements:
             self._terms += statement
-        size = (len(self._terms) - before) // 4
-        self._sizes.append(size)
-        self._rows += size or 1
-        self._bytes += sum([len(term) for term in self._terms[before:] if term])
-        return self._full()
+        self._sizes.append((len(self._terms) - before) // 4)
+        return self._sizes[-1]
 
     def add_solutions(self, template: Template, solutions: Solutions, first: int) -> list[Any]:
         """Returns the record batches that the messages of further solutions complete.
@@ -92,19 +102,26 @@ class MessageRows:
             solutions: their columns are the template's variables.
             first: the number of solutions before them.
         """
+        if not template.is_regular:
+            return self._add_each(template, solutions, first)
         if self._woven is None or self._woven.template is not template:
+            self._weave()
             self._woven = WovenColumns(template, self._raw)
-        columns = self._woven.columns(solutions, first)
-        if columns is None:
-            batches = []
-            for quads in template.instantiate_all(solutions.text, first):
-                batches += self.add(Message(quads))
-            return batches
-        self._settle()
-        self._pieces.append(_Piece([len(columns[0]) // len(solutions)] * len(solutions), columns))
-        self._rows += len(columns[0])
-        self._bytes += sum(column.nbytes for column in columns)
+        if not self._waiting:
+            self._settle()
+            self._first = first
+        if len(solutions):
+            self._waiting.append(solutions)
+            self._rows += len(solutions) * len(template.compiled.rows)
+            sampled = (len(term) for column in solutions.utf8 for term in column[::_SAMPLE])
+            self._bytes += _SAMPLE * sum(sampled)
         return self._full()
+
+    def _add_each(self, template: Template, solutions: Solutions, first: int) -> list[Any]:
+        batches = []
+        for quads in template.instantiate_all(solutions.text, first) if len(solutions) else ():
+            batches += self.add(Message(quads))
+        return batches
 
     def finish(self) -> list[Any]:
         """Returns the last record batch; of no messages, an empty one."""
@@ -115,6 +132,28 @@ class MessageRows:
             return []
         return [self._batch()]
 
+    def _weave(self) -> None:
+        """Makes pieces of the solutions that are in none."""
+        waiting, self._waiting = self._waiting, []
+        first = self._first
+        if not waiting:
+            return
+        assert self._woven is not None
+        parts = [waiting]
+        if (columns := self._woven.columns(waiting, first)) is None:
+            parts = [[solutions] for solutions in waiting]  # some of them may have all quads
+        for part in parts:
+            count = sum(map(len, part))
+            if columns is None:
+                columns = self._woven.columns(part, first) if len(parts) > 1 else None
+            if columns is not None:
+                self._settle()
+                self._pieces.append(_Piece([len(columns[0]) // count] * count, columns))
+            else:
+                for quads in self._woven.template.instantiate_all(part[0].text, first):
+                    self._hold(Message(quads))
+            columns, first = None, first + count
+
     def _settle(self) -> None:
         """Makes a piece of the messages that are in none."""
         if self._sizes:
@@ -123,6 +162,7 @@ class MessageRows:
             self._terms, self._sizes = [], []
 
     def _batch(self) -> Any:
+        self._weave()
         self._settle()
         pieces, self._pieces = self._pieces, []
         self._rows = self._bytes = 0
@@ -130,10 +170,7 @@ class MessageRows:
         pa = arrow()
         names = WHOLE if self._raw else SPLIT
         columns = [
-            pa.concat_arrays([piece.columns[place] for piece in pieces])
-            if pieces
-            else pa.array([], pa.string())
-            for place in range(len(names))
+            joined([piece.columns[place] for piece in pieces]) for place in range(len(names))
         ]
         sizes = list(chain.from_iterable(piece.sizes for piece in pieces))
         first, self._count = self._count + 1, self._count + len(sizes)

@@ -6,10 +6,10 @@ The first batch decides the schema: see `typed.py`. Batches are bounded by rows,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from typing import Any, Final
 
-from construct_messages.columns.arrow import arrow
+from construct_messages.columns.arrow import arrow, joined
+from construct_messages.columns.characters import term_array
 from construct_messages.columns.options import ColumnOptions
 from construct_messages.columns.typed import TypedColumn
 from construct_messages.columns.types import RAW, STRING, TYPES, column_type
@@ -21,7 +21,6 @@ MOST_FIELDS: Final = 1 << 19
 MOST_BYTES: Final = 1 << 25
 """How many bytes of terms are held before a batch is made of them."""
 SCHEMA_VERSION: Final = "1"
-_SAMPLE: Final = 8
 
 
 def metadata(layout: str, raw: bool, origin: Mapping[str, str]) -> dict[str, str]:
@@ -95,7 +94,7 @@ class SolutionRows:
         ]
         self._metadata = metadata("solutions", options.raw, origin)
         self._most_rows = max(1, min(options.batch_rows, MOST_FIELDS // len(variables)))
-        self._held: list[Solutions] = []
+        self._held: list[list[Any]] = [[] for _ in variables]  # the arrays of terms of each column
         self._rows = self._bytes = self._count = 0
         self._schema: Any = None
 
@@ -139,21 +138,20 @@ class SolutionRows:
     def _hold(self, solutions: Solutions) -> None:
         if not len(solutions):
             return
-        self._held.append(solutions)
+        for held, column in zip(self._held, solutions.utf8, strict=True):
+            terms = term_array(column)
+            held.append(terms)
+            self._bytes += terms.nbytes
         self._rows += len(solutions)
-        # of one term in so many, as the bound need not be exact
-        self._bytes += _SAMPLE * sum(sum(map(len, column[::_SAMPLE])) for column in solutions.utf8)
 
     def _batch(self) -> Any:
-        held, self._held = self._held, []
-        columns = [
-            list(chain.from_iterable(solutions.utf8[place] for solutions in held))
-            for place in range(len(self._columns))
-        ]
+        pa = arrow()
+        columns = list(map(joined, self._held))
+        self._held = [[] for _ in columns]
         if self._schema is None:
             for column, terms in zip(self._columns, columns, strict=True):
                 column.decide(terms)
-            self._schema = arrow().schema(
+            self._schema = pa.schema(
                 [field for column in self._columns for field in column.fields],
                 metadata=self._metadata,
             )
@@ -164,7 +162,7 @@ class SolutionRows:
         ]
         self._count += self._rows
         self._rows = self._bytes = 0
-        return arrow().RecordBatch.from_arrays(arrays, schema=self._schema)
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
 
 _OTHER_ROWS: Final = 'choose the layout "quads" or "nested" (ColumnOptions, --layout)'

@@ -7,7 +7,6 @@ value that does not fit is an error, or null: a type never changes. Nothing here
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any, Final
 
 from construct_messages.columns.arrow import arrow
@@ -29,6 +28,8 @@ from construct_messages.terms import RDF, XSD
 _TEXT: Final = "text"
 _RESOURCE: Final = "resource"
 _STRINGS: Final = {f"{XSD}string", f"{RDF}langString", f"{RDF}dirLangString"}
+_SHORT_INTEGER: Final = 18
+"""How many characters the forms of integers have at most of which all are in the range of int64."""
 _PLAIN: Final = {
     "boolean": "boolean",
     "date": "date",
@@ -53,11 +54,13 @@ class TypedColumn:
     Attributes:
         nulls: how many values were null because they did not fit.
 
+    >>> from construct_messages.columns.characters import term_array
     >>> column = TypedColumn("n")
-    >>> column.decide([b'"1"^^<http://www.w3.org/2001/XMLSchema#integer>', b""])
-    >>> [array.to_pylist() for array in column.arrays([b'"7"^^<http://www.w3.org/2001/XMLSchema#int>', b""], 0)]
+    >>> terms = term_array([b'"7"^^<http://www.w3.org/2001/XMLSchema#int>', b""])
+    >>> column.decide(terms)
+    >>> [array.to_pylist() for array in column.arrays(terms, 0)]
     [[7, None]]
-    >>> column.arrays([b'"seven"'], 2)
+    >>> column.arrays(term_array([b'"seven"']), 2)
     Traceback (most recent call last):
     construct_messages.errors.ColumnError: solution 3: ?n is "seven", a string, in a column of int64
       hint: declare a type that fits all values, as in n=string or n=raw (types, --column-type), or ask for null \
@@ -77,21 +80,25 @@ instead of them (invalid="null", --invalid-values null)
         self._type = declared
         self._categories: frozenset[str] | None = None  # that fit; None: all
         self._metadata: dict[str, str] = {}
+        self._first: Characters | None = None  # the terms that decided, taken apart
         self.nulls = 0
         if declared is not None:
             self._metadata = {"type": declared.name}
 
     # --- the type ---------------------------------------------------------------------------------------------------
 
-    def decide(self, terms: Sequence[bytes]) -> None:
+    def decide(self, terms: Any) -> None:
         """Decides the type by the first terms of the result, unless it is declared.
+
+        Args:
+            terms: see `term_array`; `arrays` is to be called with them next.
 
         Raises:
             ColumnError: no type fits them.
         """
         if self._type is not None:
             return
-        column = characters(terms)
+        column = self._first = characters(terms)
         counts = column.counts
         categories = Counter[str]()
         for kind, count in counts.items():
@@ -139,13 +146,13 @@ instead of them (invalid="null", --invalid-values null)
 
     def _has_zones(self, category: str, column: Characters) -> bool:
         usual = TYPES[category].usual
-        if usual is not None and column.all_match(usual):
+        if usual is not None and usual.fits(column.array):
             return False
         return any(map(has_zone, self._texts(category, column)))
 
     def _of_times(self, category: str, column: Characters) -> ColumnType:
         for kind in (TYPES["timestamp"], ZONED_TIMES):
-            if kind.usual is not None and column.all_match(kind.usual):
+            if kind.usual is not None and kind.usual.fits(column.array):
                 return kind
         zoned = [has_zone(text) for text in self._texts(category, column)]
         if all(zoned):
@@ -163,16 +170,16 @@ instead of them (invalid="null", --invalid-values null)
         )
 
     def _is_large(self, column: Characters) -> bool:
-        usual = TYPES["int64"].usual
-        if usual is not None and column.all_match(usual):
+        compute = arrow("compute")
+        if (compute.max(compute.binary_length(column.array)).as_py() or 0) <= _SHORT_INTEGER:
             return False
         bounds = range(-(1 << 63), 1 << 63)
         return any(
-            len(text) > 18 and text.lstrip("+-").isdecimal() and int(text) not in bounds
+            len(text) > _SHORT_INTEGER and text.lstrip("+-").isdecimal() and int(text) not in bounds
             for text in self._texts("integer", column)
         )
 
-    def _mixed(self, terms: Sequence[bytes], column: Characters) -> ColumnError:
+    def _mixed(self, terms: Any, column: Characters) -> ColumnError:
         seen: dict[str, int] = {}
         for place, kind in enumerate(column.kinds):
             if kind is not None:
@@ -214,11 +221,11 @@ instead of them (invalid="null", --invalid-values null)
 
     # --- the values -------------------------------------------------------------------------------------------------
 
-    def arrays(self, terms: Sequence[bytes], first: int) -> list[Any]:
+    def arrays(self, terms: Any, first: int) -> list[Any]:
         """Returns the arrays of a batch, one for each of `fields`.
 
         Args:
-            terms: of the batch; the empty string is unbound.
+            terms: of the batch; see `term_array`.
             first: the number of solutions before it.
 
         Raises:
@@ -227,9 +234,8 @@ instead of them (invalid="null", --invalid-values null)
         pa = arrow()
         assert self._type is not None
         if self._type.name == RAW:
-            bound = terms if all(terms) else [term or None for term in terms]
-            return [pa.array(bound, pa.string())]
-        column = characters(terms)
+            return [terms]
+        column, self._first = self._first or characters(terms), None
         if column.kind is None or not self._fits(column.kind):
             column = self._fitting(terms, column, first)
         arrays = [self._values(terms, column, first)]
@@ -252,10 +258,10 @@ instead of them (invalid="null", --invalid-values null)
             self._categories = frozenset((category,))
         return category in self._categories
 
-    def _fitting(self, terms: Sequence[bytes], column: Characters, first: int) -> Characters:
+    def _fitting(self, terms: Any, column: Characters, first: int) -> Characters:
         """The column with null in place of terms whose kinds do not fit."""
         fits: dict[TermKind, bool] = {}
-        kept = list(terms)
+        kept: list[str | None] = terms.to_pylist()
         for place, kind in enumerate(column.kinds):
             if kind is None:
                 continue
@@ -267,8 +273,10 @@ instead of them (invalid="null", --invalid-values null)
                     first + place,
                     f"{_named(kind)}, in a column of {self._described()}",
                 )
-                kept[place] = b""
-        return column if kept == terms else characters(kept)
+                kept[place] = None
+        return (
+            characters(arrow().array(kept, arrow().string())) if False in fits.values() else column
+        )
 
     def _described(self) -> str:
         assert self._type is not None
@@ -278,7 +286,7 @@ instead of them (invalid="null", --invalid-values null)
             )
         return self._type.name
 
-    def _values(self, terms: Sequence[bytes], column: Characters, first: int) -> Any:
+    def _values(self, terms: Any, column: Characters, first: int) -> Any:
         assert self._type is not None
         if self._type.name == STRING:
             return column.array
@@ -301,7 +309,7 @@ instead of them (invalid="null", --invalid-values null)
             values.append(value)
         return self._type.values(values)
 
-    def _refuse(self, term: bytes, before: int, reason: str) -> None:
+    def _refuse(self, term: Any, before: int, reason: str) -> None:
         """Counts a value that does not fit.
 
         Raises:
@@ -341,7 +349,7 @@ def _named(kind: TermKind | None) -> str:
     return f"of xsd:{name}" if name != kind.datatype else f"of <{name}>"
 
 
-def _shown(term: bytes) -> str:
-    """A term for errors: long ones are cut."""
-    text = shown(term.decode())
+def _shown(term: Any) -> str:
+    """A term of an array for errors: long ones are cut."""
+    text = shown(term.as_py())
     return text.replace(f"^^<{XSD}", "^^xsd:").removesuffix(">") if f"^^<{XSD}" in text else text

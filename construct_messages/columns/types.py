@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from construct_messages.columns.arrow import arrow
-from construct_messages.columns.characters import Characters
+from construct_messages.columns.characters import Characters, held
 from construct_messages.errors import UsageError
 from construct_messages.terms import XSD
 from construct_messages.terms.date_times import microseconds_of_date_time
@@ -28,8 +28,29 @@ _DAY: Final = 86_400_000_000
 _ZONE: Final = r"(?:Z|[+-][0-9]{2}:[0-9]{2})"
 _HAS_ZONE: Final = re.compile(rf"{_ZONE}[{_SPACE}]*\Z")
 _TOO_FINE: Final = re.compile(r"[.][0-9]{6}[0-9]*[1-9]")
-_DATE: Final = r"(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})-[0-9]{2}-[0-9]{2}"
-_TIME: Final = r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:[.][0-9]{1,6})?"
+
+
+class Usual(NamedTuple):
+    """Lexical forms that pyarrow's cast from strings reads as XML Schema does, or refuses.
+
+    Args:
+        alphabet: the characters that they may consist of.
+        least: the length that they have at least: the cast also reads times without minutes.
+        ending: what each of them ends with.
+    """
+
+    alphabet: bytes
+    least: int = 0
+    ending: str = ""
+
+    def fits(self, forms: Any) -> bool:
+        """Whether all forms are such ones."""
+        compute = arrow("compute")
+        if held(forms).translate(None, self.alphabet):
+            return False
+        if self.least and (compute.min(compute.binary_length(forms)).as_py() or 0) < self.least:
+            return False
+        return not self.ending or bool(compute.all(compute.ends_with(forms, self.ending)).as_py())
 
 
 @dataclass(frozen=True)
@@ -40,7 +61,7 @@ class ColumnType:
         name: as options and errors name it.
         make: returns the type of Arrow.
         value: returns what `values` takes, of a lexical form.
-        usual: what a lexical form looks like that pyarrow's cast from strings reads as this type; None: it reads none.
+        usual: forms that pyarrow's cast from strings reads as this type; None: it reads none.
         stored: the type of Arrow that `value` returns values of, where that is another one.
 
     >>> column_type("int64").value(" +5 "), column_type("decimal(5,2)").name
@@ -50,7 +71,7 @@ class ColumnType:
     name: str
     make: Callable[[], Any]
     value: Callable[[str], Any]
-    usual: str | None = None
+    usual: Usual | None = None
     stored: Callable[[], Any] | None = None
 
     def array(self, column: Characters) -> Any:
@@ -59,7 +80,7 @@ class ColumnType:
         Raises:
             ValueError: a form that has no value of the type.
         """
-        if self.usual is not None and column.all_match(self.usual):
+        if self.usual is not None and self.usual.fits(column.array):
             try:
                 return column.array.cast(self.make())
             except arrow().ArrowInvalid:
@@ -175,7 +196,7 @@ def _decimals(precision: int, scale: int, name: str = "decimal") -> ColumnType:
         name,
         lambda: arrow().decimal128(precision, scale),
         partial(_decimal, precision, scale),
-        rf"-?[0-9]{{1,{precision - scale}}}" + (rf"(?:[.][0-9]{{1,{scale}}})?" if scale else ""),
+        Usual(b"0123456789.+-"),
     )
 
 
@@ -184,28 +205,30 @@ TYPES: Final = {
     for each in (
         ColumnType(STRING, lambda: arrow().string(), str),
         ColumnType(RAW, lambda: arrow().string(), str),
-        ColumnType("boolean", lambda: arrow().bool_(), _of("boolean"), "true|false"),
-        ColumnType("int64", lambda: arrow().int64(), _int64, "-?(?:0|[1-9][0-9]{0,17})"),
+        ColumnType("boolean", lambda: arrow().bool_(), _of("boolean"), Usual(b"aeflrstu01")),
+        ColumnType("int64", lambda: arrow().int64(), _int64, Usual(b"0123456789-")),
         ColumnType(
             "double",
             lambda: arrow().float64(),
             _of("double"),
-            "-?[0-9]+(?:[.][0-9]+)?(?:[eE][+-]?[0-9]+)?",
+            Usual(b"0123456789.eE+-"),
         ),
         _decimals(*_DIGITS),
-        ColumnType("date", lambda: arrow().date32(), _date, _DATE, lambda: arrow().int32()),
+        ColumnType(
+            "date", lambda: arrow().date32(), _date, Usual(b"0123456789-"), lambda: arrow().int32()
+        ),
         ColumnType(
             "timestamp",
             lambda: arrow().timestamp("us"),
             _timestamp,
-            f"{_DATE}{_TIME}",
+            Usual(b"0123456789-:.T", 19),
             lambda: arrow().int64(),
         ),
         ColumnType(
             "timestamptz",
             lambda: arrow().timestamp("us", "UTC"),
             partial(_microseconds, zone="Z"),
-            f"{_DATE}{_TIME}Z",
+            Usual(b"0123456789-:.TZ", 20, "Z"),
             lambda: arrow().int64(),
         ),
         ColumnType("time", lambda: arrow().time64("us"), _time, None, lambda: arrow().int64()),

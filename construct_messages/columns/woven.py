@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any, Final
 
-from construct_messages.columns.arrow import arrow
-from construct_messages.columns.characters import characters
+from construct_messages.columns.arrow import arrow, joined
+from construct_messages.columns.characters import characters, term_array
 from construct_messages.solutions import Solutions
 from construct_messages.template import Template
 
@@ -32,15 +32,15 @@ def columns_of(terms: Sequence[Sequence[str | None]], raw: bool) -> list[Any]:
     return [
         column
         for position, part in enumerate(terms)
-        for column in _parts([(term or "").encode() for term in part], raw, position)
+        for column in _parts(pa.array(part, pa.string()), raw, position)
     ]
 
 
-def _parts(terms: Sequence[bytes], raw: bool, position: int) -> list[Any]:
-    """The columns of terms at one position of quads."""
+def _parts(terms: Any, raw: bool, position: int) -> list[Any]:
+    """The columns of an array of terms at one position of quads."""
     pa = arrow()
     if raw:
-        return [pa.array(terms, pa.string())]
+        return [terms]
     column = characters(terms)
     if position != _OBJECT:
         return [column.array]
@@ -74,39 +74,66 @@ class WovenColumns:
     def __init__(self, template: Template, raw: bool) -> None:
         self.template, self._raw = template, raw
         self._variable = len(template.variables)
-        self._constants = [[constant.encode()] for constant in template.compiled.constants]
+        self._constants = [
+            term_array([constant.encode()]) for constant in template.compiled.constants
+        ]
         self._positions = list(zip(*(row[:4] for row in template.compiled.rows), strict=True))
         self._count = 0
         # of a batch of `count` solutions, by position: places in the columns, and columns of constants only
         self._places: dict[int, Any] = {}
         self._fixed: dict[int, list[Any]] = {}
 
-    def columns(self, solutions: Solutions, first: int) -> list[Any] | None:
-        """Returns the columns of a batch; None: some solution lacks a quad, or may have one twice.
+    def columns(self, batches: Sequence[Solutions], first: int) -> list[Any] | None:
+        """Returns the columns of consecutive batches; None: some solution lacks a quad.
 
         Args:
-            solutions: their columns are the template's variables.
+            batches: their columns are the template's variables, and the template is regular.
             first: the number of solutions before them.
         """
-        count = len(solutions)
-        if not count or not self.template.makes_all(solutions):
+        variables = self._variables(batches)
+        if variables is None:
             return None
+        count = sum(map(len, batches))
         if count != self._count:
             self._count = count
             self._places, self._fixed = {}, {}
         numbers = range(first, first + count)
-        slots: list[Sequence[bytes]] = [*solutions.utf8, *self._constants]
+        slots: list[Any] = [*variables, *self._constants]
         for index in range(self.template.compiled.blanks):
             labels = self.template.labels
-            slots.append([labels.of_template(number, index).encode() for number in numbers])
+            slots.append(
+                term_array([labels.of_template(number, index).encode() for number in numbers])
+            )
         return [
             column
             for position, indexes in enumerate(self._positions)
             for column in self._woven(slots, position, indexes)
         ]
 
+    def _variables(self, batches: Sequence[Solutions]) -> list[Any] | None:
+        """The terms of variables; None: one is unbound, or where RDF does not allow it."""
+        compute = arrow("compute")
+        rows = self.template.compiled.rows
+        used = {slot for row in rows for slot in row[:4] if slot is not None}
+        arrays = [
+            term_array(list(chain.from_iterable(solutions.utf8[place] for solutions in batches)))
+            if place in used
+            else None
+            for place in range(self._variable)
+        ]
+        if any(array is not None and array.null_count for array in arrays):
+            return None
+        checks = {check for row in rows for check in row.checks}
+        if any(
+            compute.any(compute.starts_with(arrays[index], beginning)).as_py()
+            for index, beginnings in checks
+            for beginning in beginnings
+        ):
+            return None
+        return arrays
+
     def _woven(
-        self, slots: Sequence[Sequence[bytes]], position: int, indexes: Sequence[int | None]
+        self, slots: Sequence[Any], position: int, indexes: Sequence[int | None]
     ) -> list[Any]:
         """The columns at one position.
 
@@ -126,9 +153,7 @@ class WovenColumns:
             places = self._places.get(position)
             if places is None:
                 places = self._places[position] = self._placed(slots, used, indexes)
-            found = [
-                pa.concat_arrays(list(column)).take(places) for column in zip(*parts, strict=True)
-            ]
+            found = [joined(column).take(places) for column in zip(*parts, strict=True)]
         if all(self._is_constant(index) for index in used):
             self._fixed[position] = found
         return found
@@ -137,7 +162,7 @@ class WovenColumns:
         return 0 <= index - self._variable < len(self._constants)
 
     def _placed(
-        self, slots: Sequence[Sequence[bytes]], used: Sequence[int], indexes: Sequence[int | None]
+        self, slots: Sequence[Any], used: Sequence[int], indexes: Sequence[int | None]
     ) -> Any:
         """The place of each part in the columns that are used, one after the other."""
         pa = arrow()

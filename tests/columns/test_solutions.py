@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages.columns.characters import characters
+from construct_messages.columns.characters import characters, term_array
 from construct_messages.columns.options import ColumnOptions
 from construct_messages.columns.solutions import SolutionRows
 from construct_messages.errors import ColumnError, UsageError
@@ -224,7 +224,7 @@ def test_columns_are_taken_apart_as_terms_are(terms: list[Term]) -> None:
             return term, None
         return term[1:-1] or None, None
 
-    taken = characters([term.encode() for term in terms])
+    taken = characters(term_array([term.encode() for term in terms]))
     for term, form, kind in zip(terms, taken.forms, taken.kinds, strict=True):
         value, datatype = expected(term)
         assert form == (value if term else None)
@@ -233,5 +233,5 @@ def test_columns_are_taken_apart_as_terms_are(terms: list[Term]) -> None:
             assert kind.datatype == datatype
     # alone, each term goes the quick way
     for term, form, kind in zip(terms, taken.forms, taken.kinds, strict=True):
-        alone = characters([term.encode()])
+        alone = characters(term_array([term.encode()]))
         assert (alone.forms[0], alone.kinds[0]) == (form, kind)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from construct_messages.columns.characters import Characters, characters
+from construct_messages.columns.characters import Characters, characters, term_array
 from construct_messages.columns.types import TYPES, column_type
 from construct_messages.errors import UsageError
 from construct_messages.terms import literal
@@ -65,7 +65,9 @@ REFUSED = [
 
 
 def column(*forms: str | None) -> Characters:
-    return characters([b"" if form is None else literal(form).encode() for form in forms])
+    return characters(
+        term_array([b"" if form is None else literal(form).encode() for form in forms])
+    )
 
 
 @pytest.mark.parametrize(("name", "form", "value"), FITS)
