@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from construct_messages.cli.notebook import load_ipython_extension
     from construct_messages.columns.options import ColumnOptions
     from construct_messages.construct import QueryMessages, construct_messages
     from construct_messages.continuous.transform import transform
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
         ColumnError,
         Conflict,
         ConstructMessagesError,
+        DoesNotConform,
         Forbidden,
         Gone,
         GroupError,
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
         ProtocolError,
         QuadsError,
         QueryError,
+        ShapesError,
         SourceError,
         SourceTimeout,
         SparkUnavailable,
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
     from construct_messages.options import Dataset, Grouping, Requests
     from construct_messages.query.rewrite import ConstructQuery, query_form
     from construct_messages.reading import LogReader, read_log
+    from construct_messages.shapes import Shapes, Validation, ValidationReport, ValidationResult
     from construct_messages.sources import Source
     from construct_messages.sources.open import open_source
     from construct_messages.terms import Term, blank, iri, literal, to_python, triple
@@ -70,6 +74,7 @@ _ROOMS: Final = {
     "ConstructMessagesError": "errors",
     "ConstructQuery": "query.rewrite",
     "Dataset": "options",
+    "DoesNotConform": "errors",
     "Forbidden": "errors",
     "Gone": "errors",
     "GroupError": "errors",
@@ -94,6 +99,8 @@ _ROOMS: Final = {
     "QueryError": "errors",
     "QueryMessages": "construct",
     "Requests": "options",
+    "Shapes": "shapes",
+    "ShapesError": "errors",
     "Source": "sources",
     "SourceError": "errors",
     "SourceTimeout": "errors",
@@ -107,6 +114,9 @@ _ROOMS: Final = {
     "UnsupportedByFormat": "errors",
     "UnsupportedQuery": "errors",
     "UsageError": "errors",
+    "Validation": "shapes",
+    "ValidationReport": "shapes",
+    "ValidationResult": "shapes",
     "ValueOutOfRange": "errors",
     "WrongType": "errors",
     "awrite_log": "writing",
@@ -114,6 +124,7 @@ _ROOMS: Final = {
     "construct_messages": "construct",
     "iri": "terms",
     "literal": "terms",
+    "load_ipython_extension": "cli.notebook",
     "open_source": "sources.open",
     "query_form": "query.rewrite",
     "read_log": "reading",
@@ -132,6 +143,7 @@ __all__ = [
     "ConstructMessagesError",
     "ConstructQuery",
     "Dataset",
+    "DoesNotConform",
     "Forbidden",
     "Gone",
     "GroupError",
@@ -156,6 +168,8 @@ __all__ = [
     "QueryError",
     "QueryMessages",
     "Requests",
+    "Shapes",
+    "ShapesError",
     "Source",
     "SourceError",
     "SourceTimeout",
@@ -169,6 +183,9 @@ __all__ = [
     "UnsupportedByFormat",
     "UnsupportedQuery",
     "UsageError",
+    "Validation",
+    "ValidationReport",
+    "ValidationResult",
     "ValueOutOfRange",
     "WrongType",
     "awrite_log",
@@ -176,6 +193,7 @@ __all__ = [
     "construct_messages",
     "iri",
     "literal",
+    "load_ipython_extension",
     "open_source",
     "query_form",
     "read_log",

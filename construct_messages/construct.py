@@ -18,7 +18,8 @@ from construct_messages.assembly.rows import QueryRows
 from construct_messages.columns.options import ColumnOptions
 from construct_messages.columns.tables import Tabular
 from construct_messages.errors import UsageError
-from construct_messages.formats import LogType, find_log
+from construct_messages.formats import LogType
+from construct_messages.formats.lookup import find_log
 from construct_messages.labels import Labels
 from construct_messages.logs import FormatOptions
 from construct_messages.message import Message
@@ -31,6 +32,7 @@ from construct_messages.targets import LogTarget, format_of_target, log_file
 from construct_messages.terms import Lenience, as_term, iri
 
 if TYPE_CHECKING:
+    from construct_messages.shapes import Validation
     from construct_messages.sources.open import SourceLike
 
 _AT_ONCE: Final = 128
@@ -55,6 +57,7 @@ def construct_messages(
     dataset: Dataset = Dataset(),
     requests: Requests = Requests(),
     lenient: bool = False,
+    validation: Validation | None = None,
 ) -> QueryMessages:
     """Runs a CONSTRUCT query and returns one RDF Message for each solution.
 
@@ -80,6 +83,7 @@ def construct_messages(
         requests: how the source is opened and asked: time limit, pages, and options for endpoints.
         lenient: pass malformed IRIs and language tags of the source unchanged, and log their number at the end;
             otherwise they are errors.
+        validation: validates each message; those that it drops are left out.
 
     Returns:
         A lazy result. Iterate it (`for` or `async for`), write it or serialize it, once.
@@ -88,6 +92,7 @@ def construct_messages(
         QueryError: the query is not a valid CONSTRUCT query.
         UsageError: an invalid option.
         SourceError: the source cannot be opened.
+        DoesNotConform: while the messages are read, a message does not conform, and `validation` stops there.
 
     >>> import pyoxigraph as ox
     >>> store = ox.Store()
@@ -117,7 +122,14 @@ def construct_messages(
     if grouping.is_sorted:
         select = select.sorted_by(grouping.by)
     options = Options(
-        grouping, distinct, distinct_limit, skip_empty, skolemize, max_messages, requests.strict
+        grouping,
+        distinct,
+        distinct_limit,
+        skip_empty,
+        skolemize,
+        max_messages,
+        requests.strict,
+        passed=None if validation is None else validation.passed,
     )
     return QueryMessages(
         parsed,

@@ -7,6 +7,7 @@ HTTP status that our server answers with (RFC 9110, section 15). The status that
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 
@@ -370,6 +371,29 @@ class Conflict(ConstructMessagesError):
     """The request contradicts the stored state: the stream exists, or the key was used for another message."""
 
     default_status = 409
+
+
+class ShapesError(ConstructMessagesError, ValueError):
+    """A shapes graph is not valid, or has a part that is not supported."""
+
+    default_status = 400
+
+
+class DoesNotConform(ConstructMessagesError, ValueError):
+    """A message does not conform to the shapes.
+
+    Attributes:
+        number: of the message, counted from 1.
+        report: the report, as JSON has it.
+    """
+
+    default_status = 422
+
+    def __init__(
+        self, message: str, *, number: int, report: Mapping[str, object], hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.number, self.report = number, report
 
 
 class SparkUnavailable(ConstructMessagesError):

@@ -1,14 +1,14 @@
 """The values a user holds: `Quad` and `Message`.
 
 An RDF Message is an RDF dataset, possibly empty, that is to be read atomically (RDF Messages, section 1,
-https://w3c-cg.github.io/rsp/messages/). A message is held as quads, or as their terms in a row: its quads are then made
-when they are first asked for. No serialization here, and nothing about where messages come from.
+https://w3c-cg.github.io/rsp/messages/). A message is held as quads, as their terms in a row, or as its lines: quads are
+then made when they are first asked for. No serialization here, and nothing about where messages come from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import chain, repeat
 from operator import itemgetter
 from pkgutil import resolve_name
@@ -17,18 +17,24 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 import pyoxigraph as ox
 
 from construct_messages.arguments import checked, wrong_type
-from construct_messages.errors import TermError, UsageError, WrongType
+from construct_messages.errors import UsageError, WrongType
 from construct_messages.isomorphism import match, rename
 from construct_messages.terms import (
     UNBOUND,
     Term,
-    from_pyoxigraph,
-    from_rdflib,
     iri,
     map_blanks,
-    to_pyoxigraph,
     to_python,
-    to_rdflib,
+)
+from construct_messages.terms.quads import (
+    check_terms,
+    html_table,
+    matching,
+    pyoxigraph_quad,
+    rdflib_dataset,
+    row_of_pyoxigraph,
+    rows_in,
+    rows_of_rdflib,
 )
 
 if TYPE_CHECKING:
@@ -58,16 +64,6 @@ make_quads = cast(
 """Makes a quad of each row of four parts, as `Quad._make` does, but without counting them."""
 
 
-def by_quad(terms: Iterable[Term | None]) -> Iterator[tuple[Term | None, ...]]:
-    """The parts of each quad, of a row of terms: subject, predicate, object, graph, subject …
-
-    >>> list(by_quad([iri("urn:s"), iri("urn:p"), iri("urn:o"), None]))
-    [('<urn:s>', '<urn:p>', '<urn:o>', None)]
-    """
-    row = iter(terms)
-    return zip(row, row, row, row, strict=True)
-
-
 _QUAD: Final = {Quad}
 _SHOWN_QUADS: Final = 100  # in a notebook
 _subject_of: Final = itemgetter(0)
@@ -90,7 +86,7 @@ class Message:
     <Message, empty>
     """
 
-    __slots__ = ("_made", "_set", "_terms", "checked")
+    __slots__ = ("_held", "_made", "_set", "_terms", "checked")
 
     def __init__(self, quads: Iterable[Quad] = ()) -> None:
         if not hasattr(quads, "__iter__"):
@@ -109,6 +105,7 @@ class Message:
             raise
         self._made = held
         self._terms: Sequence[Term | None] | None = None  # until quads are made of them
+        self._held: bytes | None = None  # the lines, until terms are made of them
         self._set: frozenset[Quad] | None = None
         self.checked = False
 
@@ -123,7 +120,7 @@ class Message:
         >>> Message.from_pyoxigraph(ox.parse("<urn:s> <urn:p> 1 .", format=ox.RdfFormat.TURTLE))
         <Message of 1 quad: <urn:s> <urn:p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .>
         """
-        return cls(map(_from_pyoxigraph, quads))
+        return cls(make_quads(map(row_of_pyoxigraph, quads)))
 
     @classmethod
     def from_rdflib(cls, graph: rdflib.Graph) -> Message:
@@ -136,41 +133,23 @@ class Message:
         >>> Message.from_rdflib(rdflib.Graph().parse(data="<urn:s> <urn:p> <urn:o> ."))
         <Message of 1 quad: <urn:s> <urn:p> <urn:o> .>
         """
-        import rdflib
-        from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
+        return cls(make_quads(rows_of_rdflib(graph)))
 
-        if not isinstance(graph, rdflib.Graph):
-            raise wrong_type(
-                "from_rdflib",
-                "graph",
-                graph,
-                "rdflib.Graph",
-                "parse it: rdflib.Graph().parse(data=…)",
-            )
-        default = {None, DATASET_DEFAULT_GRAPH_ID}
-        quads: Iterable[Any] = ((*triple, None) for triple in graph)
-        if isinstance(graph, rdflib.ConjunctiveGraph):  # which a Dataset is
-            quads = graph.quads()
-            if not isinstance(graph, rdflib.Dataset):
-                default.add(graph.default_context.identifier)
-
-        def quad(subject: Any, predicate: Any, object: Any, context: Any) -> Quad:
-            name = context.identifier if isinstance(context, rdflib.Graph) else context
-            return Quad(
-                from_rdflib(subject),
-                from_rdflib(predicate),
-                from_rdflib(object),
-                None if name in default else from_rdflib(name),
-            )
-
-        return cls(quad(*each) for each in quads)
+    @property
+    def _row(self) -> Sequence[Term | None] | None:
+        """The terms in a row; None: there are quads."""
+        lines = self._held
+        if lines is not None:
+            self._terms = _reader()(lines)
+            self._held = None  # last, so that other threads find the one or the other
+        return self._terms
 
     @property
     def _quads(self) -> tuple[Quad, ...]:
-        terms = self._terms
+        terms = self._row
         if terms is not None:
-            self._made = tuple(make_quads(by_quad(terms)))
-            self._terms = None  # last, so that other threads find the one or the other
+            self._made = tuple(make_quads(rows_in(terms)))
+            self._terms = None  # last, as above
         return self._made
 
     @property
@@ -183,10 +162,10 @@ class Message:
     @property
     def statements(self) -> Iterable[tuple[Term, Term, Term, Term | None]]:
         """The quads in order, as plain tuples: to go through them once takes less time."""
-        terms = self._terms
+        terms = self._row
         if terms is None:
             return self._made
-        return by_quad(terms)  # type: ignore[return-value] # only the graph is None
+        return rows_in(terms)  # type: ignore[return-value] # only the graph is None
 
     @property
     def lines(self) -> bytes:
@@ -195,6 +174,8 @@ class Message:
         >>> Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"))]).lines
         b'<urn:s> <urn:p> <urn:o> .\\n'
         """
+        if (lines := self._held) is not None:
+            return lines
         return "".join(
             [
                 f"{s} {p} {o} .\n" if g is None else f"{s} {p} {o} {g} .\n"
@@ -203,6 +184,8 @@ class Message:
         ).encode()
 
     def __len__(self) -> int:
+        if (lines := self._held) is not None:
+            return lines.count(b"\n")
         terms = self._terms
         return len(self._made) if terms is None else len(terms) // 4
 
@@ -227,13 +210,7 @@ class Message:
 
     def _repr_html_(self) -> str:
         """The quads as a table, for notebooks."""
-        from html import escape
-
-        rows = (
-            "".join(f"<td>{'' if term is None else escape(term)}</td>" for term in quad)
-            for quad in self._quads[:_SHOWN_QUADS]
-        )
-        table = f"<table><tr>{'</tr><tr>'.join(rows)}</tr></table>" if len(self) else ""
+        table = html_table(self._quads[:_SHOWN_QUADS])
         left = len(self) - _SHOWN_QUADS
         return f"<p>Message of {len(self):,} quads</p>{table}" + (
             f"<p>and {left:,} more</p>" if left > 0 else ""
@@ -248,7 +225,7 @@ class Message:
         >>> Message([Quad(iri("urn:s"), iri("urn:p"), Term('"chat"@fr'))]).subjects(iri("urn:p"))
         ['<urn:s>']
         """
-        return list(dict.fromkeys(map(_subject_of, self._matching(None, predicate, object))))
+        return list(dict.fromkeys(map(_subject_of, matching(self._quads, None, predicate, object))))
 
     def objects(self, subject: Term | None = None, predicate: Term | None = None) -> list[Term]:
         """Returns the different objects of the quads with a subject and a predicate, in order; None: with any.
@@ -259,7 +236,7 @@ class Message:
         >>> Message([Quad(iri("urn:s"), iri("urn:p"), Term('"chat"@fr'))]).objects(iri("urn:s"))
         ['"chat"@fr']
         """
-        return list(dict.fromkeys(map(_object_of, self._matching(subject, predicate, None))))
+        return list(dict.fromkeys(map(_object_of, matching(self._quads, subject, predicate, None))))
 
     def value(
         self, subject: Term | None = None, predicate: Term | None = None, default: Any = None
@@ -286,21 +263,6 @@ class Message:
                 hint="call objects(…), and choose one",
             )
         return to_python(found[0]) if found else default
-
-    def _matching(self, *pattern: Term | None) -> Iterator[Quad]:
-        for term in pattern:
-            if term is not None and not term.startswith(("<", '"', "_:")):
-                raise UsageError(
-                    f"{term!r} is no term", hint="make it by iri(…), literal(…) or blank(…)"
-                )
-        subject, predicate, object = pattern
-        for quad in self._quads:
-            if (
-                subject in (None, quad[0])
-                and predicate in (None, quad[1])
-                and object in (None, quad[2])
-            ):
-                yield quad
 
     def isomorphic(self, other: Message) -> bool:
         """Returns whether two messages are the same dataset up to blank node labels (RDF 1.2 Concepts, section 4.4).
@@ -329,7 +291,7 @@ class Message:
         >>> Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"))]).to_pyoxigraph()[0].predicate
         <NamedNode value=urn:p>
         """
-        return [_to_pyoxigraph(quad) for quad in self._quads]
+        return list(map(pyoxigraph_quad, self._quads))
 
     def to_rdflib(self) -> rdflib.Dataset:
         """Returns the message as an `rdflib.Dataset`.
@@ -340,18 +302,7 @@ class Message:
         >>> len(Message([Quad(iri("urn:s"), iri("urn:p"), iri("urn:o"))]).to_rdflib())
         1
         """
-        import rdflib
-
-        dataset = rdflib.Dataset()
-        for quad in self._quads:
-            triple: Any = (
-                to_rdflib(quad.subject),
-                to_rdflib(quad.predicate),
-                to_rdflib(quad.object),
-            )
-            graph = dataset if quad.graph is None else dataset.graph(to_rdflib(quad.graph))
-            graph.add(triple)
-        return dataset
+        return rdflib_dataset(self._quads)
 
     def to_json(
         self,
@@ -409,9 +360,13 @@ class Message:
         >>> Message([Quad(Term("_:a"), iri("urn:p"), Term("_:b"))]).map_blanks(lambda node: Term(f"{node}2"))
         <Message of 1 quad: _:a2 <urn:p> _:b2 .>
         """
-        terms = self._made if self._terms is None else (self._terms,)
-        if "_:" not in "".join(filter(None, chain.from_iterable(terms))):
-            return self  # which takes a twentieth of the time
+        if (lines := self._held) is not None:
+            if b"_:" not in lines:
+                return self
+        else:
+            terms = self._made if self._terms is None else (self._terms,)
+            if "_:" not in "".join(filter(None, chain.from_iterable(terms))):
+                return self  # which takes a twentieth of the time
         return Message(
             Quad(*(None if term is None else map_blanks(term, change) for term in quad))  # type: ignore[arg-type] # only the graph is None
             for quad in self._quads
@@ -425,7 +380,7 @@ def of_terms(terms: Sequence[Term | None]) -> Message:
     """A message whose terms are in one flat sequence; its quads are made when they are first used.
 
     Args:
-        terms: as `by_quad` takes them; the message keeps them.
+        terms: as `rows_in` takes them; the message keeps them.
 
     >>> of_terms([iri("urn:s"), iri("urn:p"), iri("urn:o"), None] * 2)
     <Message of 1 quad: <urn:s> <urn:p> <urn:o> .>
@@ -434,13 +389,35 @@ def of_terms(terms: Sequence[Term | None]) -> Message:
     if (
         len(set(terms[1::4])) < size  # see `Message`
         and len(set(terms[2::4])) < size
-        and len(set(by_quad(terms))) < size
+        and len(set(rows_in(terms))) < size
     ):
-        return Message(make_quads(by_quad(terms)))
+        return Message(make_quads(rows_in(terms)))
     message = _new(Message)
-    message._terms, message._made = terms, ()
+    message._terms, message._made, message._held = terms, (), None
     message._set, message.checked = None, False
     return message
+
+
+def of_lines(lines: bytes) -> Message:
+    r"""The message of canonical N-Quads lines; its terms are made when they are first asked for.
+
+    Args:
+        lines: of different statements, known to be valid and canonical; each ends with LF.
+
+    >>> message = of_lines(b"<urn:s> <urn:p> <urn:o> .\n")
+    >>> len(message), message.checked, message
+    (1, True, <Message of 1 quad: <urn:s> <urn:p> <urn:o> .>)
+    """
+    message = _new(Message)
+    message._held, message._terms, message._made = lines, None, ()
+    message._set, message.checked = None, True
+    return message
+
+
+@cache
+def _reader() -> Callable[[bytes], Sequence[Term | None]]:
+    # decoders are above the messages that they make
+    return resolve_name("construct_messages.logs.lines.texts:terms_of")  # type: ignore[no-any-return] # by name
 
 
 def of_distinct(quads: tuple[Quad, ...]) -> Message:
@@ -450,7 +427,7 @@ def of_distinct(quads: tuple[Quad, ...]) -> Message:
     True
     """
     message = Message.__new__(Message)
-    message._terms, message._made = None, quads
+    message._terms, message._made, message._held = None, quads, None
     message._set, message.checked = None, True
     return message
 
@@ -460,10 +437,7 @@ def _check_quads(quads: Iterable[object]) -> None:
     for quad in quads:
         if not isinstance(quad, Quad):
             raise _no_quad(quad)
-        for name, term in zip(Quad._fields, quad, strict=True):
-            if not isinstance(term, str) and not (name == "graph" and term is None):
-                hint = "make terms by iri(), literal(), blank() and triple()"
-                raise wrong_type("Quad", name, term, "a Term", hint)
+        check_terms(quad)
 
 
 def _no_quad(value: object) -> WrongType:
@@ -473,36 +447,3 @@ def _no_quad(value: object) -> WrongType:
     elif isinstance(value, tuple) and value and type(value[0]).__module__.startswith("rdflib."):
         hint += ", or use Message.from_rdflib"
     return wrong_type("Message", "quads", value, "an iterable of Quads", hint)
-
-
-def _from_pyoxigraph(quad: ox.Quad | ox.Triple) -> Quad:
-    if not isinstance(quad, ox.Quad | ox.Triple):
-        raise wrong_type(
-            "from_pyoxigraph",
-            "quads",
-            quad,
-            "an iterable of pyoxigraph's quads",
-            "see pyoxigraph.parse",
-        )
-    graph = quad.graph_name if isinstance(quad, ox.Quad) else ox.DefaultGraph()
-    return Quad(
-        from_pyoxigraph(quad.subject),
-        from_pyoxigraph(quad.predicate),
-        from_pyoxigraph(quad.object),
-        None if isinstance(graph, ox.DefaultGraph) else from_pyoxigraph(graph),
-    )
-
-
-def _to_pyoxigraph(quad: Quad) -> ox.Quad:
-    try:
-        # pyoxigraph checks the kinds of the parts itself
-        return ox.Quad(
-            to_pyoxigraph(quad.subject),  # type: ignore[arg-type]
-            to_pyoxigraph(quad.predicate),  # type: ignore[arg-type]
-            to_pyoxigraph(quad.object),
-            ox.DefaultGraph() if quad.graph is None else to_pyoxigraph(quad.graph),  # type: ignore[arg-type]
-        )
-    except TypeError as error:
-        raise TermError(
-            f"{quad} is no quad of RDF: {error}", hint="literals and triple terms are objects"
-        ) from error

@@ -31,16 +31,9 @@ from construct_messages.errors import (
     LogError,
     UsageError,
 )
-from construct_messages.formats import (
-    READ,
-    Format,
-    Syntax,
-    find_format,
-    find_log,
-    find_syntax,
-    is_media_type,
-)
+from construct_messages.formats import READ, Format, Syntax
 from construct_messages.formats.file_names import format_of_file, packing_of_name
+from construct_messages.formats.lookup import find_format, find_log, find_syntax, is_media_type
 from construct_messages.labels import Labels
 from construct_messages.logs import MESSAGE_BYTES, DecoderOptions, FormatOptions
 from construct_messages.logs.auto import DetectingDecoder, KnownProperties

@@ -149,16 +149,17 @@ def pytest_pycollect_makeitem(
 def is_chosen(item: pytest.Function) -> bool:
     """Whether a test is among the combinations that `one_in(n)` leaves: those whose positions add up to n, 2n, …
 
-    So each value of a parameter is tried, with others of another parameter in turn.
+    So each value of a parameter is tried, with others of another parameter in turn. A parameter may be of a fixture.
     """
     mark = item.get_closest_marker("one_in")
     if mark is None:
         return True
-    positions = [
-        item.callspec.indices[names.split(",")[0] if isinstance(names, str) else names[0]]
-        for names in (each.args[0] for each in item.iter_markers("parametrize"))
-    ]
-    return sum(positions) % mark.args[0] == 0
+    positions = dict(item.callspec.indices)
+    for each in item.iter_markers("parametrize"):  # the names of one set have the same position
+        names = each.args[0].split(",") if isinstance(each.args[0], str) else each.args[0]
+        for name in names[1:]:
+            del positions[name.strip()]
+    return sum(positions.values()) % mark.args[0] == 0
 
 
 @pytest.hookimpl(wrapper=True)

@@ -21,7 +21,20 @@ from tests.support.waiting import wait_until
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 # Blocks that other tests run, or that are no code: what a query gives, the syntax of a command, settings.
-SHOWN = {"text", "py", "turtle", "sh", "toml", "nginx", "ini", "dockerfile", "yaml", "html"}
+SHOWN = {
+    "text",
+    "py",
+    "turtle",
+    "sh",
+    "toml",
+    "nginx",
+    "ini",
+    "dockerfile",
+    "yaml",
+    "html",
+    "js",
+    "ipython",
+}
 
 
 def of(*languages: str) -> pytest.MarkDecorator:

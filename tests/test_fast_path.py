@@ -22,8 +22,8 @@ from construct_messages.formats import (
     YAML_LD,
     Format,
     Syntax,
-    find_syntax,
 )
+from construct_messages.formats.lookup import find_syntax
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.message import Message
 from construct_messages.solutions import SharedRows, Solutions

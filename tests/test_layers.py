@@ -41,7 +41,7 @@ FLOORS = {
         "sources / logs / spaces / inspection / checking",
         "assembly / reading / targets",
         "writing / streams",
-        "documents",
+        "documents / shapes",
         "construct / feeds",
         "continuous",
         "server / spark",
@@ -60,10 +60,13 @@ FLOORS = {
     "engine": floors("query / pipes", "writing"),
     "processes": floors("frames / failure / waiting", "parent / child"),
     "net": floors(
-        "urls / headers / timeouts / failures / addresses / wire / grpc",
+        "urls / headers / timeouts / failures / addresses / wire / tls / grpc",
         "responses / retries",
         "aiohttp_client / urllib_client",
         "oauth",
+    ),
+    "formats": floors(
+        "media_types", "lookup / documents / results", "ranges / file_names", "negotiation"
     ),
     "query": floors(
         "tokens",
@@ -76,7 +79,7 @@ FLOORS = {
         "optimizer / continuous",
     ),
     "query/syntax": floors(
-        "nodes", "reader", "triples", "expressions / query", "patterns", "parser"
+        "tree", "nodes", "reader", "triples", "expressions / query", "patterns", "parser"
     ),
     "query/continuous": floors("values", "cursor", "durations", "clauses", "patterns", "parse"),
     "streams": floors(
@@ -89,9 +92,10 @@ FLOORS = {
         "reader",
         "store / check",
     ),
+    "shapes": floors("graph", "wellformed / static / report", "engine", "validation"),
     "continuous": floors(
         "windows / dataset / event_time / static / transform / comparison / spool",
-        "timestamps",
+        "timestamps / changes",
         "solutions",
         "timeline / freshness",
         "windowed / watching",
@@ -104,7 +108,7 @@ FLOORS = {
     "feeds": floors(
         "state / sequences / table / record",
         "transport",
-        "documents",
+        "documents / connections",
         "records",
         "collections",
         "http",
@@ -117,8 +121,10 @@ FLOORS = {
     ),
     "feeds/delivery": floors("batches / targets / logs / guarantees", "progress"),
     "feeds/collections": floors("values", "hypermedia / known"),
-    "feeds/records": floors("transport / connections / gaps", "dead_letters"),
-    "feeds/kafka": floors("client", "groups", "reader / batches", "writer", "transport"),
+    "feeds/records": floors("transport / gaps", "dead_letters"),
+    "feeds/kafka": floors(
+        "failures", "client", "groups", "reader / batches", "writer", "transport"
+    ),
     "feeds/mqtt": floors("connection", "transport"),
     "feeds/nats": floors("connection", "publishing / pulling", "transport"),
     "feeds/http": floors("client", "stream / pages", "connections / discovery", "log"),
@@ -138,7 +144,7 @@ FLOORS = {
         "optimize",
     ),
     "spark": floors(
-        "jar / class_archive / input_size / failures / line_numbers",
+        "jar / class_archive / input_size / failures / line_numbers / kept",
         "wrapped_errors",
         "session / planning / regex",
         "sql",
@@ -149,7 +155,8 @@ FLOORS = {
         "archiving",
     ),
     "spark/sql": floors(
-        "columns / values",
+        "values",
+        "term_parts",
         "numbers / datetimes / iri_grammar",
         "comparisons / arithmetic / strings / iris / date_parts",
         "functions / aggregates / casts / value_keys",
@@ -159,6 +166,7 @@ FLOORS = {
         "solutions / scans / messages / hubs / small_closures",
         "joins / leaf_nodes / paths / stars / shared_scan",
         "exists / checks",
+        "groups",
         "evaluation",
     ),
 }
@@ -402,8 +410,11 @@ def test_names_of_classes_are_unique() -> None:
     assert SHARED_NAMES.keys() - shared.keys() == set(), "these are unique now: leave them out"
 
 
+STILL_LONG = re.compile(r"(?:/message|/kafka/client)\.py ")
+
+
 def test_files_are_small() -> None:
-    assert long(MODULES, 512) == []
+    assert [each for each in long(MODULES, 450) if not STILL_LONG.search(each)] == []
 
 
 def test_folders_are_small() -> None:

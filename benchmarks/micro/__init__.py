@@ -25,6 +25,7 @@ NAMES = {
     "proxy": "through `construct-messages serve`, against a direct download",
     "reading": "logs of several shapes, read and written, against npm's n3, pyoxigraph and pyjelly",
     "relay": "a relay from Kafka to NATS JetStream, with and without a state",
+    "shacl": "messages against SHACL shapes, against pySHACL",
     "spark": "CONSTRUCT over a dump on Spark, against loading it into Oxigraph",
     "spark_floor": "the same query written by hand for that dump: what Spark takes at least, or so",
     "spark_joins": "queries of the shape of SP2Bench's in a kept session of Spark, beside Oxigraph",

@@ -1,8 +1,9 @@
 """Streams by Jelly's gRPC service: our server and client, a process each, and grpclib alone with the same bytes.
 
 `python -m benchmarks micro grpc`. Frames of about 600 bytes, from a store on disk to elements, and the other way round.
-What grpclib sends and receives are frames that were written before, one message of gRPC each, by its own `Server` and
-`Channel`. All are in the same run, in turn, as the machine may do other work.
+What grpclib sends and receives are frames that were written before, one message of gRPC each, by its own `Channel`:
+once from and to its own `Server`, which stores nothing, and once from and to our server, where the ratio is that of the
+clients alone. All are in the same run, in turn, as the machine may do other work.
 """
 
 from __future__ import annotations
@@ -33,8 +34,15 @@ from benchmarks.harness import Figure, report
 from benchmarks.micro.serving import listening
 from construct_messages import Message, Quad, iri, literal
 from construct_messages.feeds import publish, subscribe
+from construct_messages.feeds.delivery.batches import BATCH
 from construct_messages.logs.jelly.frames import FrameWriter
-from construct_messages.logs.jelly.service import PREFERRED_OPTIONS, PUBLISH, SUBSCRIBE
+from construct_messages.logs.jelly.service import (
+    PREFERRED_OPTIONS,
+    PUBLISH,
+    SUBSCRIBE,
+    RdfStreamSubscribe,
+)
+from construct_messages.net.wire import CallMetadata
 
 _SAME = "the same frames by grpclib alone"
 
@@ -120,13 +128,17 @@ def raw_server(total: int) -> Iterator[tuple[int, subprocess.Popen[str]]]:
             process.terminate()
 
 
-async def raw_subscribe(port: int, total: int) -> float:
-    """How long it takes to get the frames."""
+async def raw_subscribe(port: int, total: int, topic: str | None = None) -> float:
+    """How long it takes to get the frames; those of a topic from our server."""
+    request, metadata = b"", {}
+    if topic is not None:
+        request = RdfStreamSubscribe(topic, PREFERRED_OPTIONS.encode()).encode()
+        metadata = {CallMetadata.AFTER: "0", CallMetadata.FOLLOW: "false"}
     async with Channel("127.0.0.1", port, codec=Bytes()) as channel:
         started, count = time.perf_counter(), 0
         method = UnaryStreamMethod[bytes, bytes](channel, SUBSCRIBE, bytes, bytes)
-        async with method.open() as stream:
-            await stream.send_message(b"", end=True)
+        async with method.open(metadata=metadata) as stream:
+            await stream.send_message(request, end=True)
             async for _ in stream:
                 count += 1
         seconds = time.perf_counter() - started
@@ -149,6 +161,21 @@ async def raw_publish(port: int, sent: Sequence[bytes]) -> float:
     if reply != str(len(sent)).encode():
         raise SystemExit(f"{reply!r} frames of {len(sent)} came")
     return seconds
+
+
+async def raw_publish_batches(port: int, batches: Sequence[Sequence[bytes]], topic: str) -> float:
+    """How long it takes to send frames to our server, a call with a key for each batch."""
+    async with Channel("127.0.0.1", port, codec=Bytes()) as channel:
+        started = time.perf_counter()
+        method = StreamUnaryMethod[bytes, bytes](channel, PUBLISH, bytes, bytes)
+        for number, batch in enumerate(batches):
+            metadata = {CallMetadata.TOPIC: topic, CallMetadata.KEY: f"raw-{number}"}
+            async with method.open(metadata=metadata) as stream:
+                for frame in batch:
+                    await stream.send_message(frame)
+                await stream.end()
+                await stream.recv_message()
+        return time.perf_counter() - started
 
 
 # --- ours ---
@@ -226,6 +253,7 @@ def cost(process: subprocess.Popen[str], running: Coroutine[Any, Any, float]) ->
 def measured(folder: Path, total: int, rounds: int) -> Iterator[Figure]:
     """The figures; those of a round are made one after the other, and the best of each counts."""
     sent, messages = frames(total), [message(number) for number in range(total)]
+    batches = [frames(BATCH) for _ in range(0, total, BATCH)]
     size, port = sum(map(len, sent)) / total, free_port()
     found: dict[str, list[Cost]] = defaultdict(list)
     with served(folder, port) as (url, ours), raw_server(total) as (raw_port, raw):
@@ -237,19 +265,24 @@ def measured(folder: Path, total: int, rounds: int) -> Iterator[Figure]:
             found["publish, raw"].append(cost(raw, raw_publish(raw_port, sent)))
             found["subscribe"].append(cost(ours, our_subscribe(topic, total)))
             found["subscribe, raw"].append(cost(raw, raw_subscribe(raw_port, total)))
+            found["subscribe, half"].append(cost(ours, raw_subscribe(port, total, stream)))
+            urlopen(Request(f"{url}/streams/raw-{number}", method="PUT")).close()
+            publishing = raw_publish_batches(port, batches, f"raw-{number}")
+            found["publish, half"].append(cost(ours, publishing))
     for what in ("subscribe", "publish"):
-        own, alone = (
-            min(found[name], key=lambda each: each.server + each.client)
-            for name in (what, f"{what}, raw")
+        names = (what, f"{what}, raw", f"{what}, half")
+        own, alone, half = (
+            min(found[name], key=lambda each: each.server + each.client) for name in names
         )
-        seconds, others = (
-            min(each.seconds for each in found[name]) for name in (what, f"{what}, raw")
-        )
+        seconds, others, halves = (min(each.seconds for each in found[name]) for name in names)
         sides = max(alone.server, alone.client) / max(own.server, own.client)
         ratios = f"{others / seconds:.2f} × grpclib, by the CPU of the busier side {sides:.2f} ×"
         rate = f"{total / seconds:,.0f}/s: {what}, frames of {size:.0f} bytes"
         yield Figure(f"{rate}, {own.said(total)}; {ratios}", seconds, goal="15,000/s, 0.7 ×")
         yield Figure(f"{total / others:,.0f}/s: {what}, {_SAME}, {alone.said(total)}", others)
+        said = f"{halves / seconds:.2f} × is ours"
+        rate = f"{total / halves:,.0f}/s: {what}, the client of grpclib and our server"
+        yield Figure(f"{rate}, {half.said(total)}; {said}", halves, goal="0.7 ×")
 
 
 def main() -> None:

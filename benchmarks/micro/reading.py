@@ -22,7 +22,8 @@ from pathlib import Path
 
 from benchmarks.harness import Figure, completed, report
 from benchmarks.micro import shapes
-from construct_messages.formats import JELLY, N_QUADS, RDFM, TRIG, Format, find_syntax
+from construct_messages.formats import JELLY, N_QUADS, RDFM, TRIG, Format
+from construct_messages.formats.lookup import find_syntax
 from construct_messages.logs import EncoderOptions, decoder_for, encoder_for
 from construct_messages.message import Message
 

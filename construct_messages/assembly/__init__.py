@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,7 +32,8 @@ DISTINCT_LIMIT: Final = 10_000_000
 class Options:
     """The options of `construct_messages` for turning solutions into messages.
 
-    The last three are bounds that a whole log keeps to: passing one is an error, where `max_messages` ends the log.
+    The last four: bounds that a whole log keeps to (passing one is an error, where `max_messages` ends the log), and a
+    function that returns those of some messages that are passed on.
     """
 
     grouping: Grouping = Grouping()
@@ -45,6 +46,7 @@ class Options:
     solution_limit: int | None = None
     message_limit: int | None = None
     message_bytes: int | None = None
+    passed: Callable[[Iterator[Message]], Iterator[Message]] | None = None
 
 
 class Assembly:
@@ -99,6 +101,11 @@ class Assembly:
     @property
     def is_plain(self) -> bool:
         """Whether each solution is one message as it is, so that a batch can be encoded at once."""
+        return self._is_direct and self._options.passed is None
+
+    @property
+    def _is_direct(self) -> bool:
+        """Whether each solution is one message."""
         options = self._options
         return not (
             options.grouping.by or options.distinct or options.skip_empty or options.skolemize
@@ -107,13 +114,19 @@ class Assembly:
     def feed(self, solutions: Solutions) -> Iterator[Message]:
         """The messages that a batch completes."""
         self._count(solutions)
-        if self.is_plain:
-            return self._each(solutions)
-        return self._messages(self._grouper.feed(solutions))
+        return self._passed(
+            self._each(solutions)
+            if self._is_direct
+            else self._messages(self._grouper.feed(solutions))
+        )
 
     def finish(self) -> Iterator[Message]:
         """The messages that the end completes."""
-        return self._messages(self._grouper.finish())
+        return self._passed(self._messages(self._grouper.finish()))
+
+    def _passed(self, messages: Iterator[Message]) -> Iterator[Message]:
+        passed = self._options.passed
+        return messages if passed is None else passed(messages)
 
     def encode(self, encoder: TemplateEncoder, solutions: Solutions) -> EncodedBatch:
         """A batch by the fast path, which `is_plain` allows."""

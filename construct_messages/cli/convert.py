@@ -12,12 +12,22 @@ from itertools import chain, islice
 from typing import Final
 
 from construct_messages.cli.arguments import Commands, add_reports, format_options, option
-from construct_messages.cli.logs import add_input, add_output, open_log, watched
+from construct_messages.cli.logs import (
+    add_input,
+    add_output,
+    add_transform,
+    open_log,
+    transformation_of,
+    transformed,
+    watched,
+)
+from construct_messages.cli.shapes import STATUS, add_shapes, status_of, validating
 from construct_messages.cli.standard import STANDARD, target
 from construct_messages.cli.stopping import END_SIGNALS
 from construct_messages.errors import CannotFold, LogError, UsageError
 from construct_messages.files.following import GrowingFile
-from construct_messages.formats import N_QUADS, WRITTEN, find_format, find_log
+from construct_messages.formats import N_QUADS, WRITTEN
+from construct_messages.formats.lookup import find_format, find_log
 from construct_messages.labels import Labels
 from construct_messages.logs import Encoder, EncoderOptions, encoder_for, options_for_writing
 from construct_messages.message import Message
@@ -43,8 +53,10 @@ def add(commands: Commands) -> None:
         examples=[
             "construct-messages convert log.nq.gz log.jelly",
             "construct-messages convert log.trig - --format ttl --fold",
+            "construct-messages convert log.nq results.nq --transform query.rq --one-per-message",
+            "construct-messages convert log.nq good.nq --shapes shapes.ttl --on-invalid drop --invalid-to bad.nq",
         ],
-        epilog=_STATUSES,
+        epilog=f"{_STATUSES.removesuffix('.')}, {STATUS}",
     )
     convert.set_defaults(command=_convert)
     convert.add_argument("log", metavar="IN", help="the log to read; - for standard input")
@@ -60,6 +72,8 @@ def add(commands: Commands) -> None:
     option(convert, "--skolemize IRI", "replace all blank nodes by IRIs under this one")
     add_input(convert)
     add_output(convert, "that of the extension of OUT, else nq")
+    add_transform(convert)
+    add_shapes(convert)
     add_reports(convert)
 
     cat = commands.add_parser(
@@ -135,18 +149,26 @@ def _convert(options: argparse.Namespace) -> int:
     skolemize, prefix = options.skolemize, options.label_prefix
     if skolemize is not None:
         iri(skolemize)
+    change = transformation_of(options)
     # an IRI means the same in all logs, so what it is made of is to be unique
-    with open_log(
-        options.log, options, label_prefix=prefix, keep_labels=skolemize is None
-    ) as reader:
+    with (
+        validating(options) as validation,
+        open_log(
+            options.log, options, label_prefix=prefix, keep_labels=skolemize is None
+        ) as reader,
+    ):
         messages = _begun(reader)
+        if change is not None:
+            messages = transformed(change, messages)
         if skolemize is not None:
             messages = (message.skolemize(skolemize) for message in messages)
+        if validation is not None:
+            messages = validation.passed(messages)
         if options.fold or options.unfold:
             messages = _refolded(messages, Labels(prefix), unfolded=options.unfold)
-        graphs = options.unfold or (reader.names_graphs and not options.fold)
+        graphs = options.unfold or (reader.names_graphs and not options.fold) or change is not None
         _write([reader], messages, options, format, options.syntax, graphs=graphs)
-    return 0
+    return status_of(validation, options)
 
 
 def _cat(options: argparse.Namespace) -> int:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
+from itertools import islice
+from typing import TypeAlias
 
 from construct_messages.cli.arguments import (
     LABELS,
@@ -21,7 +23,11 @@ from construct_messages.cli.standard import STANDARD, standard_input
 from construct_messages.errors import UsageError
 from construct_messages.files.following import GrowingFile
 from construct_messages.logs import MESSAGE_BYTES
+from construct_messages.message import Message
 from construct_messages.reading import LogReader, read_log
+
+Change: TypeAlias = Callable[[list[Message]], Iterable[Message]]
+"""Returns the messages that are written for some messages."""
 
 
 def add_input(command: argparse.ArgumentParser) -> None:
@@ -122,3 +128,42 @@ def watched(
         )
 
     return progress(counts, quiet=options.quiet, in_the_way=in_the_way)
+
+
+def add_transform(group: argparse._ActionsContainer) -> None:
+    """Adds the options of a query over each message."""
+    option(
+        group,
+        "--transform QUERY-FILE",
+        "write a message for each solution of this CONSTRUCT over each message, instead of the message",
+    )
+    option(
+        group,
+        "--one-per-message",
+        "with --transform: write one message for each message, with the triples of all solutions; it may be empty",
+    )
+
+
+def transformation_of(options: argparse.Namespace) -> Change | None:
+    """Returns what `add_transform` asks for; None: messages stay as they are.
+
+    Raises:
+        UsageError: `--one-per-message` without `--transform`.
+        QueryError: the query is not valid.
+    """
+    if options.transform is None:
+        if options.one_per_message:
+            raise UsageError("--one-per-message needs --transform", hint="name a file with a query")
+        return None
+    from construct_messages.cli.queries import read_query
+    from construct_messages.continuous.transform import Transformation
+
+    query = Transformation(read_query(options.transform), one_per_message=options.one_per_message)
+    return lambda messages: query.batch([message.lines for message in messages])
+
+
+def transformed(change: Change, messages: Iterable[Message]) -> Iterator[Message]:
+    """Returns the messages that others become, a thousand at a time."""
+    rest = iter(messages)
+    while batch := list(islice(rest, 1000)):
+        yield from change(batch)

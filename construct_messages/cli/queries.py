@@ -26,7 +26,7 @@ def add_query(group: argparse._ArgumentGroup) -> None:
     option(group, "--query TEXT", "the query itself, instead of QUERY-FILE")
 
 
-def add_dataset(group: argparse._ArgumentGroup, *, default_graph: str, help: str) -> None:
+def add_dataset(group: argparse._ActionsContainer, *, default_graph: str, help: str) -> None:
     """Adds the options for bindings, prefixes and datasets of a query.
 
     Args:
@@ -57,7 +57,7 @@ def add_source(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def add_asking(group: argparse._ArgumentGroup) -> None:
+def add_asking(group: argparse._ActionsContainer) -> None:
     """Adds the options for requests to the source."""
     option(group, "--page-size N", "request N solutions at a time", type=int)
     option(group, "--page-key ?v", "let pages follow each other by the IRIs of ?v, not by OFFSET")
@@ -92,7 +92,7 @@ def requests(options: argparse.Namespace) -> Requests:
     )
 
 
-def add_messages(group: argparse._ArgumentGroup) -> None:
+def add_messages(group: argparse._ActionsContainer) -> None:
     """Adds the options for messages."""
     option(
         group, "--group-by ?v", "one message for all solutions with the same ?v", repeatable=True

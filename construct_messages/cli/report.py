@@ -12,6 +12,11 @@ def report(error: Exception, *, debug: bool) -> None:
 
         traceback.print_exception(error)
         return
+    print("\n".join(report_lines(error)), file=sys.stderr)
+
+
+def report_lines(error: Exception) -> list[str]:
+    """The lines that report an error."""
     said = (
         f"cannot write: {error.strerror}"
         if isinstance(error, OSError) and error.strerror
@@ -20,9 +25,8 @@ def report(error: Exception, *, debug: bool) -> None:
     text, _, hint = said.partition("\n  hint: ")
     places = getattr(error, "__notes__", ())
     # an engine's own words may run over several lines
-    print("error:", " ".join(": ".join((*places, text)).split()), file=sys.stderr)
-    if hint:
-        print("hint:", " ".join(hint.split()), file=sys.stderr)
+    lines = [f"error: {' '.join(': '.join((*places, text)).split())}"]
+    return [*lines, f"hint: {' '.join(hint.split())}"] if hint else lines
 
 
 def warn(text: str) -> None:

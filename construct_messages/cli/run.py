@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import AsyncGenerator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyoxigraph as ox
 
@@ -36,12 +36,17 @@ from construct_messages.cli.queries import (
     query_text,
     requests,
 )
+from construct_messages.cli.shapes import STATUS, add_shapes, status_of, validating
 from construct_messages.cli.standard import STANDARD, target
 from construct_messages.construct import QueryMessages, construct_messages
 from construct_messages.errors import UsageError
 from construct_messages.message import Message
 from construct_messages.options import GROUP_LIMIT
 from construct_messages.targets import format_of_target, log_file
+
+if TYPE_CHECKING:
+    from construct_messages.shapes import Validation
+    from construct_messages.sources.open import SourceLike
 
 _KEPT: Final[list[QueryMessages]] = []
 """The messages of the last run, closed. They hold a store that takes long to free, which a process that ends need not
@@ -60,8 +65,10 @@ def add(commands: Commands) -> None:
             "construct-messages run query.rq --source store/ --group-by '?country' --format ttl | head",
             "construct-messages run query.rq --source data.ttl --format json --frame city.json | jq .name",
             "construct-messages run query.rq --source data.ttl --to nats://localhost/companies --create",
+            "construct-messages run query.rq --source data.ttl --output log.nq --shapes shapes.ttl --on-invalid stop",
         ],
-        epilog="Exit status: 0 complete, 1 log not written, 2 wrong usage or query, 3 source failed, 4 incomplete.",
+        epilog="Exit status: 0 complete, 1 log not written, 2 wrong usage, query or shapes, 3 source failed, "
+        f"4 incomplete, {STATUS}",
     )
     run.set_defaults(command=_run)
 
@@ -77,14 +84,7 @@ def add(commands: Commands) -> None:
 
     messages = run.add_argument_group("messages")
     add_messages(messages)
-    option(messages, "--group-limit N", "hold at most N solutions", type=int, default=GROUP_LIMIT)
-    option(
-        messages,
-        "--distinct-limit N",
-        "compare at most N messages",
-        type=int,
-        default=DISTINCT_LIMIT,
-    )
+    add_bounds(messages)
 
     log = run.add_argument_group("log")
     add_format(log, "that of the extension of --output, else nq")
@@ -101,23 +101,61 @@ def add(commands: Commands) -> None:
     option(stream, "--to URL", "publish the messages to a stream, instead of writing a log")
     add_transport(stream)
 
+    add_shapes(run)
+
     source = run.add_argument_group("requests to the source")
     add_asking(source)
     option(source, "--lenient", "pass malformed IRIs and language tags unchanged, and count them")
     option(source, "--strict", "make warnings errors: blank nodes that occur in several pages")
 
 
-def _run(options: argparse.Namespace) -> int:
-    # the SELECT alone needs no data
-    source = ox.Store() if options.select and not options.source else options.source
-    with construct_messages(
-        query_text(options, "--source"),
+def add_bounds(group: argparse._ActionsContainer) -> None:
+    """Adds the options for how much is held."""
+    option(group, "--group-limit N", "hold at most N solutions", type=int, default=GROUP_LIMIT)
+    option(
+        group,
+        "--distinct-limit N",
+        "compare at most N messages",
+        type=int,
+        default=DISTINCT_LIMIT,
+    )
+
+
+def ask(
+    query: str,
+    source: SourceLike,
+    options: argparse.Namespace,
+    validation: Validation | None = None,
+) -> QueryMessages:
+    """The messages of a query, by the options for messages, bounds, the dataset, and requests.
+
+    Args:
+        query: its text.
+        source: see `construct_messages`.
+        options: see above; `lenient` is one of them.
+        validation: validates each message.
+
+    Raises:
+        ConstructMessagesError: see `construct_messages`.
+    """
+    return construct_messages(
+        query,
         source,
         distinct_limit=options.distinct_limit,
         lenient=options.lenient,
         requests=requests(options),
+        validation=validation,
         **arguments(options),
-    ) as stream:
+    )
+
+
+def _run(options: argparse.Namespace) -> int:
+    # the SELECT alone needs no data
+    source = ox.Store() if options.select and not options.source else options.source
+    with (
+        validating(options, grows=options.to is not None) as validation,
+        ask(query_text(options, "--source"), source, options, validation) as stream,
+    ):
         _KEPT[:] = [stream]
         if options.select:
             with log_file(target(options.output)) as write:
@@ -127,7 +165,7 @@ def _run(options: argparse.Namespace) -> int:
         else:
             _write(stream, options)
     sys.stdout.buffer.flush()
-    return 0
+    return status_of(validation, options)
 
 
 def _publish(stream: QueryMessages, options: argparse.Namespace) -> None:

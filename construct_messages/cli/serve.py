@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # the flags of `serve` that are settings, by their keys
 _FLAGS: Final = (
     *("bind", "workers", "cors", "log_format", "log_level", "log_queries", "page"),
-    *("streams.file", "streams.grpc"),
+    *("streams.file", "streams.grpc", "streams.grpc_certificate", "streams.grpc_key"),
     *("endpoint.source", "endpoint.profile", "endpoint.page_size", "endpoint.allow_private"),
 )
 
@@ -60,6 +60,8 @@ def add(commands: Commands) -> None:
         streams, "--streams FILE", "the store of streams; created if it does not exist", dest="file"
     )
     option(streams, "--grpc HOST:PORT", "also serve the streams by Jelly's gRPC service")
+    option(streams, "--grpc-certificate FILE", "the certificate of that service, in PEM, for TLS")
+    option(streams, "--grpc-key FILE", "the key of that certificate, in PEM")
 
     server = serve.add_argument_group("server")
     option(server, "--bind HOST:PORT", "the address to listen on; default: 127.0.0.1:8080")

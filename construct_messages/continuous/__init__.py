@@ -10,10 +10,11 @@ from __future__ import annotations
 from construct_messages.continuous.streaming import continuous
 from construct_messages.continuous.watching import Evaluation, Watch, watch
 from construct_messages.continuous.windowed import Firing, WindowedQuery
-from construct_messages.continuous.windows import Bounds, WindowOptions
+from construct_messages.continuous.windows import Bounds, Compared, WindowOptions
 
 __all__ = [
     "Bounds",
+    "Compared",
     "Evaluation",
     "Firing",
     "Watch",

@@ -42,6 +42,7 @@ class SelectedMessages:
         query: its SPARQL.
         labels: make those of the blank nodes of templates.
         made: the scope (see `terms.blank`) of labels of blank nodes that the query itself makes, as BNODE() does.
+        whole: solutions have the values of all variables of the pattern, not only of those of the template.
 
     Attributes:
         variables: the names of the values of a solution.
@@ -53,10 +54,12 @@ class SelectedMessages:
         QueryError: the query is not legal.
     """
 
-    def __init__(self, query: ContinuousQuery, labels: Labels, made: str) -> None:
+    def __init__(
+        self, query: ContinuousQuery, labels: Labels, made: str, *, whole: bool = False
+    ) -> None:
         self._own, self._made = f"_:{labels.prefix}_", f"_:{made}"
         if query_form(query.query) == "CONSTRUCT":
-            parsed = ConstructQuery.parse(query.query)
+            parsed = ConstructQuery.parse(query.query, whole=whole)
             template = parsed.template.labelled(labels)
             select = parsed.select
             self.variables: tuple[str, ...] = template.variables

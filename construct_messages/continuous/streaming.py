@@ -16,7 +16,7 @@ from construct_messages.checking import Checker
 from construct_messages.continuous.event_time import ARRIVAL
 from construct_messages.continuous.static import read_static
 from construct_messages.continuous.windowed import Firing, OnDrop, WindowedQuery
-from construct_messages.continuous.windows import EVERYTHING, Bounds, WindowOptions
+from construct_messages.continuous.windows import EVERYTHING, Bounds, Compared, WindowOptions
 from construct_messages.errors import UsageError
 from construct_messages.logs.lines.texts import to_text
 from construct_messages.message import Message
@@ -34,7 +34,7 @@ Timed: TypeAlias = Element | tuple[datetime, Message | None]
 Stream: TypeAlias = str | AsyncIterable[Timed] | Iterable[Timed]
 """A stream: its URL, or what yields its elements."""
 
-E = TypeVar("E", Bounds, Report)
+E = TypeVar("E", Bounds, Compared, Report)
 
 _MICROSECOND: Final = timedelta(microseconds=1)
 
@@ -52,6 +52,7 @@ def continuous(
     report: str | None = None,
     every: timedelta | None = None,
     origin: datetime | None = None,
+    compare: str = "solutions",
     on_drop: OnDrop | None = None,
     label_prefix: str | None = None,
     base: str | None = None,
@@ -80,6 +81,8 @@ def continuous(
             query.
         every: the period of `"PERIODIC"`.
         origin: a time at which a window ends; None: the beginning of 1970, in UTC.
+        compare: `"solutions"` or `"template"`: the variables that ISTREAM and DSTREAM compare, all of the pattern or
+            those of the template.
         on_drop: a function that is called with the IRI of the stream, the element, and `"late"`, `"untimed"` or
             `"ahead"`, for each element that enters no window.
         label_prefix: see `construct_messages`.
@@ -121,6 +124,7 @@ def continuous(
         origin=0 if origin is None else microseconds_of(origin),
         report=None if report is None else _one_of(Report, "report", report),
         every=None if every is None else every // _MICROSECOND,
+        compare=_one_of(Compared, "compare", compare),
     )
     engine = WindowedQuery(
         parsed,

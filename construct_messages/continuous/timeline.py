@@ -333,7 +333,7 @@ class Timeline(Generic[T]):
         for pending in self._pending:
             if pending.time <= limit:
                 due[pending.stream].append(pending.sequence)
-        return due
+        return list(map(sorted, due))
 
     def save(self) -> dict[str, Any]:
         """Returns the state for `restore`, in a form that JSON can represent."""

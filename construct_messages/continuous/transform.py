@@ -51,7 +51,8 @@ BATCH: Final = 1000
 """How many messages one query is asked of."""
 
 _NOW: Final = parse_term('"1970-01-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>')
-_GRAPH: Final = b" <urn:x-message:%09d> .\n"
+_NAME: Final = "<urn:x-message:"
+_GRAPH: Final = b" " + _NAME.encode() + b"%09d> .\n"
 
 
 @checked
@@ -61,6 +62,7 @@ def transform(
     *,
     prefixes: Mapping[str, str] | None = None,
     base: str | None = None,
+    one_per_message: bool = False,
 ) -> Iterator[Message]:
     """Evaluates a query over each message alone and yields one message per solution, in the order of the messages.
 
@@ -72,6 +74,8 @@ def transform(
         messages: any number of messages, such as those of a log.
         prefixes: prefixes that the query uses but does not declare.
         base: resolve relative IRIs of the query against this IRI.
+        one_per_message: yield one message for each message instead, with the quads of all its solutions, which is the
+            result of the CONSTRUCT query as SPARQL defines it. A message without a solution becomes an empty message.
 
     Raises:
         QueryError: the query is not valid.
@@ -83,8 +87,12 @@ def transform(
     >>> for message in transform(hot, readings):
     ...     print(message)
     <Message of 1 quad: <urn:sensor> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:Hot> .>
+    >>> [len(message) for message in transform(hot, readings, one_per_message=True)]
+    [0, 1]
     """
-    transformation = Transformation(query, prefixes=prefixes, base=base)
+    transformation = Transformation(
+        query, prefixes=prefixes, base=base, one_per_message=one_per_message
+    )
     return _transformed(transformation, iter(messages))
 
 
@@ -100,7 +108,7 @@ class Transformation:
     """A query that is evaluated over one message at a time.
 
     Args:
-        query, prefixes, base: see `transform`.
+        query, prefixes, base, one_per_message: see `transform`.
 
     Attributes:
         batches: whether one query can be asked of many messages; else each has a store of its own.
@@ -110,8 +118,14 @@ class Transformation:
     """
 
     def __init__(
-        self, query: str, *, prefixes: Mapping[str, str] | None = None, base: str | None = None
+        self,
+        query: str,
+        *,
+        prefixes: Mapping[str, str] | None = None,
+        base: str | None = None,
+        one_per_message: bool = False,
     ) -> None:
+        self._one_per_message = one_per_message
         self._labels, self._given = Labels(), 0
         self._template: Template | None = None
         self._together: StoreQuery | None = None
@@ -149,19 +163,30 @@ class Transformation:
             return self._apart(messages)
         solved = self._together.solve(store)
         if solved.solutions is None:
-            return iter(())
+            return iter([Message()] * len(messages) if self._one_per_message else ())
         *columns, graphs = solved.solutions.text
         order = sorted(range(len(graphs)), key=graphs.__getitem__)
-        return self._instantiate(
+        made = self._instantiate(
             solved.variables, Solutions([[column[place] for place in order] for column in columns])
         )
+        if not self._one_per_message:
+            return made
+        of_message: list[list[Message]] = [[] for _ in messages]
+        for place, each in zip(order, made, strict=True):
+            of_message[int(graphs[place].removeprefix(_NAME)[:-1])].append(each)
+        return map(_joined, of_message)
 
     def plain(self, messages: Iterable[bytes]) -> Iterator[Message]:
         """The same as `batch`, with a store for each message."""
         for message in messages:
             solved = self._alone.solve(_load(message))
+            made: Iterator[Message] = iter(())
             if solved.solutions is not None:
-                yield from self._instantiate(solved.variables, solved.solutions)
+                made = self._instantiate(solved.variables, solved.solutions)
+            if self._one_per_message:
+                yield _joined(made)
+            else:
+                yield from made
 
     def _apart(self, messages: Sequence[bytes]) -> Iterator[Message]:
         """Those with named graphs one by one, and those between them together."""
@@ -178,6 +203,13 @@ class Transformation:
                 for number, row in enumerate(solutions, first)
             )
         return map(of_distinct, self._template.instantiate_all(solutions.text, first))
+
+
+def _joined(messages: Iterable[Message]) -> Message:
+    """One message of the quads of several."""
+    joined = Message(quad for message in messages for quad in message)
+    joined.checked = True
+    return joined
 
 
 def _names_graphs(lines: bytes) -> bool:

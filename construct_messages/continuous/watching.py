@@ -1,6 +1,6 @@
 """Watches a source: a CONSTRUCT query evaluated again and again, whose new or vanished solutions become elements.
 
-What was seen is kept in the store, in the transactions that append the elements. An evaluation that fails, or whose
+`changes.py` appends the elements, and what was seen in the same transactions. An evaluation that fails, or whose
 result is not whole, gives out nothing and changes nothing, so that it never looks like vanished solutions.
 RSP-QL (ISTREAM, DSTREAM, RSTREAM); docs/decisions/049-state-of-continuous-queries.md.
 """
@@ -10,21 +10,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import ExitStack, aclosing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
-from itertools import islice, zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from construct_messages.arguments import checked
 from construct_messages.construct import construct_messages
+from construct_messages.continuous.changes import WatchChanges
 from construct_messages.continuous.comparison import Comparison, Known
 from construct_messages.continuous.freshness import ChangeQuery, Files, Freshness, name_of
-from construct_messages.continuous.spool import Spool, page_messages
+from construct_messages.continuous.spool import Spool
 from construct_messages.errors import (
     ConstructMessagesError,
     IncompleteResult,
@@ -32,14 +32,12 @@ from construct_messages.errors import (
     StoreError,
     UsageError,
 )
-from construct_messages.labels import Labels
-from construct_messages.logs.lines.texts import to_messages
 from construct_messages.net.retries import attempts
 from construct_messages.net.timeouts import Timeouts
 from construct_messages.options import Dataset, Requests
 from construct_messages.query.continuous.values import Operator
 from construct_messages.sources import Condition, Validators
-from construct_messages.streams import Element, Publication, Seen, StreamStore, open_store
+from construct_messages.streams import Element, StreamStore, open_store
 
 if TYPE_CHECKING:
     from construct_messages.sources.open import SourceLike
@@ -142,8 +140,10 @@ class Watch:
             )
         )
         self._query, self._source, self._retries = query, source, requests.retries
-        self._store, self._stream, self._owner = store, stream, owner
-        self._operator, self._skip_first, self._skip_empty = operator, skip_first, skip_empty
+        self._store, self._owner, self._operator = store, owner, operator
+        self._changes = WatchChanges(
+            store, stream, owner, operator, skip_first=skip_first, skip_empty=skip_empty
+        )
         self._fingerprint = _fingerprint(query, operator, meant)
         self._known: Known | None = None  # as the store has it; None: it is to be read
         self._succeeded = False
@@ -224,7 +224,7 @@ class Watch:
             kept = {"query": self._fingerprint, "source": now.encode()}
             changed = {key: value for key, value in kept.items() if state.get(key) != value}
             self._known = None  # until all of it is written
-            count = await self._commit(
+            count = await self._changes.commit(
                 comparison, known.counts, spool, changed, first=before is None
             )
             comparison.settle()
@@ -244,89 +244,6 @@ class Watch:
                 "what was seen is of another query, operator or dataset",
                 hint="name another state, or remove this one to begin again",
             )
-
-    # --- what is given out ---
-
-    async def _commit(
-        self,
-        comparison: Comparison,
-        seen: dict[bytes, int],
-        spool: Spool,
-        state: Mapping[str, bytes | None],
-        *,
-        first: bool,
-    ) -> int:
-        """Appends what is to be given out, with what was seen of it, page by page; the state with the last page."""
-        if self._operator is Operator.RSTREAM:  # all or nothing of an evaluation
-            messages = [message for page in spool.pages() for message in page]
-            return await self._append(messages, state=state)
-        quiet = first and self._skip_first
-        digests, vanished = (
-            iter(comparison.new),
-            _paged(iter(comparison.vanished.items()), page_messages(len(seen))),
-        )
-        pages = zip_longest(spool.pages(len(seen)), vanished, fillvalue=())
-        count, page, following = 0, next(pages, None), next(pages, None)
-        while True:
-            new, missing = page or ((), ())
-            rows = self._appeared(seen, zip(new, digests, strict=False))  # the page ends first
-            gone = await self._vanished(seen, rows, missing)
-            given = gone if self._operator is Operator.DSTREAM else () if quiet else new
-            kept = state if following is None else None
-            if rows or kept:
-                count += await self._append(given, rows.values(), kept)
-            for digest, each in rows.items():
-                if each.count:
-                    seen[digest] = each.count
-                else:
-                    del seen[digest]
-            if following is None:
-                return count
-            page, following = following, next(pages, None)
-
-    def _appeared(
-        self, seen: Mapping[bytes, int], new: Iterable[tuple[Publication, bytes]]
-    ) -> dict[bytes, Seen]:
-        """What is known from now on of the digests of new solutions."""
-        rows: dict[bytes, Seen] = {}
-        for message, digest in new:
-            before = rows[digest].count if digest in rows else seen.get(digest, 0)
-            rows[digest] = Seen(
-                digest, before + 1, message.nquads if self._operator is Operator.DSTREAM else None
-            )
-        return rows
-
-    async def _vanished(
-        self,
-        seen: Mapping[bytes, int],
-        rows: dict[bytes, Seen],
-        missing: Sequence[tuple[bytes, int]],
-    ) -> Sequence[Publication]:
-        """The messages of solutions that vanished, where they are to be given out; adds what is known to the rows."""
-        contents: Sequence[bytes | None] = [None] * len(missing)
-        if self._operator is Operator.DSTREAM:
-            contents = await self._store.aseen_contents(
-                self._owner, [digest for digest, _ in missing]
-            )
-        gone = []
-        for (digest, number), content in zip(missing, contents, strict=True):
-            left = seen[digest] - number
-            rows[digest] = Seen(digest, left, content if left else None)
-            gone += [(content or b"").decode()] * number
-        return _anew(gone) if self._operator is Operator.DSTREAM else ()
-
-    async def _append(
-        self,
-        messages: Sequence[Publication],
-        seen: Iterable[Seen] = (),
-        state: Mapping[str, bytes | None] | None = None,
-    ) -> int:
-        if self._skip_empty:
-            messages = [message for message in messages if message.nquads]
-        appended = await self._store.acommit(
-            self._owner, state, seen=seen, stream=self._stream, messages=messages
-        )
-        return len(appended)
 
 
 def _fingerprint(query: str, operator: Operator, meant: Mapping[str, Any]) -> bytes:
@@ -358,20 +275,6 @@ def as_operator(name: Operator | str) -> Operator:
 def _is_cut(error: SourceError) -> bool:
     """Whether an answer is to be asked for again here: before its first solution, the source does so itself."""
     return isinstance(error, IncompleteResult)
-
-
-def _paged(items: Iterator[T], size: int) -> Iterator[list[T]]:
-    while page := list(islice(items, size)):
-        yield page
-
-
-def _anew(texts: Sequence[str]) -> list[Publication]:
-    """Messages with blank nodes of their own: an earlier element may hold the nodes that they had."""
-    labels = Labels()
-    return [
-        Publication.of(message.map_blanks(labels.in_message(number).__getitem__))
-        for number, message in enumerate(to_messages(texts), 1)
-    ]
 
 
 @checked

@@ -17,7 +17,7 @@ from construct_messages.continuous.dataset.contents import Contents, HeldElement
 from construct_messages.continuous.event_time import time_of
 from construct_messages.continuous.solutions import SelectedMessages, Solution, given_out
 from construct_messages.continuous.timeline import Entered, Fired, Left, Timeline
-from construct_messages.continuous.windows import Extent, WindowOptions
+from construct_messages.continuous.windows import Compared, Extent, WindowOptions
 from construct_messages.errors import UsageError
 from construct_messages.labels import Labels
 from construct_messages.message import Message, Quad
@@ -132,7 +132,11 @@ class WindowedQuery:
             windows, len(self.streams), report, every, self.options
         )
         self._evaluation = SelectedMessages(
-            query, self._labels, self._labels.of_response(len(self.streams))
+            query,
+            self._labels,
+            self._labels.of_response(len(self.streams)),
+            whole=query.operator is not Operator.RSTREAM
+            and self.options.compare is Compared.SOLUTIONS,
         )
         self._contents = Contents(query, static, self._labels, self._evaluation.predicates)
         self._time_of = time_of(self.options.time, query.query)

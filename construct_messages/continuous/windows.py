@@ -34,6 +34,19 @@ class Bounds(Enum):
     """The beginning, as in most engines."""
 
 
+class Compared(Enum):
+    """The parts of solutions that ISTREAM and DSTREAM compare.
+
+    >>> Compared("template") is Compared.TEMPLATE
+    True
+    """
+
+    SOLUTIONS = "solutions"
+    """The values of all variables, as in RSP-QL."""
+    TEMPLATE = "template"
+    """The values of the variables of the template."""
+
+
 @checked_fields
 @dataclass(frozen=True)
 class WindowOptions:
@@ -53,6 +66,7 @@ class WindowOptions:
         max_ahead: how many microseconds the time of an element may be later than its arrival; None: any number. An
             element that is dated further ahead enters no window, so that one clock that is wrong does not make all
             other elements late.
+        compare: the parts of solutions that ISTREAM and DSTREAM compare.
 
     Raises:
         UsageError: a negative lateness or max_ahead, or a period below 1.
@@ -68,6 +82,7 @@ class WindowOptions:
     report: Report | None = None
     every: int | None = None
     empty: bool = False
+    compare: Compared = Compared.SOLUTIONS
     # not in `repr`, of which saved states have a digest: what was dropped is in them
     max_ahead: int | None = field(default=None, repr=False)
 

@@ -6,14 +6,19 @@ names its codec, so that a new format needs nothing here. No I/O: no JSON-LD con
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from construct_messages.errors import LogError, UsageError, shown
 from construct_messages.formats import FORMATS, RDFM, Format
 from construct_messages.formats.media_types import read_media_type
-from construct_messages.logs import DecoderOptions, EncoderOptions, encoder_for, read_document
+from construct_messages.logs import (
+    DecoderOptions,
+    EncoderOptions,
+    document_lines,
+    encoder_for,
+    read_document,
+)
 from construct_messages.message import Message
 
 
@@ -78,13 +83,23 @@ class DocumentReader:
         if not document:
             return Message()
         try:
-            messages = list(islice(self.messages(document), 2))
+            messages = self.messages(document)
+            message = next(messages, None)
+            another = next(messages, None)
         except LogError as error:
             error.number = number
             raise
-        if len(messages) > 1:
+        if another is not None:
             raise LogError("the document holds 2 messages or more", number=number)
-        return messages[0] if messages else Message()
+        return Message() if message is None else message
+
+    def lines(self, documents: Sequence[bytes]) -> Sequence[bytes] | None:
+        """Canonical N-Quads lines for the message of each document; None: they have to be read one by one, by `read`.
+
+        Args:
+            documents: at least one.
+        """
+        return document_lines(self.format, documents, self.options)
 
     def messages(self, document: bytes) -> Iterator[Message]:
         """The messages of a document that may be a log, such as one that begins with a version label.

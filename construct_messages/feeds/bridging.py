@@ -144,6 +144,7 @@ async def feed(
     status: BridgeStatus,
     *,
     batch: int = BATCH,
+    conforming: Callable[[Sequence[Element]], Awaitable[Sequence[Element]]] | None = None,
 ) -> None:
     """Appends what a source yields to a stream, until that fails.
 
@@ -156,8 +157,10 @@ async def feed(
         start: where to start if nothing was read of it before.
         status: is kept.
         batch: how many elements are appended together at most.
+        conforming: returns the elements that the stream takes; None: all of them.
 
     Raises:
+        DoesNotConform: an element does not conform to the shapes of the stream.
         SourceError: the source refuses, or cannot be reached.
         LogError, LimitExceeded: what the source sends is no message, or too large.
         StoreError: the store cannot be written.
@@ -170,10 +173,13 @@ async def feed(
 
     async def keep(position: Checkpoint | None, elements: Sequence[Element] = ()) -> None:
         value = {} if position is None else {url: msgspec.json.encode(Fed(state.id, position))}
+        if conforming is not None and elements:
+            elements = await conforming(elements)
         messages = [Publication(element.nquads, element.generated) for element in elements]
         await store.acommit(owner, value, stream=stream, messages=messages)
 
     async with opening as transport, aclosing(transport.read(start, follow=True)) as elements:
+        transport.check_resumable()  # as its position is kept
         await anext(elements)  # None: it is known where reading starts
         await keep(transport.position)
         if start.checkpoint is not None:  # it is stored, but the source may not know

@@ -28,7 +28,7 @@ class Record(NamedTuple):
         sequence: its number, from 1, as the transport counts.
         microseconds: when the broker stored it, since 1970 in UTC; None: it is not known.
         headers: others.
-        place: where the broker has it, as text, if its sequence is not that; empty: the sequence is.
+        partition, offset: where the broker has it, if its sequence is not that.
     """
 
     value: bytes
@@ -37,7 +37,17 @@ class Record(NamedTuple):
     sequence: int = 0
     microseconds: int | None = None
     headers: Mapping[str, str] = _NONE
-    place: str = ""
+    partition: int | None = None
+    offset: int = 0
+
+    @property
+    def place(self) -> str:
+        """Where the broker has it, as text; empty: its sequence is that.
+
+        >>> Record(b"", partition=1, offset=7).place
+        '1:7'
+        """
+        return "" if self.partition is None else f"{self.partition}:{self.offset}"
 
     @property
     def named(self) -> dict[str, str]:

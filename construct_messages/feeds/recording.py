@@ -77,8 +77,19 @@ async def record(
         step: called after each element.
 
     Raises:
-        ConstructMessagesError: the subscription failed, or the log or the state cannot be written.
+        ConstructMessagesError: the subscription failed, or the log or the state cannot be written; or there is a state,
+            and the subscription cannot be continued.
     """
+    async with aclosing(elements):
+        await elements.start()
+        if state is not None:
+            elements.check_resumable()
+        await _record(elements, log, state, step)
+
+
+async def _record(
+    elements: Subscription, log: OpenLog, state: RecordingState | None, step: Callable[[], object]
+) -> None:
     task = asyncio.current_task()
     assert task is not None
     writer = _StateWriter(state, log, elements)
@@ -88,8 +99,7 @@ async def record(
 
     saving: asyncio.Task[None] | None = None
     try:
-        async with aclosing(elements), writer.acknowledging():
-            await elements.start()
+        async with writer.acknowledging():
             writer.save()
             saving = asyncio.create_task(writer.keep_saving())
             saving.add_done_callback(stop)

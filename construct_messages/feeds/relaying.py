@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from construct_messages.arguments import checked
-from construct_messages.documents.contexts import KnownContexts
 from construct_messages.errors import UsageError
 from construct_messages.feeds.delivery.batches import BATCH, batches, check_batch, labelled, size_of
 from construct_messages.feeds.delivery.logs import ReadableLog
@@ -26,9 +25,8 @@ from construct_messages.feeds.delivery.targets import (
     refuse_stream_options,
     target_of,
 )
-from construct_messages.feeds.http.client import check_stream_url, origin_of
 from construct_messages.feeds.state import Sent, read_state
-from construct_messages.feeds.subscription import checked_start, reading
+from construct_messages.feeds.subscription import checked_start, reading, reading_settings
 from construct_messages.feeds.transport import (
     IDLE_SECONDS,
     RETRIES,
@@ -102,7 +100,8 @@ async def relay(
         on_batch: called after each batch with the number of messages so far.
 
     Raises:
-        UsageError: arguments that do not go together, or the state file of another relay.
+        UsageError: arguments that do not go together, the state file of another relay, or a state for a source that
+            cannot be continued (MQTT without the option `identifier`).
         SourceError: a side refuses, or cannot be reached.
         LogError, LimitExceeded: what the source sends is no message, or too large.
         CannotWrite: the target or the state cannot be written.
@@ -119,25 +118,23 @@ async def relay(
     (2, 3)
     """
     check_batch(batch)
-    for origin in origins:
-        check_stream_url(origin)
-    common = Settings(
-        contexts=KnownContexts(contexts),
+    reads = reading_settings(
+        contexts=contexts,
+        token=source_token,
+        origins=origins,
         message_bytes=message_bytes,
-        poll_seconds=poll_seconds,
-        origins=frozenset(map(origin_of, origins)),
         retries=retries,
         idle_seconds=idle_seconds,
+        poll_seconds=poll_seconds,
+        media_type=source_media_type,
+        options=source_options,
     )
     start = checked_start(Start(after=after, last=last, since=since), follow=follow)
-    reads = replace(
-        common, token=source_token, media_type=source_media_type, options=source_options or {}
-    )
     name, opening = _source(source, reads, via=via, follow=follow, dead_letters=dead_letters)
     to = target_of(
         target,
         replace(
-            common,
+            reads,
             token=target_token,
             media_type=target_media_type,
             options=target_options or {},
@@ -160,6 +157,8 @@ async def relay(
         await to.open()
         await delivery.finish()
         async with opening as transport, aclosing(transport.read(start, follow=follow)) as elements:
+            if state is not None:
+                transport.check_resumable()
             await anext(elements)  # None: it is known where reading starts
             await delivery.begin(transport.position)
             if (

@@ -105,9 +105,43 @@ def subscribe(
     >>> asyncio.run(main(f"{server}/streams/rooms"))
     [1, 2]
     """
+    settings = reading_settings(
+        contexts=contexts,
+        token=token,
+        origins=origins,
+        message_bytes=message_bytes,
+        retries=retries,
+        idle_seconds=idle_seconds,
+        poll_seconds=poll_seconds,
+        media_type=media_type,
+        options=options,
+    )
+    start = Start(after=after, last=last, since=since, checkpoint=checkpoint)
+    start = checked_start(start, follow=follow)
+    opening = reading(url, settings, via=via, follow=follow, dead_letters=dead_letters)
+    return Subscription(opening, start, follow=follow)
+
+
+def reading_settings(
+    *,
+    contexts: Mapping[str, Any] | None,
+    token: BearerToken | None,
+    origins: Sequence[str],
+    message_bytes: int,
+    retries: int,
+    idle_seconds: float,
+    poll_seconds: float,
+    media_type: str | None,
+    options: Mapping[str, str] | None,
+) -> Settings:
+    """Returns the settings of a transport that is read, from the arguments of `subscribe`.
+
+    Raises:
+        UsageError: an origin is no URL of a server.
+    """
     for origin in origins:
         check_stream_url(origin)
-    settings = Settings(
+    return Settings(
         contexts=KnownContexts(contexts),
         message_bytes=message_bytes,
         poll_seconds=poll_seconds,
@@ -118,10 +152,6 @@ def subscribe(
         media_type=media_type,
         options=options or {},
     )
-    start = Start(after=after, last=last, since=since, checkpoint=checkpoint)
-    start = checked_start(start, follow=follow)
-    opening = reading(url, settings, via=via, follow=follow, dead_letters=dead_letters)
-    return Subscription(opening, start, follow=follow)
 
 
 def checked_start(start: Start, *, follow: bool) -> Start:
@@ -203,6 +233,15 @@ class Subscription(AsyncIterator[Element]):
             self._started = True
             await anext(self._elements)
 
+    def check_resumable(self) -> None:
+        """Makes sure that another process can continue from a checkpoint. Call it after `start`.
+
+        Raises:
+            UsageError: the other side keeps nothing for this reader; the hint names the fix.
+        """
+        if self._transport is not None:
+            self._transport.check_resumable()
+
     async def acknowledge(self, checkpoint: Checkpoint) -> None:
         """Acknowledges to the other side that the elements up to a checkpoint were processed durably.
 
@@ -218,7 +257,8 @@ class Subscription(AsyncIterator[Element]):
         return self
 
     async def __anext__(self) -> Element:
-        await self.start()
+        if not self._started:
+            await self.start()
         element = await anext(self._elements)
         assert element is not None  # as it is at the start only
         return element

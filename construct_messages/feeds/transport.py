@@ -150,6 +150,13 @@ class Transport(ABC):
             LogError, LimitExceeded: an element is no message, or too large.
         """
 
+    def check_resumable(self) -> None:  # noqa: B027 - complete for all others
+        """Makes sure that another process can start from a position of this one, before the first is stored.
+
+        Raises:
+            UsageError: nothing keeps what comes after it.
+        """
+
     async def acknowledge(self, position: Checkpoint) -> None:  # noqa: B027 - complete for those that keep nothing
         """Acknowledges that all elements up to a position were processed durably, if the other side stores that.
 

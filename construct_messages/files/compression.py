@@ -5,9 +5,13 @@ Nothing is opened here, and nothing is known of what the files hold. `unpacking.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from pkgutil import resolve_name
-from typing import IO, Any, BinaryIO, Final
+from typing import IO, Any, Final
+
+ZSTD: Final = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+"""The module for Zstandard, of Python or of its backport."""
 
 COMPRESSIONS: Final[Mapping[str, str]] = {
     ".gz": "gzip:open",
@@ -24,13 +28,10 @@ def opener(extension: str) -> Callable[..., Any]:
     return found
 
 
-def _open_zstd(file: BinaryIO, mode: str) -> IO[bytes]:
-    """Opens a file whose frame ends with a checksum of the content, which zstandard leaves out by itself (RFC 8878,
-    section 3.1.1); the other compressions always have one.
+def _open_zstd(file: Any, mode: str) -> IO[bytes]:
+    """Opens a file whose frame ends with a checksum of the content, which is left out by default (RFC 8878, section
+    3.1.1); the other compressions always have one.
     """
-    import zstandard
-
-    opened: IO[bytes] = zstandard.open(
-        file, mode, cctx=zstandard.ZstdCompressor(write_checksum=True)
-    )
+    checksum = resolve_name(f"{ZSTD}:CompressionParameter").checksum_flag
+    opened: IO[bytes] = resolve_name(f"{ZSTD}:open")(file, mode, options={checksum: 1})
     return opened

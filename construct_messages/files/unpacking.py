@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pkgutil import resolve_name
 from typing import IO, Any, Final, Protocol
 
+from construct_messages.files.compression import ZSTD
+
 PIECE_BYTES: Final = 1 << 16
 """About how many bytes come out at once."""
 
@@ -22,7 +24,7 @@ _MEMBERS: Final[Mapping[str, str]] = {
     ".gz": f"{__name__}:_GzipMember",
     ".bz2": "bz2:BZ2Decompressor",
     ".xz": "lzma:LZMADecompressor",
-    ".zst": f"{__name__}:_ZstdMember",
+    ".zst": f"{ZSTD}:ZstdDecompressor",
 }
 
 MAGIC: Final[Mapping[bytes, str]] = {
@@ -38,9 +40,8 @@ def unpack_errors(*others: type[Exception]) -> tuple[type[Exception], ...]:
     """The exceptions that the libraries raise for data that are damaged or end early, and others."""
     import lzma
 
-    import zstandard
-
-    return zlib.error, OSError, lzma.LZMAError, zstandard.ZstdError, EOFError, *others
+    damaged: type[Exception] = resolve_name(f"{ZSTD}:ZstdError")
+    return zlib.error, OSError, lzma.LZMAError, damaged, EOFError, *others
 
 
 def packing_of(head: bytes) -> str | None:
@@ -56,7 +57,7 @@ def packing_of(head: bytes) -> str | None:
 
 
 class _Member(Protocol):
-    """The protocol of the decompressors of bz2 and lzma, for one member."""
+    """The protocol of the decompressors of bz2, lzma and zstd, for one member."""
 
     @property
     def eof(self) -> bool: ...
@@ -87,43 +88,6 @@ class _GzipMember:
         # a full piece may leave output in the buffer although all input is taken
         self.needs_input = len(piece) < max_length
         return piece
-
-
-_ZSTD_STEP: Final = 1 << 10
-
-
-class _ZstdMember:
-    """zstandard's decompressor with the face of the others; a block of at most 128 KiB takes at least 4 bytes."""
-
-    def __init__(self) -> None:
-        import zstandard
-
-        self._zstd = zstandard.ZstdDecompressor().decompressobj()
-        self._rest = b""
-
-    @property
-    def eof(self) -> bool:
-        return self._zstd.eof
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._rest
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._zstd.unused_data + self._rest
-
-    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
-        data, pieces, size = self._rest + data, [], 0
-        for start in range(0, len(data), _ZSTD_STEP):
-            pieces.append(self._zstd.decompress(data[start : start + _ZSTD_STEP]))
-            size += len(pieces[-1])
-            if size >= max_length or self._zstd.eof:
-                self._rest = data[start + _ZSTD_STEP :]
-                break
-        else:
-            self._rest = b""
-        return b"".join(pieces)
 
 
 class Unpacker:
@@ -175,8 +139,6 @@ class Unpacker:
 
 class UnpackedFile(io.RawIOBase):
     """A packed file as the file that it holds, for who pulls where `Unpacker` is pushed.
-
-    (`zstandard.open` takes a file that was cut for one that has ended.)
 
     Args:
         file: stays open.

@@ -3,17 +3,17 @@
 A *format* is an RDF serialization, a *syntax* is how a log in it delimits messages: the comment delimiters of the first
 draft of RDF Messages (`messages=rdfm`, https://www.pieter.pm/rdf-messages, section 3.1) or the version labels of the
 current one (`version=1.2-messages`, https://w3c-cg.github.io/rsp/messages/). A new format is a folder in `logs/` and a
-record here. No bytes of a message are read or written here; which format a client gets is decided in `negotiation.py`.
+record here. No bytes of a message are read or written here; `lookup.py` finds a record by a name, and `negotiation.py`
+decides which one a client gets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from construct_messages.errors import UsageError
-from construct_messages.formats.media_types import ACTIVITY_JSON, JSON, NDJSON, read_parameters
+from construct_messages.formats.media_types import ACTIVITY_JSON, JSON, NDJSON
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,8 @@ class Format:
         decoder: a `Decoder`, made of format, syntax and `DecoderOptions`; None: the format is written, and not read.
         document_reader: a function that returns the messages of a document, and takes its bytes and `DecoderOptions`;
             None: the decoder reads it, as a log of one message.
+        document_lines: a function that returns canonical N-Quads lines for each of several documents, and takes them
+            and `DecoderOptions`; it returns None where they have to be read one by one. None: they always have.
         options: `FormatOptions`, where the format has options that no other has.
         beginning: a regular expression for the beginning of logs in this format only, after white space and comments.
         sniffer: for formats without such a regular expression, a function that takes the first bytes of a document, and
@@ -86,6 +88,7 @@ class Format:
     encoder: str
     decoder: str | None
     document_reader: str | None = None
+    document_lines: str | None = None
     options: str | None = None
     beginning: bytes | None = None
     sniffer: str | None = None
@@ -120,7 +123,7 @@ class Format:
     def can(self, asked: Syntax) -> bool:
         """Whether a log in this format can be what a syntax asks for: its own messages may hold more than that allows.
 
-        >>> TURTLE.can(find_syntax("1.1-messages")), JELLY.can(find_syntax("1.1-messages")), JELLY.can(RDFM)
+        >>> TURTLE.can(LABELLED[2]), JELLY.can(LABELLED[2]), JELLY.can(RDFM)
         (True, False, True)
         """
         return self.own is None or asked.allows(self.own)
@@ -156,6 +159,8 @@ N_QUADS: Final = Format(
     graphs=True,
     encoder="lines.encoder:LinesEncoder",
     decoder="lines.decoder:LinesDecoder",
+    document_reader="lines.documents:read_n_quads",
+    document_lines="lines.documents:lines_of_n_quads",
     line_based=True,
 )
 TRIG: Final = Format(
@@ -177,6 +182,8 @@ N_TRIPLES: Final = Format(
     graphs=False,
     encoder="lines.encoder:LinesEncoder",
     decoder="lines.decoder:LinesDecoder",
+    document_reader="lines.documents:read_n_triples",
+    document_lines="lines.documents:lines_of_n_triples",
     line_based=True,
 )
 TURTLE: Final = Format(
@@ -357,33 +364,12 @@ LOGS: Final = tuple(
 """Every type of log there is."""
 
 
-def syntax_of(parameters: Mapping[str, str]) -> Syntax | None:
-    """The syntax that media type parameters (in lower case) ask for; None where there is none like that.
-
-    A version that is a label takes precedence over `messages`. With `messages=rdfm`, any other version restricts the
-    content of messages.
-
-    >>> syntax_of({"messages": "rdfm", "version": "1.2-messages"}).label
-    '1.2-messages'
-    >>> syntax_of({"messages": "rdfm", "version": "1.1"}).triple_terms, syntax_of({"version": "1.1"})
-    (False, None)
-    """
-    version = parameters.get("version")
-    if version is not None and version.endswith("-messages"):
-        label = version
-    else:
-        label, version = parameters.get("messages", ""), version or RDFM.version
-        if label != RDFM.label:
-            return None
-    return next((s for s in VARIANTS if (s.label, s.version) == (label, version)), None)
-
-
 def content_type(format: Format, syntax: Syntax) -> str:
     """The media type of a log, with the parameters that announce its messages.
 
-    >>> content_type(find_format("trig")[0], RDFM)
+    >>> content_type(TRIG, RDFM)
     'application/trig; version=1.2; messages=rdfm'
-    >>> content_type(find_format("nt")[0], find_syntax("1.2-messages"))
+    >>> content_type(N_TRIPLES, LABELLED[0])
     'application/n-triples; version=1.2-messages'
     >>> content_type(JELLY, JELLY.own)
     'application/x-jelly-rdf'
@@ -391,118 +377,3 @@ def content_type(format: Format, syntax: Syntax) -> str:
     version = f"; version={syntax.version}" if syntax.version else ""
     messages = f"; messages={syntax.label}" if syntax.label != syntax.version else ""
     return f"{format.media_type}{version}{messages}"
-
-
-def find_format(text: str, formats: Sequence[Format] = FORMATS) -> tuple[Format, Syntax | None]:
-    """The format of a name, a file extension or a media type, and the syntax if the media type has a parameter for it.
-
-    Names, labels and parameters are read in any case; a value may be quoted.
-
-    Args:
-        text: what names the format.
-        formats: those to choose from: without more, those that are read and written.
-
-    Raises:
-        UsageError: an unknown format or label, a parameter that no log has, or two that contradict each other.
-
-    >>> format, syntax = find_format('application/trig; version="1.2-messages"')
-    >>> format.name, syntax.label
-    ('TriG', '1.2-messages')
-    >>> find_format(".ttl")[0].media_type, find_format("N-Quads")[1]
-    ('text/turtle', None)
-    >>> format, syntax = find_format("application/x-jelly-rdf; messages=rdfm")
-    >>> syntax is format.own
-    True
-    """
-    name, semicolon, parameters = text.partition(";")
-    name = name.strip().lower().removeprefix(".")
-    for format in formats:
-        if name in (format.name.lower(), *format.media_types, *format.extensions, *format.names):
-            return format, (_syntax_of(format, parameters, text) if semicolon else format.own)
-    raise UsageError(
-        f"unknown format {text!r}",
-        hint=f"choose one of {', '.join(f'{f.extension} ({f.media_type})' for f in formats)}",
-    )
-
-
-def is_media_type(text: str) -> bool:
-    """Whether what `find_format` takes is a media type, and not a name or an extension.
-
-    >>> is_media_type("Text/Turtle; version=1.2"), is_media_type("ttl"), is_media_type("RDF/XML")
-    (True, False, False)
-    """
-    name = text.partition(";")[0].strip().lower()
-    return any(name in format.media_types for format in WRITTEN)
-
-
-def find_syntax(label: str) -> Syntax:
-    """The syntax with a label, read in any case.
-
-    Raises:
-        UsageError: an unknown label.
-
-    >>> find_syntax("RDFM").delimiter
-    '# @message\\n'
-    """
-    for syntax in SYNTAXES:
-        if syntax.label == label.strip().lower():
-            return syntax
-    raise UsageError(
-        f"unknown message syntax {label!r}",
-        hint=f"choose one of {', '.join(syntax.label for syntax in SYNTAXES)}",
-    )
-
-
-def find_log(
-    format: str | LogType, syntax: str | None = None, formats: Sequence[Format] = WRITTEN
-) -> LogType:
-    """The type that a log is to be written in.
-
-    Args:
-        format: see `find_format`, or the type itself; a media type's parameters win over `syntax`.
-        syntax: a label; None: what the format has, and where it has none, `rdfm`.
-        formats: those to choose from.
-
-    Raises:
-        UsageError: see `find_format` and `find_syntax`; also a label with a format that delimits messages by itself.
-
-    >>> find_log("nt", "1.2-messages")[1].delimiter, find_log("nt")[1].delimiter, find_log("jelly")[1].delimiter
-    ('MESSAGE\\n', '# @message\\n', '')
-    """
-    if isinstance(format, LogType):
-        return format
-    found, announced = find_format(format, formats)
-    if syntax is None:
-        return LogType(found, announced or RDFM)
-    asked = find_syntax(syntax)
-    if found.own is not None:
-        raise UsageError(
-            f"{found.name} delimits messages by itself: syntax={asked.label} has no meaning there",
-            hint="leave it out, or choose another format",
-        )
-    return LogType(found, announced or asked)
-
-
-def _syntax_of(format: Format, parameters: str, text: str) -> Syntax | None:
-    given = read_parameters(f";{parameters}")
-    if given is None:
-        raise UsageError(
-            f"malformed parameters in {text!r}",
-            hint="write them as in application/trig; messages=rdfm",
-        )
-    if (charset := given.pop("charset", "utf-8")) != "utf-8":
-        raise UsageError(f"charset={charset} in {text!r}", hint="logs are UTF-8: leave charset out")
-    if unknown := given.keys() - {"version", "messages"}:
-        raise UsageError(
-            f"{', '.join(sorted(unknown))} in {text!r} is no parameter of a message log",
-            hint="give version=… or messages=rdfm",
-        )
-    # a format that delimits messages by itself is about messages, with or without the parameter
-    asked = syntax_of({"messages": RDFM.label, **given} if format.own else given)
-    if asked is None and given not in ({}, {"version": RDFM.version}):
-        raise UsageError(
-            f"{'; '.join(f'{name}={value}' for name, value in given.items())} in {text!r} is no message syntax",
-            hint="choose messages=rdfm (with version=1.2, 1.2-basic or 1.1), or one of "
-            + ", ".join(f"version={syntax.label}" for syntax in LABELLED),
-        )
-    return asked and format.syntax(asked)

@@ -7,7 +7,6 @@ Media types are read as RFC 9110, section 8.3.1 writes them. The formats are in 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -106,18 +105,3 @@ def read_parameters(text: str) -> dict[str, str] | None:
             token if quoted is None else _QUOTED_PAIR.sub(r"\1", quoted)
         ).lower()
     return parameters
-
-
-def asks_for_messages(media_type: str, parameters: Mapping[str, str]) -> bool:
-    """Whether a media type is that of a log and of nothing else, if only of one that is not known here.
-
-    >>> [asks_for_messages("text/turtle", {"version": version}) for version in ("1.2", "1.2-messages", "9-messages")]
-    [False, True, True]
-    >>> asks_for_messages("application/rdfm+xml", {}), asks_for_messages("application/x-jelly-rdf", {})
-    (True, False)
-    """
-    return (
-        "messages" in parameters
-        or parameters.get("version", "").endswith("-messages")
-        or media_type.startswith("application/rdfm+")
-    )

@@ -1,23 +1,19 @@
 """Content negotiation: messages in a format and syntax, or the source's own answer.
 
-RFC 9110, section 12.5.1 (Accept) over the media types of `formats.py`, and the parameters `format` and `messages` of a
-URL for those who cannot set headers. A range asks for messages by its parameters (`messages=rdfm`,
+RFC 9110, section 12.5.1 (Accept, which `ranges.py` reads), and the parameters `format` and `messages` of a URL for
+those who cannot set headers. A range asks for messages by its parameters (`messages=rdfm`,
 `version=1.2-messages`) or by a type that only logs have (`application/rdfm+xml`); every other range is plain, and the
 source knows what it can do about it. In between are the types that logs share with plain RDF
 (`application/x-jelly-rdf`, `application/x-ld+ndjson`): without parameters they ask for messages only where no plain
 range weighs as much, so that a client that names all it can read gets what it always got. No HTTP here beyond the
 field's value.
-
-Ranges are read by the grammar of RFC 9110 and not by a library: those at hand read `Content-Type`, forgive what the
-grammar does not, or take quadratic time for a hostile header.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from construct_messages.errors import NotAcceptable, UsageError
 from construct_messages.formats import (
@@ -25,38 +21,23 @@ from construct_messages.formats import (
     LABELLED,
     LOGS,
     RDFM,
-    VARIANTS,
     Format,
     LogType,
     Syntax,
     content_type,
-    find_format,
-    find_syntax,
 )
 from construct_messages.formats.documents import DOCUMENTS
-from construct_messages.formats.media_types import (
-    HTML,
-    JSON,
-    XHTML,
-    Serialization,
-    asks_for_messages,
-    read_media_type,
+from construct_messages.formats.lookup import find_format, find_syntax
+from construct_messages.formats.media_types import HTML, JSON, XHTML, Serialization
+from construct_messages.formats.ranges import (
+    AcceptRange,
+    RangePattern,
+    media_ranges,
+    read_range,
+    read_ranges,
 )
 
 S = TypeVar("S", bound=Serialization)
-
-# the types of logs that are types of plain RDF, too
-_SHARED: Final = frozenset(
-    media_type
-    for format in FORMATS
-    if format.own is not None
-    for media_type in format.media_types
-    if not asks_for_messages(media_type, {})
-)
-
-# the elements of a list (RFC 9110, section 5.6.1): commas within quotes part nothing; an open quote runs to the end
-_ELEMENT: Final = re.compile(r'(?:[^",]++|"(?:[^"\\]++|\\(?:.|\Z))*+(?:"|\Z))*+', re.DOTALL)
-_WEIGHT: Final = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
 
 
 @dataclass(frozen=True)
@@ -118,7 +99,7 @@ def negotiate(
     >>> negotiate("application/x-jelly-rdf, text/turtle")
     Plain(accept='application/x-jelly-rdf, text/turtle')
     """
-    ranges = tuple(_read(accept or ""))
+    ranges = tuple(read_ranges(accept or ""))
     if (named := _named(format or "", messages or "", ranges, construct)) is not None:
         if not construct:
             raise _unmet("the URL asks for messages", construct)
@@ -156,10 +137,10 @@ def prefer(accept: str | None, offered: Sequence[str]) -> str:
     >>> prefer("text/html, application/*;q=0.8, */*;q=0.1", ["text/turtle", "application/n-triples"])
     'application/n-triples'
     """
-    ranges = tuple(_read(accept or ""))
+    ranges = tuple(read_ranges(accept or ""))
     if all(range.pattern is None for range in ranges):
         return offered[0]
-    plain: dict[_Pattern, int] = {}
+    plain: dict[RangePattern, int] = {}
     for _, pattern, weight, asks, _ in ranges:
         if pattern is not None and not asks and any(map(pattern.includes, offered)):
             plain.setdefault(pattern, weight)
@@ -251,103 +232,7 @@ def prefers_html(accept: str | None) -> bool:
     return max(weights.get(HTML, 0), weights.get(XHTML, 0)) > max(map(weight_of, _DATA))
 
 
-def media_ranges(accept: str) -> Iterator[tuple[str, int]]:
-    """The well-formed ranges of an Accept header, without their parameters, and their weights in thousandths.
-
-    >>> list(media_ranges("text/csv;q=0.5, nonsense, */*"))
-    [('text/csv', 500), ('*/*', 1000)]
-    """
-    for range in _read(accept):
-        if range.pattern is not None:
-            yield range.pattern.media_type, range.weight
-
-
-class _Pattern(NamedTuple):
-    """A pattern for the media types of logs.
-
-    Args:
-        media_type: `*/*`, `type/*` or `type/subtype`.
-        label, version: of the syntax; None: any.
-    """
-
-    media_type: str
-    label: str | None
-    version: str | None
-
-    def includes(self, media_type: str) -> bool:
-        return self.media_type in ("*/*", f"{media_type.partition('/')[0]}/*", media_type)
-
-    def takes(self, format: Format) -> bool:
-        return any(map(self.includes, format.media_types))
-
-    def fits(self, syntax: Syntax) -> bool:
-        return self.label in (None, syntax.label) and self.version in (None, syntax.version)
-
-    def logs(self) -> Iterator[tuple[Format, Syntax]]:
-        """In each format that it is about, the log that it asks for: the format and what is asked of it."""
-        for format in filter(self.takes, FORMATS):
-            if asked := next(filter(format.can, filter(self.fits, VARIANTS)), None):
-                yield format, asked
-
-    @property
-    def precision(self) -> tuple[int, int]:
-        """More is more specific: the type counts before the parameters."""
-        return -self.media_type.count("*"), (self.label is not None) + (self.version is not None)
-
-
-class _Range(NamedTuple):
-    """One element of the header.
-
-    Args:
-        text: as written, with the white space around it.
-        pattern: None where the element is malformed.
-        weight: in thousandths; 0 where the element is malformed.
-        asks: whether it is messages that it is about.
-        shared: whether it may be messages that it is about, or plain RDF.
-    """
-
-    text: str
-    pattern: _Pattern | None
-    weight: int
-    asks: bool = False
-    shared: bool = False
-
-
-def _read(header: str) -> Iterator[_Range]:
-    place = 0
-    while place < len(header):
-        element = _ELEMENT.match(header, place)
-        text = element.group() if element else ""
-        place += len(text) + 1
-        yield _read_range(text)
-
-
-def _read_range(text: str) -> _Range:
-    media_type, parameters = read_media_type(text) or ("", {})
-    weight = parameters.pop("q", "1")
-    kind, _, subtype = media_type.partition("/")
-    if (
-        not media_type
-        or not _WEIGHT.fullmatch(weight)
-        or ("*" in media_type and (subtype != "*" or "*" in kind[1:]))
-    ):
-        return _Range(text, None, 0)
-    if parameters.get("charset") == "utf-8":
-        del parameters["charset"]  # logs are UTF-8 anyway
-    asks = asks_for_messages(media_type, parameters)
-    label, version = parameters.pop("messages", None), parameters.pop("version", None)
-    if version is not None and version.endswith("-messages"):
-        label = version  # it wins over messages=rdfm
-    elif label != RDFM.label and label is not None:
-        label = ""  # other labels are in the version
-    if parameters:
-        label = ""  # no log has other parameters
-    pattern = _Pattern(media_type, label, version)
-    shared = not asks and media_type in _SHARED and any(pattern.logs())
-    return _Range(text, pattern, round(float(weight) * 1000), asks, shared)
-
-
-def _with_shared_types(ranges: Sequence[_Range]) -> tuple[_Range, ...]:
+def _with_shared_types(ranges: Sequence[AcceptRange]) -> tuple[AcceptRange, ...]:
     """The ranges, where those of shared types ask for messages if no plain one weighs as much, and none is refused."""
     plain = max((range.weight for range in ranges if not (range.asks or range.shared)), default=0)
     refused = {
@@ -367,12 +252,12 @@ def _with_shared_types(ranges: Sequence[_Range]) -> tuple[_Range, ...]:
     )
 
 
-def _best(ranges: Iterable[_Range]) -> tuple[tuple[Format, Syntax] | None, int]:
+def _best(ranges: Iterable[AcceptRange]) -> tuple[tuple[Format, Syntax] | None, int]:
     """The log that weighs most, as what it is asked for, and its weight: that of the most specific range matching it.
 
     Plain ranges count where they exclude something. Patterns that can match a log are few, however long the header.
     """
-    patterns: dict[_Pattern, tuple[int, bool]] = {}
+    patterns: dict[RangePattern, tuple[int, bool]] = {}
     for _, pattern, weight, asks, _ in ranges:
         if pattern is not None and (asks or weight == 0) and any(pattern.logs()):
             patterns.setdefault(pattern, (weight, asks))
@@ -390,13 +275,15 @@ def _best(ranges: Iterable[_Range]) -> tuple[tuple[Format, Syntax] | None, int]:
     return found, highest[0]
 
 
-def _named(format: str, messages: str, ranges: Iterable[_Range], construct: bool) -> LogType | None:
+def _named(
+    format: str, messages: str, ranges: Iterable[AcceptRange], construct: bool
+) -> LogType | None:
     """Returns the type of log that the parameters of the URL request, or None.
 
     A media type counts as in a header of its own; a name may be that of a plain format.
     """
     name, _, parameters = format.partition(";")
-    range = _read_range(format if "/" in name else f"*/*;{parameters}")
+    range = read_range(format if "/" in name else f"*/*;{parameters}")
     if range.asks or (range.shared and construct and not messages):
         found, syntax = find_format(format)
         return None if syntax is None else LogType(found, syntax)
@@ -411,7 +298,7 @@ def _named(format: str, messages: str, ranges: Iterable[_Range], construct: bool
     return LogType(found, found.syntax(asked if found.own else restricted or asked))
 
 
-def _named_format(ranges: Iterable[_Range], asked: Syntax) -> Format:
+def _named_format(ranges: Iterable[AcceptRange], asked: Syntax) -> Format:
     """The format that the header names with the highest weight, of those that can; else the most preferred one."""
     named = {
         media_type: format

@@ -6,7 +6,7 @@ own. They are imported when they are first asked for: few programs need more tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pkgutil import resolve_name
@@ -298,11 +298,34 @@ def read_document(format: Format, document: bytes, options: DecoderOptions) -> I
         read: Callable[[bytes, DecoderOptions], Iterator[Message]] = _resolve(
             format.document_reader
         )
-        yield from read(document, options)
-    else:
-        decoder = decoder_for(format, options=options)
-        yield from decoder.feed(document)
-        yield from decoder.close()
+        return read(document, options)
+    return _decoded(decoder_for(format, options=options), document)
+
+
+def document_lines(
+    format: Format, documents: Sequence[bytes], options: DecoderOptions
+) -> Sequence[bytes] | None:
+    """Canonical N-Quads lines for each of several documents, which `read_document` returns messages of.
+
+    Args:
+        format, options: as for `read_document`.
+        documents: at least one.
+
+    Returns:
+        The lines of each, which end with LF; None: the documents have to be read one by one, for example because one of
+            them is malformed.
+    """
+    if format.document_lines is None:
+        return None
+    read: Callable[[Sequence[bytes], DecoderOptions], Sequence[bytes] | None] = _resolve(
+        format.document_lines
+    )
+    return read(documents, options)
+
+
+def _decoded(decoder: Decoder, document: bytes) -> Iterator[Message]:
+    yield from decoder.feed(document)
+    yield from decoder.close()
 
 
 def sniffer_of(format: Format) -> Callable[[bytes], bool | None] | None:

@@ -18,7 +18,7 @@ from construct_messages.terms import Term
 def missing_feature(syntax: Syntax, term: Term) -> str | None:
     """Names the feature of a term that a syntax's version of RDF does not have; None: it has all.
 
-    >>> from construct_messages.formats import find_syntax
+    >>> from construct_messages.formats.lookup import find_syntax
     >>> missing_feature(find_syntax("1.1-messages"), Term('"x"@ar--rtl'))
     'base directions'
     """

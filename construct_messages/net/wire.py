@@ -97,7 +97,10 @@ class Event(StrEnum):
     """The type of a server-sent event."""
 
     MESSAGE = "rdf-message"
-    """Its data are one message; its id is the sequence."""
+    """Its data are one message; its id is the sequence, or the position in the answer to a query."""
+
+    END = "end"
+    """The answer to a query is complete; its data are the number of its messages."""
 
     ERROR = "error"
     """Its data are the reason why no further event can come, also on the next connection."""
@@ -121,6 +124,7 @@ class Property(StrEnum):
     OUTPUT = "output"
     EVENTS = "push"
     SOCKET = "websocket"
+    GRPC = "grpc"
     LDES = "ldes"
     QUERY = "query"
     STREAM = "stream"
@@ -137,6 +141,7 @@ ENDPOINTS: Final[Mapping[str, str]] = {
     Property.OUTPUT: "rsp",
     Property.EVENTS: "cm",
     Property.SOCKET: "cm",
+    Property.GRPC: "cm",
     Property.LDES: "cm",
     Property.QUERY: "cm",
 }

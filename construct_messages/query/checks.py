@@ -31,9 +31,9 @@ from construct_messages.query.syntax.nodes import (
     TripleTermNode,
     ValuesPattern,
     VariableNode,
-    walk,
 )
 from construct_messages.query.syntax.query import Query
+from construct_messages.query.syntax.tree import walk
 from construct_messages.query.tokens import ESCAPE
 
 _MANY: Final = 1 << 30

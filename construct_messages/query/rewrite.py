@@ -119,6 +119,7 @@ class ConstructQuery:
         prefixes: Mapping[str, str] | None = None,
         predefined: Mapping[str, str] | None = None,
         group_by: Sequence[str] = (),
+        whole: bool = False,
     ) -> ConstructQuery:
         """Parses the template and rewrite the head. The rest of the text is not changed, except for a byte order mark.
 
@@ -131,6 +132,7 @@ class ConstructQuery:
             prefixes: IRI by prefix; those that the text uses but does not declare are declared in the SELECT.
             predefined: prefixes that the engine knows without declaration; only used for the template.
             group_by: additional variables (`?v`, `$v` or `v`) to project.
+            whole: project all other variables that solutions may bind, too; with GROUP BY, all keys.
 
         Raises:
             NotConstruct: another form of query, or an update.
@@ -150,7 +152,9 @@ class ConstructQuery:
         mentioned, patterns = template_patterns(tree, construct.template or construct.where)
 
         keys, added = group_keys(construct.clauses), values_variables(construct.clauses)
-        bound = {*added, *in_scope(construct.dataset, construct.where)} if group_by else set()
+        bound = (
+            {*added, *in_scope(construct.dataset, construct.where)} if group_by or whole else set()
+        )
         everywhere = {
             decoded(text, token)[1:]: None for token in tokens if token.kind == "variable"
         }
@@ -172,6 +176,9 @@ class ConstructQuery:
                 )
             if name not in variables:
                 variables.append(name)
+        if whole:
+            of_solutions = bound if keys is None else {*keys, *added}
+            variables += sorted(of_solutions.difference(variables))
         # after GROUP BY, only a sub-select lets what VALUES binds be projected
         apart = None if keys is None or set(variables) <= set(keys) else keys
         projection = " ".join(f"?{name}" for name in variables)

@@ -18,9 +18,9 @@ from construct_messages.query.syntax.nodes import (
     TriplesBlock,
     TripleTermNode,
     VariableNode,
-    walk,
 )
 from construct_messages.query.syntax.query import Query
+from construct_messages.query.syntax.tree import walk
 from construct_messages.template import Blank, Constant, Nested, Pattern, Slot, Variable, legal
 from construct_messages.terms import triple
 

@@ -16,9 +16,9 @@ from construct_messages.query.syntax.nodes import (
     IriNode,
     Unknown,
     VariableNode,
-    walk,
 )
 from construct_messages.query.syntax.parser import parse
+from construct_messages.query.syntax.tree import walk
 
 _FUNCTIONS: Final = frozenset(("NOW", "RAND", "UUID", "STRUUID", "BNODE"))
 # Virtuoso's own

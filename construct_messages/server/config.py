@@ -107,6 +107,7 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         evaluator_bytes: memory that each of them may take for itself; a query that needs more fails. `"auto"`: a share
             of the machine's, see `memory.py`. None: no bound.
         buffer_bytes: logs up to this size are sent whole, with their length.
+        heartbeat_seconds: how long an answer of events may be silent.
         limits: see `Limits`.
     """
 
@@ -147,6 +148,7 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     evaluators: Count = 8
     evaluator_bytes: Count | Literal["auto"] | None = "auto"
     buffer_bytes: Size = 0
+    heartbeat_seconds: Seconds = 15.0
     limits: Limits = Limits()
 
     @property
@@ -163,7 +165,7 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 
 
 class BridgeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What one stream is fed from, or forwarded to: `[streams.NAME]`.
+    """What one stream is fed from or forwarded to, and what its messages conform to: `[streams.NAME]`.
 
     Args:
         source: the URL that the stream is fed from; `from` in the file. None: it is not.
@@ -171,6 +173,9 @@ class BridgeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         start: where reading and forwarding start at first: with the first element that is there, or the next one.
         via: the transport of `from`; None: the first that fits.
         from_token_variable, to_token_variable: the names of environment variables with a token for each side.
+        from_token_url, to_token_url, from_client_id, to_client_id, from_client_secret_variable,
+            to_client_secret_variable, from_client_secret_file, to_client_secret_file, from_scope, to_scope: the
+            credentials of a client that tokens are fetched with, as those of an endpoint; see `EndpointSettings`.
         from_options, to_options: options of the transports, as their libraries call them. A value that begins with `$`
             is the name of an environment variable.
         from_media_type: of the records of a broker that name none.
@@ -178,6 +183,11 @@ class BridgeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         dead_letters: a file or topic for records that are no message; None: such a record stops the bridge.
         create: whether the stream of `to` is created if it does not exist.
         batch: how many elements are written together at most.
+        shapes: files with SHACL shapes, against which each message is validated before it is stored.
+        shapes_data: files with data that messages are validated with, such as a class hierarchy.
+        allow_warnings: whether messages conform despite results of severity `sh:Warning` or `sh:Info`.
+        invalid_to: the stream that gets messages which do not conform, each with its report; it is created if it does
+            not exist. None: they are refused.
     """
 
     source: str | None = msgspec.field(default=None, name="from")
@@ -186,6 +196,16 @@ class BridgeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     via: str | None = None
     from_token_variable: str | None = None
     to_token_variable: str | None = None
+    from_token_url: str | None = None
+    to_token_url: str | None = None
+    from_client_id: str | None = None
+    to_client_id: str | None = None
+    from_client_secret_variable: str | None = None
+    to_client_secret_variable: str | None = None
+    from_client_secret_file: str | None = None
+    to_client_secret_file: str | None = None
+    from_scope: str | None = None
+    to_scope: str | None = None
     from_options: dict[str, str] = {}
     to_options: dict[str, str] = {}
     from_media_type: str | None = None
@@ -193,6 +213,10 @@ class BridgeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     dead_letters: str | None = None
     create: bool = False
     batch: Count = 1000
+    shapes: tuple[str, ...] = ()
+    shapes_data: tuple[str, ...] = ()
+    allow_warnings: bool = False
+    invalid_to: str | None = None
 
 
 class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -228,7 +252,10 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         query_bytes: memory that the process of one may take for itself; a query that needs more is paused.
         query_output_bytes: of the messages of one evaluation; without windows, of those of up to 1,000 elements.
         grpc: host and port of Jelly's gRPC service; port 0 takes a free one. None: there is no such service.
-        bridges: what streams are fed from and forwarded to, by their names.
+        grpc_certificate, grpc_key: files in PEM with the certificate of that service (followed by those of the
+            authorities between it and a known one) and its key. None: connections are not encrypted.
+        grpc_url: how clients reach it, where a proxy stands before it, as `grpcs://data.example.org`.
+        bridges: what streams are fed from, forwarded to and validated against, by their names.
     """
 
     file: str
@@ -256,6 +283,9 @@ class StreamsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     query_bytes: Count = 512 << 20
     query_output_bytes: Count = 64 << 20
     grpc: str | None = None
+    grpc_certificate: str | None = None
+    grpc_key: str | None = None
+    grpc_url: str | None = None
     bridges: dict[str, BridgeSettings] = {}
 
     @property

@@ -140,15 +140,19 @@ def failure(archive: Path) -> Path:
     return archive.with_suffix(".failed")
 
 
-def begin(archive: Path | None) -> None:
-    """Starts a process in the background that makes an archive, unless there is one to use; it may fail."""
+def begin(archive: Path | None) -> bool:
+    """Starts a process in the background that makes an archive, unless there is one to use; it may fail.
+
+    Returns:
+        Whether a process was started, which is after the first run of a version.
+    """
     if (
         archive is None
         or not _can_be_named(archive)
         or failure(archive).exists()
         or is_usable(archive)
     ):
-        return
+        return False
     try:
         archive.parent.mkdir(parents=True, exist_ok=True)
         subprocess.Popen(
@@ -159,4 +163,5 @@ def begin(archive: Path | None) -> None:
             start_new_session=True,
         )
     except OSError:  # a cache that cannot be written, or no more processes: the next run starts as slowly as this one
-        return
+        return False
+    return True

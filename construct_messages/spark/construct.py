@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 from construct_messages.arguments import checked
 from construct_messages.assembly import Options
 from construct_messages.errors import UsageError
-from construct_messages.formats import FORMATS, Format, find_log
+from construct_messages.formats import FORMATS, Format
+from construct_messages.formats.lookup import find_log
 from construct_messages.labels import Labels
 from construct_messages.logs import FormatOptions, options_for_writing
 from construct_messages.options import Dataset, Grouping

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from construct_messages.checking import Checker
-from construct_messages.message import Message
+from construct_messages.message import Message, of_lines
 from construct_messages.streams.element import GENERATED_AT, Element, generated_at
 from construct_messages.terms import Term
 
@@ -38,13 +38,37 @@ class Publication(NamedTuple):
         return cls(nquads, generated_at(message) if _GENERATED in nquads else None)
 
 
-def received(stream: str, sequence: int, message: Message) -> Element:
-    """Returns a message that has just been received, as an element.
+def received(
+    stream: str, sequence: int, message: Message, microseconds: int | None = None
+) -> Element:
+    """Returns a message that was received, as an element.
+
+    Args:
+        stream, sequence, microseconds: see `Element`; without a time, that is now.
+        message: the one.
 
     >>> received("https://example.org/streams/a", 7, Message()).sequence
     7
     """
-    return Element(stream, sequence, time.time_ns() // 1000, *Publication.of(message))
+    nquads, generated = Publication.of(message)
+    if microseconds is None:
+        microseconds = time.time_ns() // 1000
+    return Element(stream, sequence, microseconds, nquads, generated)
+
+
+def received_lines(
+    stream: str, sequence: int, lines: bytes, microseconds: int | None = None
+) -> Element:
+    r"""Returns the canonical N-Quads lines of a message that was received, as an element; see `received`.
+
+    >>> received_lines("https://example.org/streams/a", 7, b'<urn:s> <urn:p> "o" .\n').nquads
+    b'<urn:s> <urn:p> "o" .'
+    """
+    if _GENERATED in lines:
+        return received(stream, sequence, of_lines(lines), microseconds)
+    if microseconds is None:
+        microseconds = time.time_ns() // 1000
+    return Element(stream, sequence, microseconds, lines[:-1])
 
 
 class Publications(NamedTuple):

@@ -5,27 +5,7 @@
 callers. `natives.py` has values of Python. No I/O here, and nothing about queries, messages or logs.
 """
 
-from construct_messages.terms.canonical import (
-    FORBIDDEN,
-    TERM_HINT,
-    UNBOUND,
-    Term,
-    blank,
-    boolean,
-    has_blank,
-    iri,
-    is_blank,
-    is_literal,
-    is_triple,
-    literal,
-    literal_parts,
-    map_blanks,
-    nesting,
-    number,
-    parse_term,
-    triple,
-    triple_parts,
-)
+from construct_messages.terms.canonical import FORBIDDEN, UNBOUND, Term, blank, iri, literal, triple
 from construct_messages.terms.escapes import NEEDS_ESCAPE, escape, unescape
 from construct_messages.terms.grammar import (
     ASCII_CHARS,
@@ -45,6 +25,17 @@ from construct_messages.terms.libraries import (
     from_rdflib,
     to_pyoxigraph,
     to_rdflib,
+)
+from construct_messages.terms.parsing import TERM_HINT, boolean, number, parse_term
+from construct_messages.terms.parts import (
+    has_blank,
+    is_blank,
+    is_literal,
+    is_triple,
+    literal_parts,
+    map_blanks,
+    nesting,
+    triple_parts,
 )
 from construct_messages.terms.resolution import resolve
 from construct_messages.terms.values import as_term, to_python

@@ -7,17 +7,13 @@ from typing import Any, TypeAlias
 import pyoxigraph as ox
 
 from construct_messages.errors import TermError
-from construct_messages.terms.canonical import (
-    TERM_HINT,
-    Term,
-    blank,
-    iri,
+from construct_messages.terms.canonical import Term, blank, iri, literal, triple
+from construct_messages.terms.parsing import TERM_HINT
+from construct_messages.terms.parts import (
     is_blank,
     is_literal,
     is_triple,
-    literal,
     literal_parts,
-    triple,
     triple_parts,
 )
 from construct_messages.terms.wellformed import Lenience

@@ -7,17 +7,11 @@ from typing import Any
 import pyoxigraph as ox
 
 from construct_messages.errors import TermError, UsageError, shown
-from construct_messages.terms.canonical import (
-    Term,
-    is_literal,
-    is_triple,
-    literal,
-    literal_parts,
-    parse_term,
-    triple_parts,
-)
+from construct_messages.terms.canonical import Term, literal
 from construct_messages.terms.libraries import from_pyoxigraph, from_rdflib
 from construct_messages.terms.natives import form_of, native
+from construct_messages.terms.parsing import parse_term
+from construct_messages.terms.parts import is_literal, is_triple, literal_parts, triple_parts
 
 
 def as_term(value: object) -> Term:

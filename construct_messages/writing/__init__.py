@@ -11,7 +11,7 @@ from typing import Final
 
 from construct_messages.arguments import checked
 from construct_messages.checking import Checker
-from construct_messages.formats import find_log
+from construct_messages.formats.lookup import find_log
 from construct_messages.logs import (
     Encoder,
     EncoderOptions,

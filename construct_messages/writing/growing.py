@@ -17,7 +17,8 @@ from construct_messages.arguments import checked
 from construct_messages.errors import UsageError
 from construct_messages.files.compression import COMPRESSIONS
 from construct_messages.files.growing import append_once, growing, settled_size, write_whole
-from construct_messages.formats import COLUMNS, find_log
+from construct_messages.formats import COLUMNS
+from construct_messages.formats.lookup import find_log
 from construct_messages.logs import (
     Encoder,
     EncoderOptions,

@@ -246,3 +246,38 @@ def test_rows_of_select() -> None:
     said = {(quad.predicate.rpartition("#")[2], quad.object) for quad in message}
     assert said >= {("resultVariable>", '"none"'), ("variable>", '"o"'), ("value>", '"abc"')}
     assert ("variable>", '"none"') not in said
+
+
+@settings(max_examples=25, deadline=None)
+@given(QUERIES, MESSAGES)
+def test_one_message_for_each(query: str, messages: list[Message]) -> None:
+    """In its place, with the quads of all that the query alone results in for the message; together and one by one."""
+    try:
+        transformation = Transformation(query, one_per_message=True)
+    except QueryError:
+        return
+    lines = [message.lines for message in messages]
+    expected = [list(Transformation(query).plain([line])) for line in lines]
+    for found in (list(transformation.batch(lines)), list(transformation.plain(lines))):
+        assert len(found) == len(messages)
+        for one, several in zip(found, expected, strict=True):
+            assert one.isomorphic(Message(quad for each in several for quad in each))
+
+
+def test_a_message_without_a_result_becomes_an_empty_one() -> None:
+    """Order and places are kept, also across batches."""
+    messages = [
+        Message([Quad(iri("urn:s"), iri("urn:p"), number(str(n)))] if n % 3 else [])
+        for n in range(2500)
+    ]
+    query = "CONSTRUCT { ?s <urn:is> ?n , ?m } WHERE { ?s <urn:p> ?n BIND(?n * 2 AS ?m) FILTER(?n > 4) }"
+    found = list(transform(query, messages, one_per_message=True))
+    assert [len(one) for one in found] == [2 if n > 4 and n % 3 else 0 for n in range(2500)]
+    assert found[2498].objects(iri("urn:s")) == [number("2498"), number("4996")]
+
+
+def test_solutions_of_one_message_keep_their_nodes_apart() -> None:
+    message = Message(Quad(iri("urn:s"), iri("urn:p"), number(str(n))) for n in range(3))
+    query = "CONSTRUCT { [] <urn:value> ?n } WHERE { ?s <urn:p> ?n }"
+    (one,) = transform(query, [message], one_per_message=True)
+    assert len({quad.subject for quad in one}) == len(one) == 3

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from construct_messages.continuous import Bounds, Firing, WindowedQuery, WindowOptions
+from construct_messages.continuous import Bounds, Compared, Firing, WindowedQuery, WindowOptions
 from construct_messages.errors import QueryError, UsageError
 from construct_messages.message import Quad
 from construct_messages.query.continuous.parse import parse_continuous
@@ -396,6 +396,23 @@ def test_equal_solutions_are_counted() -> None:
     engine.take("urn:in", element(1, 0.5, '<urn:m> <urn:p> "1" .'))
     engine.take("urn:in", element(2, 1.5, '<urn:m> <urn:p> "2" .\n<urn:m> <urn:p> "3" .'))
     assert [len(firing.messages) for firing in engine.advance(2 * SECOND + 1)] == [2]
+
+
+@pytest.mark.parametrize(("compare", "times"), [("solutions", [1, 2]), ("template", [1])])
+def test_other_variables_than_those_of_the_template(compare: str, times: list[int]) -> None:
+    """RSP-QL compares whole solutions: the same sensor with another value is a new one."""
+    query = parse_continuous("""REGISTER ISTREAM <urn:out> AS CONSTRUCT { ?m <urn:is> "there" }
+        FROM NAMED WINDOW <urn:w> ON <urn:in> [RANGE PT1S STEP PT1S]
+        WHERE { WINDOW <urn:w> { ?m <urn:p> ?x } }""")
+    engine = WindowedQuery(query, WindowOptions(compare=Compared(compare)))
+    firings = [
+        *engine.take("urn:in", element(1, 0.5, '<urn:m> <urn:p> "1" .')),
+        *engine.take("urn:in", element(2, 1.5, '<urn:m> <urn:p> "2" .')),
+        *engine.end("urn:in"),
+    ]
+    assert [firing.time // SECOND for firing in firings] == times
+    quads = {quad for firing in firings for message in firing.messages for quad in message}
+    assert quads == {Quad(iri("urn:m"), iri("urn:is"), literal("there"))}
 
 
 def test_nodes_of_templates_are_new_in_each_message() -> None:

@@ -23,7 +23,8 @@ from construct_messages.feeds.delivery.targets import (
 from construct_messages.feeds.forwarding import forward
 from construct_messages.feeds.transport import Settings
 from construct_messages.files import growing
-from construct_messages.formats import LOGS, LogType, find_log
+from construct_messages.formats import LOGS, LogType
+from construct_messages.formats.lookup import find_log
 from construct_messages.streams import StreamStore, open_store
 from construct_messages.writing.growing import GrowingLog
 from tests.support.http.streams import StreamsServer

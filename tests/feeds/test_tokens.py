@@ -13,6 +13,7 @@ from construct_messages.errors import SourceError
 from construct_messages.feeds import publish, register, relay, subscribe
 from construct_messages.net.oauth import ClientCredentials
 from tests.support.engines.issuer import Issuer, issuing
+from tests.support.grpc.serving import serving_grpc
 from tests.support.http.streams import StreamsServer, serving_streams
 from tests.support.streams import numbered
 
@@ -56,6 +57,27 @@ async def test_a_token_that_was_refused_is_fetched_again(
     )
     assert relayed == 1
     assert len(issuer.granted) == 2
+
+
+async def test_grpc(issuer: Issuer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls are made again with a new token whenever one is refused, but not when the new one is refused, too."""
+    monkeypatch.setenv("SERVER_TOKEN", "token-2")
+    credentials = ClientCredentials(f"{issuer.url}/token", "me", issuer.secret)
+    async with serving_grpc(tmp_path, read="SERVER_TOKEN", publish="SERVER_TOKEN") as server:
+        assert await publish([numbered(1)], server.url, token=credentials, retries=0) == 1
+        async with aclosing(subscribe(server.url, after=0, token=credentials)) as elements:
+            assert (await anext(elements)).message == numbered(1)
+        assert len(issuer.granted) == 2
+        monkeypatch.setenv("SERVER_TOKEN", "token-3")
+    async with serving_grpc(tmp_path, read="SERVER_TOKEN", publish="SERVER_TOKEN") as server:
+        reading = subscribe(server.url, after=0, follow=False, token=credentials, retries=0)
+        assert [element.message async for element in reading] == [numbered(1)]
+        assert len(issuer.granted) == 3
+        monkeypatch.setenv("SERVER_TOKEN", "token-9")
+    async with serving_grpc(tmp_path, read="SERVER_TOKEN", publish="SERVER_TOKEN") as server:
+        with pytest.raises(SourceError, match="UNAUTHENTICATED"):
+            await publish([numbered(1)], server.url, token=credentials)
+        assert len(issuer.granted) == 4
 
 
 async def test_without_credentials(protected: StreamsServer) -> None:

@@ -3,18 +3,9 @@
 import pytest
 
 from construct_messages.errors import UsageError
-from construct_messages.formats import (
-    FORMATS,
-    JELLY,
-    LOGS,
-    RDFM,
-    TRIG,
-    content_type,
-    find_format,
-    find_log,
-    find_syntax,
-)
+from construct_messages.formats import FORMATS, JELLY, LOGS, RDFM, TRIG, content_type
 from construct_messages.formats.file_names import default_format, format_of_file
+from construct_messages.formats.lookup import find_format, find_log, find_syntax
 
 FOUND = {
     "nt": ("N-Triples", None),

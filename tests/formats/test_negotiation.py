@@ -9,15 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from construct_messages.errors import NotAcceptable, UsageError
-from construct_messages.formats import (
-    FORMATS,
-    LOGS,
-    VARIANTS,
-    Format,
-    LogType,
-    content_type,
-    find_format,
-)
+from construct_messages.formats import FORMATS, LOGS, VARIANTS, Format, LogType, content_type
+from construct_messages.formats.lookup import find_format
 from construct_messages.formats.negotiation import OFFERED, Plain, negotiate, prefer
 from tests.support.growth import bounded_cpu
 

@@ -14,16 +14,8 @@ from hypothesis import strategies as st
 
 from construct_messages.errors import ConstructMessagesError, LimitExceeded, LogError, UsageError
 from construct_messages.files.unpacking import packing_of
-from construct_messages.formats import (
-    FORMATS,
-    N_QUADS,
-    NDJSON_LD,
-    RDFM,
-    TRIG,
-    TURTLE,
-    Format,
-    find_syntax,
-)
+from construct_messages.formats import FORMATS, N_QUADS, NDJSON_LD, RDFM, TRIG, TURTLE, Format
+from construct_messages.formats.lookup import find_syntax
 from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions, EncoderOptions, encoder_for
 from construct_messages.logs.auto import DetectingDecoder, KnownProperties

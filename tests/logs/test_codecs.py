@@ -120,7 +120,7 @@ def test_a_syntax_is_loaded_when_it_is_asked_for() -> None:
 @pytest.mark.parametrize("format", [JELLY, N_QUADS], ids=lambda format: format.extension)
 def test_other_syntaxes_are_not_loaded(format: Format) -> None:
     code = (
-        "from construct_messages.formats import find_format\n"
+        "from construct_messages.formats.lookup import find_format\n"
         "from construct_messages.logs import decoder_for\n"
         f"decoder_for(find_format({format.extension!r})[0])"
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from construct_messages.errors import LogError
-from construct_messages.formats import FORMATS, JELLY, Format, find_format, find_syntax
+from construct_messages.formats import FORMATS, JELLY, Format
+from construct_messages.formats.lookup import find_format, find_syntax
 from construct_messages.message import Message, Quad
 from construct_messages.terms import Term, iri, literal
 from tests.support.logs.kinds import KINDS, Kind, isomorphic, read, single_bytes, write

@@ -233,7 +233,6 @@ def test_what_unpacks_to_much_is_given_up_at_its_bound(extension: str, tmp_path:
         for chunk in itertools.islice(hostile.endless(N_QUADS), 200):
             packed.write(chunk)
     assert path.stat().st_size < MIB
-    # four bytes of zstandard can be 128 KiB, and it takes a kilobyte at once
     with (
         memory_below(80 * MIB),
         pytest.raises(LimitExceeded),

@@ -16,7 +16,7 @@ from google.protobuf.proto import serialize_length_prefixed
 from pyjelly import jelly
 
 from construct_messages import Message, Quad, iri, literal, read_log
-from construct_messages.formats import find_format
+from construct_messages.formats.lookup import find_format
 from tests.support.logs.kinds import Kind, read, single_bytes
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,8 @@ import pyoxigraph as ox
 import pytest
 
 from construct_messages.errors import LogError
-from construct_messages.formats import LOGS, find_format, find_syntax
+from construct_messages.formats import LOGS
+from construct_messages.formats.lookup import find_format, find_syntax
 from construct_messages.labels import Labels
 from construct_messages.logs import encoder_for
 from construct_messages.logs.from_pyoxigraph import to_message

@@ -34,7 +34,7 @@ NAMES = {name.value for names in (Header, Event, Parameter, Property) for name i
 ORDINARY = {name for name in NAMES if re.fullmatch("[a-z]+", name)}
 """Names that other things have as well: they can be counted in the rooms of streams only."""
 AMBIGUOUS = {
-    *("after", "last", "inbox", "websocket", "ldes"),  # arguments, actions, transports
+    *("after", "last", "inbox", "websocket", "grpc", "ldes"),  # arguments, actions, transports
     *("stream", "query", "next", "previous", "error", "sequence"),
 }
 
@@ -92,7 +92,7 @@ def test_the_page_keeps_to_the_contract() -> None:
 
 
 def test_each_endpoint_is_described() -> None:
-    iris = StreamIris("https://example.org/streams/a")
+    iris = StreamIris("https://example.org/streams/a", "grpc://example.org")
     assert iris.endpoints.keys() == ENDPOINTS.keys()
     template = (PACKAGE / "server/pages/templates/stream.html").read_text("utf-8")
     (shown,) = re.findall(r"\{% for key, words in \((.*)\) %\}", template)

@@ -10,16 +10,14 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import sysconfig
 import time
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyoxigraph as ox
 import pytest
@@ -30,6 +28,7 @@ from construct_messages.spark import session
 from tests.support.commands import Done
 from tests.support.docs import BLOCKS
 from tests.support.places import ROOT, absent
+from tests.support.processes import end_group
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
@@ -83,7 +82,7 @@ class Cluster(NamedTuple):
         try:
             log, errors = process.communicate(timeout=SECONDS)
         finally:
-            end(process)
+            end_group(process)
         return Done(process.returncode, log, errors)
 
     def environment(self, java: bool = True) -> dict[str, str]:
@@ -105,13 +104,6 @@ class Cluster(NamedTuple):
             "GRPC_VERBOSITY": "NONE",  # which tells of slow ends on standard error
         }
         return kept | own | {name: str(value) for name, value in spark.items()}
-
-
-def end(process: subprocess.Popen[Any]) -> None:
-    """Kills a process and those of its group; Python workers have groups of their own, but end with their Java."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait(SECONDS)
 
 
 def page(word: str) -> str:
@@ -196,7 +188,7 @@ def connect(cluster: Cluster) -> Iterator[str]:
             process, Path(log.name), r"Spark Connect server started at: (127.0.0.1:[0-9]+)\s"
         )
     finally:
-        end(process)
+        end_group(process)
 
 
 def _told(process: subprocess.Popen[bytes], log: Path, pattern: str) -> str:

@@ -15,7 +15,8 @@ from construct_messages import (
     read_log,
     write_log,
 )
-from construct_messages.formats import N_QUADS, TURTLE, find_syntax
+from construct_messages.formats import N_QUADS, TURTLE
+from construct_messages.formats.lookup import find_syntax
 from construct_messages.terms import Term, is_iri
 
 pytest.importorskip("pyspark")

@@ -44,9 +44,9 @@ def blocks() -> list[Block]:
     ]
 
 
-# the commands of this page run where a session is there already: tests/cli/test_spark.py
+# the commands of this page run where a session is there already: tests/cli/spark/test_spark.py
 SPARK = "docs/guides/spark.md"
-# all blocks of this page are one session: tests/docs/test_tutorial.py
+# all blocks of this page are one session: tests/docs/guides/test_tutorial.py
 TUTORIAL = "docs/tutorial.md"
 
 BLOCKS = blocks()

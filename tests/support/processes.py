@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
+import subprocess
 import sys
 from contextlib import suppress
+from typing import Any
 
 import psutil
 
 from tests.support.places import ROOT
+from tests.support.waiting import SECONDS
 
 
 async def start(
@@ -42,3 +46,10 @@ def command_line(process: psutil.Process) -> list[str]:
 def below(pid: int) -> list[psutil.Process]:
     """The processes that a process started, and that these did."""
     return psutil.Process(pid).children(recursive=True)
+
+
+def end_group(process: subprocess.Popen[Any]) -> None:
+    """Kills a process and those of its group; Python workers have groups of their own, but end with their Java."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait(SECONDS)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from construct_messages.query import tokens
-from construct_messages.terms import canonical, grammar
+from construct_messages.terms import grammar, parsing
 
 FRAGMENTS = [
     *map(chr, range(0x80)),
@@ -26,7 +26,7 @@ TEXTS = st.lists(st.sampled_from(FRAGMENTS)).map("".join)
 
 @pytest.mark.parametrize(
     "pattern",
-    [tokens._TOKEN, tokens._WORD, canonical._TOKEN, grammar.BLANK_LABEL],
+    [tokens._TOKEN, tokens._WORD, parsing._TOKEN, grammar.BLANK_LABEL],
     ids=["tokens of queries", "words of queries", "terms", "labels"],
 )
 @given(text=TEXTS)

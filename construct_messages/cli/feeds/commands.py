@@ -31,16 +31,19 @@ from construct_messages.cli.feeds.options import (
 from construct_messages.cli.logs import add_input, open_log
 from construct_messages.cli.progress import progress
 from construct_messages.cli.queries import add_query, query_text
+from construct_messages.cli.shapes import STATUS, add_shapes, status_of, validating
 from construct_messages.cli.standard import STANDARD, astandard_input, target
 from construct_messages.cli.stopping import until_stopped
 from construct_messages.errors import UsageError
-from construct_messages.formats import COLUMNS, LogType, find_log
+from construct_messages.formats import COLUMNS, LogType
+from construct_messages.formats.lookup import find_log
 from construct_messages.logs import EncoderOptions, FormatOptions, encoder_for
 from construct_messages.message import Message
 from construct_messages.reading import LogReader
 from construct_messages.targets import format_of_target, log_file
 
 if TYPE_CHECKING:
+    from construct_messages.shapes import Validation
     from construct_messages.writing.growing import OpenLog
 
 # clients are imported only where they are used: other commands need no HTTP client, and would wait for it
@@ -57,7 +60,7 @@ def add(commands: Commands) -> None:
             "construct-messages run query.rq --source data.ttl | construct-messages publish - --to http://127.0.0.1:8080/s",
         ],
         epilog="Exit status: 0 all acknowledged, 1 state not written, 2 wrong usage, 3 malformed log, or the server "
-        "refuses or cannot be reached, 4 beyond a limit.",
+        f"refuses or cannot be reached, 4 beyond a limit, {STATUS}",
     )
     publish.set_defaults(command=_publish)
     publish.add_argument("log", metavar="LOG", help="the log to read; - for standard input")
@@ -66,6 +69,7 @@ def add(commands: Commands) -> None:
     add_transport(publish)
     _add_requests(publish, "the number of acknowledged messages, to continue after a restart")
     add_input(publish)
+    add_shapes(publish)
     add_reports(publish)
 
     subscribe = commands.add_parser(
@@ -154,11 +158,15 @@ def _register(options: argparse.Namespace) -> int:
 
 def _publish(options: argparse.Namespace) -> int:
     # what labels mean in the whole log, they mean when it is read again
-    asyncio.run(_send(open_log(options.log, options, standard=astandard_input), options))
-    return 0
+    with validating(options, grows=True) as validation:
+        log = open_log(options.log, options, standard=astandard_input)
+        asyncio.run(_send(log, options, validation))
+    return status_of(validation, options)
 
 
-async def _send(reader: LogReader, options: argparse.Namespace) -> None:
+async def _send(
+    reader: LogReader, options: argparse.Namespace, validation: Validation | None
+) -> None:
     from construct_messages.feeds import publish
 
     async def watched() -> AsyncGenerator[Message]:
@@ -171,7 +179,7 @@ async def _send(reader: LogReader, options: argparse.Namespace) -> None:
         lambda: (reader.message_count, reader.bytes_read), quiet=options.quiet, in_the_way=False
     ) as step:
         await publish(
-            watched(),
+            watched() if validation is None else validation.apassed(watched()),
             options.to,
             state=options.state,
             batch=options.batch,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from construct_messages.cli.arguments import (
     Commands,
@@ -17,13 +17,16 @@ from construct_messages.cli.arguments import (
     token_of,
 )
 from construct_messages.cli.feeds.options import add_reading, add_set, add_start, start
+from construct_messages.cli.logs import Change, add_transform, transformation_of
 from construct_messages.cli.progress import progress
-from construct_messages.cli.queries import read_query
+from construct_messages.cli.shapes import STATUS, add_shapes, status_of, validating
 from construct_messages.cli.standard import STANDARD, astandard_input
 from construct_messages.cli.stopping import until_stopped
 from construct_messages.logs import MESSAGE_BYTES
-from construct_messages.message import Message
 from construct_messages.reading import read_log
+
+if TYPE_CHECKING:
+    from construct_messages.shapes import Validation
 
 
 def add(commands: Commands) -> None:
@@ -40,7 +43,8 @@ def add(commands: Commands) -> None:
             "construct-messages relay --from http://127.0.0.1:8080/streams/companies --to -",
         ],
         epilog="Exit status: 0 complete, or stopped by Ctrl-C or SIGTERM, 1 log or state not written, 2 wrong usage, "
-        "or a message that cannot be written, 3 malformed log, or a side refuses or is not reached, 4 beyond a limit.",
+        "or a message that cannot be written, 3 malformed log, or a side refuses or is not reached, 4 beyond a limit, "
+        f"{STATUS}",
     )
     relay.set_defaults(command=_relay)
     source = relay.add_argument_group("source")
@@ -74,11 +78,8 @@ def add(commands: Commands) -> None:
     add_token(target, "to-")
     add_set(target, "--to-set")
     option(target, "--to-media-type TYPE", "of the records that a broker gets; the format of a log")
-    option(
-        relay,
-        "--transform QUERY-FILE",
-        "write a message for each solution of this CONSTRUCT over each message, instead of the message",
-    )
+    add_transform(relay)
+    add_shapes(relay)
     option(relay, "--batch N", "write at most N messages at once", type=int, default=1000)
     option(
         relay,
@@ -90,10 +91,15 @@ def add(commands: Commands) -> None:
 
 
 def _relay(options: argparse.Namespace) -> int:
+    with validating(options, grows=True) as validation:
+        _relayed(options, _changes(options, validation))
+    return status_of(validation, options)
+
+
+def _relayed(options: argparse.Namespace, change: Change | None) -> None:
     from construct_messages.feeds import relay
 
     known = contexts(options)
-    transformation = None if options.transform is None else _transformation(options.transform)
     source, count = options.source, 0
     if source == STANDARD:
         source = read_log(
@@ -133,18 +139,24 @@ def _relay(options: argparse.Namespace) -> int:
             target_options=pairs("--to-set", options.to_set, "NAME=VALUE"),
             message_bytes=options.max_message_bytes,
             retries=options.retries,
-            transform=transformation,
+            transform=change,
             on_batch=arrived,
         )
 
     in_the_way = standard and sys.stdout.isatty()
     with progress(lambda: (count, 0), quiet=options.quiet, in_the_way=in_the_way) as step:
         asyncio.run(until_stopped(work()))
-    return 0
 
 
-def _transformation(file: str) -> Callable[[list[Message]], Iterable[Message]]:
-    from construct_messages.continuous.transform import Transformation
+def _changes(options: argparse.Namespace, validation: Validation | None) -> Change | None:
+    """The messages to write for those of a batch: transformed, then validated; None: the same.
 
-    query = Transformation(read_query(file))
-    return lambda messages: query.batch([message.lines for message in messages])
+    Raises:
+        UsageError: `--one-per-message` without `--transform`.
+    """
+    transformation = transformation_of(options)
+    if transformation is None:
+        return None if validation is None else validation.passed
+    if validation is None:
+        return transformation
+    return lambda messages: validation.passed(transformation(messages))

@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from construct_messages.continuous.windows import Bounds, WindowOptions
+from construct_messages.continuous.windows import Bounds, Compared, WindowOptions
 from construct_messages.errors import StoreError
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import ContinuousQuery, Operator, Report
@@ -33,8 +33,8 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
         static: the path of the SPARQL endpoint with the static data.
         every: how often, in microseconds; with windows, the period of periodic reports.
         operator: the operator; None: that of the text.
-        time, lateness, max_ahead, bounds, report: see `WindowOptions`; microseconds, and the values of `Bounds` and
-            `Report`.
+        time, lateness, max_ahead, bounds, report, compare: see `WindowOptions`; microseconds, and the values of
+            `Bounds`, `Report` and `Compared`.
         skip_after: after how many failures with one element that element is left out; None: never.
         status: `"failed"` is paused by an error.
         error: the last one.
@@ -53,6 +53,7 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
     max_ahead: int | None = None
     bounds: str = Bounds.OPEN_CLOSED.value
     report: str | None = None
+    compare: str = Compared.SOLUTIONS.value
     skip_after: int | None = None
     status: Status = "running"
     error: str | None = None
@@ -79,6 +80,7 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
             bounds=Bounds(self.bounds),
             report=None if self.report is None else Report(self.report),
             every=self.every,
+            compare=Compared(self.compare),
         )
 
     def stream_iri(self, name: str) -> str:

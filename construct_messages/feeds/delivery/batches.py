@@ -12,8 +12,9 @@ from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from construct_messages.errors import UsageError
 from construct_messages.feeds.state import Checkpoint
-from construct_messages.message import Message
-from construct_messages.streams.element import Element, messages_of
+from construct_messages.labels import are_unique
+from construct_messages.message import Message, of_lines
+from construct_messages.streams.element import Element
 from construct_messages.terms import Term
 
 BATCH: Final = 1000
@@ -115,15 +116,17 @@ class _Gathering(Generic[T]):
 
 
 def labelled(elements: Sequence[Element], labels: Callable[[Term], Term]) -> list[Message]:
-    """Returns the messages of elements, with other labels for their blank nodes.
+    """Returns the messages of elements, with other labels for their blank nodes; those that are unique stay.
 
     Args:
-        elements: of one stream.
-        labels: returns the label of a node, by its label in the stream.
+        elements: of one stream, as a transport yields them: in canonical form.
+        labels: returns the label of a node, by its label in the stream; see `Labels.in_log`.
     """
     return [
-        message.map_blanks(labels) if b"_:" in element.nquads else message
-        for element, message in zip(elements, messages_of(elements), strict=True)
+        element.message.map_blanks(labels)
+        if b"_" in element.nquads and not are_unique(element.nquads.decode())
+        else of_lines(element.nquads + b"\n" if element.nquads else b"")
+        for element in elements
     ]
 
 

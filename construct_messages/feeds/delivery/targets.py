@@ -14,7 +14,8 @@ from typing import IO, Final, Protocol
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds.opening import check_url, opened
 from construct_messages.feeds.transport import Settings, Transport
-from construct_messages.formats import LogType, find_log
+from construct_messages.formats import LogType
+from construct_messages.formats.lookup import find_log
 from construct_messages.logs import EncoderOptions, FormatOptions, encoder_for
 from construct_messages.message import Message
 from construct_messages.targets import format_of_target

@@ -17,21 +17,16 @@ from typing import Any, Final, NamedTuple, Self
 from grpclib.config import Configuration
 from grpclib.exceptions import StreamTerminatedError
 from grpclib.metadata import USER_AGENT, decode_grpc_message
-from grpclib.protocol import AbstractHandler, H2Protocol, Stream
+from grpclib.protocol import AbstractHandler, Stream
 from grpclib.utils import Wrapper
 from h2.config import H2Configuration
-from h2.events import (
-    AlternativeServiceAvailable,
-    InformationalResponseReceived,
-    UnknownFrameReceived,
-)
 from h2.exceptions import H2Error
-from h2.settings import SettingCodes
 from multidict import CIMultiDict
 
 from construct_messages.errors import SourceError, SourceTimeout, shown
 from construct_messages.formats.media_types import GRPC
 from construct_messages.net.failures import unreachable
+from construct_messages.net.grpc.connection import GrpcProtocol, configuration
 from construct_messages.net.grpc.framing import (
     CODINGS,
     IDENTITY,
@@ -43,12 +38,8 @@ from construct_messages.net.grpc.status import PASSING, GrpcStatus, http_status_
 from construct_messages.net.timeouts import CONNECT_SECONDS
 from construct_messages.net.wire import CallMetadata
 
-_IGNORED: Final = (
-    AlternativeServiceAvailable,
-    InformationalResponseReceived,
-    UnknownFrameReceived,
-)
 _PING_SECONDS: Final = 20.0  # that a server may take to answer one
+_SMALLEST_FRAME: Final = 1 << 14  # that can be asked for (RFC 9113, section 6.5.2)
 _GONE: Final = 410
 _LONGEST_PAUSE: Final = 60.0
 
@@ -84,13 +75,8 @@ class GrpcConnection:
 
     def __init__(self, address: Address, idle_seconds: float) -> None:
         self._address = address
-        self._configuration = Configuration(
-            _keepalive_time=idle_seconds,
-            _keepalive_timeout=_PING_SECONDS,
-            _keepalive_permit_without_calls=True,
-            _http2_max_pings_without_data=0,
-            _http2_min_sent_ping_interval_without_data=idle_seconds / 2,
-        ).__for_client__()
+        self._kept = configuration(idle_seconds, _PING_SECONDS).__for_client__()
+        self._frame_bytes = PIECE_BYTES
         self._protocol: _Protocol | None = None
 
     async def call(
@@ -108,7 +94,7 @@ class GrpcConnection:
             SourceError: the server cannot be reached.
         """
         protocol = await self._connected()
-        call = ClientCall(self._address.shown, most)
+        call = ClientCall(self._address.shown, most, self._shrink)
         headers = [
             (":method", "POST"),
             (":scheme", "http" if self._address.tls is None else "https"),
@@ -130,6 +116,10 @@ class GrpcConnection:
             self._protocol.processor.close("closed")
             self._protocol = None
 
+    def _shrink(self) -> None:
+        """Asks for smaller frames of HTTP/2 from the next connection on, as none was whole when this one broke off."""
+        self._frame_bytes = _SMALLEST_FRAME
+
     async def _connected(self) -> _Protocol:
         if self._protocol is not None and not self._protocol.calls.lost:
             return self._protocol
@@ -138,7 +128,7 @@ class GrpcConnection:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 transport, protocol = await loop.create_connection(
-                    lambda: _Protocol(self._configuration),
+                    lambda: _Protocol(self._kept, self._frame_bytes),
                     host,
                     port,
                     ssl=tls,
@@ -166,15 +156,15 @@ class ClientCall:
     Args:
         shown: names the topic in errors.
         most: how many bytes a message of the answer may have.
+        unread: called if it breaks off before anything of the answer but its headers could be read.
 
     Attributes:
-        answered: the headers of the answer, once `read` or `headers` has returned.
         trailers: those that ended it, once it has ended.
     """
 
-    def __init__(self, shown: str, most: int) -> None:
-        self._shown, self._most = shown, most
-        self._waiting = Wrapper()
+    def __init__(self, shown: str, most: int, unread: Callable[[], None]) -> None:
+        self._shown, self._most, self._unread = shown, most, unread
+        self._waiting = _Waiting()
         self._messages: MessageReader | None = None
         self.trailers: CIMultiDict[str] = CIMultiDict()
 
@@ -184,8 +174,9 @@ class ClientCall:
             self._stream = protocol.connection.create_stream(wrapper=self._waiting)
             self._release = await self._stream.send_request(headers, _processor=protocol.processor)
             assert self._stream.id is not None  # it has begun
-            self._inbox = ReceiveBuffer(partial(protocol.connection.ack, self._stream.id))
-            self._stream.buffer = self._inbox  # type: ignore[assignment] # it has the methods that are used
+            inbox = ReceiveBuffer(partial(protocol.connection.ack, self._stream.id))
+            self._inbox = self._waiting.inbox = inbox
+            self._stream.buffer = inbox  # type: ignore[assignment] # it has the methods that are used
 
     async def send(self, data: bytes, *, end: bool) -> None:
         """Sends messages after their prefixes, see `framed`; with `end` nothing follows."""
@@ -198,8 +189,10 @@ class ClientCall:
         Raises:
             SourceError: the server refuses the call, or the connection is lost.
         """
-        with self._reported():
-            said = CIMultiDict(await self._stream.recv_headers())
+        if self._stream.headers is None:
+            with self._reported():
+                await self._stream.recv_headers()
+        said = CIMultiDict(self._stream.headers or ())
         if said.get(":status") != "200":
             status = said.get(":status", "")
             raise SourceError(
@@ -229,10 +222,15 @@ class ClientCall:
         assert self._messages is not None  # it is set with the headers
         if self._messages.ready:
             return self._messages.ready.popleft()
-        with self._reported():
+        try:  # not as what is awaited elsewhere: messages that came before the end are read first
             message = await self._messages.read()
-            if message is None and not self.trailers:
-                self.trailers = CIMultiDict(await self._stream.recv_trailers())
+        except (StreamTerminatedError, H2Error) as error:
+            raise self._broken(error) from error
+        if message is None and not self.trailers:
+            if self._stream.trailers is None:
+                with self._reported():
+                    await self._stream.recv_trailers()
+            self.trailers = CIMultiDict(self._stream.trailers or ())
         if message is None:
             self._check_status(self.trailers)
         return message
@@ -258,14 +256,20 @@ class ClientCall:
             with self._waiting:
                 yield
         except (StreamTerminatedError, H2Error) as error:
-            for headers in (self._stream.trailers, self._stream.headers):
-                if headers is not None and "grpc-status" in (said := CIMultiDict(headers)):
-                    self.trailers = said
-                    self._check_status(said)
-            raise SourceError(
-                f"{self._shown} broke off: {shown(str(error)) or type(error).__name__}",
-                transient=True,
-            ) from error
+            raise self._broken(error) from error
+
+    def _broken(self, error: Exception) -> SourceError:
+        """Returns the error for a call that has broken off; that of its status is raised, if one came before."""
+        for headers in (self._stream.trailers, self._stream.headers):
+            if headers is not None and "grpc-status" in (said := CIMultiDict(headers)):
+                self.trailers = said
+                self._check_status(said)
+        if self._stream.headers is not None and not self._stream.data_received:
+            self._unread()
+        return SourceError(
+            f"{self._shown} broke off: {shown(str(error)) or type(error).__name__}",
+            transient=True,
+        )
 
     def _check_status(self, said: CIMultiDict[str]) -> None:
         given = said.get("grpc-status", "")
@@ -289,24 +293,29 @@ class ClientCall:
         )
 
 
-class _Protocol(H2Protocol):
+class _Protocol(GrpcProtocol):
     """A connection of HTTP/2."""
 
-    def __init__(self, configuration: Configuration) -> None:
+    def __init__(self, kept: Configuration, frame_bytes: int) -> None:
         self.calls = _Calls()
-        super().__init__(
-            self.calls, configuration, H2Configuration(client_side=True, header_encoding="utf-8")
-        )
+        http = H2Configuration(client_side=True, header_encoding="utf-8")
+        super().__init__(self.calls, kept, http, frame_bytes)
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        # each frame of HTTP/2 costs as much as several messages; grpclib has no option for their size
-        http = self.connection._connection
-        http.update_settings({SettingCodes.MAX_FRAME_SIZE: PIECE_BYTES})
-        http.max_inbound_frame_size = PIECE_BYTES  # at once: h2 applies it only to later reads
-        self.connection.flush()
-        for event in _IGNORED:
-            self.processor.processors[event] = lambda _: None
+
+class _Waiting(Wrapper):
+    """Ends what waits for a call that breaks off, and its messages after those that have come.
+
+    Attributes:
+        inbox: of the call, once it has begun.
+    """
+
+    inbox: ReceiveBuffer | None = None
+
+    def cancel(self, error: Exception) -> None:
+        """Called when the call breaks off."""
+        super().cancel(error)
+        if self.inbox is not None:
+            self.inbox.fail(error)
 
 
 class _Calls(AbstractHandler):

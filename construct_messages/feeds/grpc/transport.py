@@ -7,14 +7,16 @@ Jelly 1.1, gRPC streaming protocol; RDF Messages, section 3. Sequences come with
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from construct_messages.errors import LimitExceeded, SourceError, SourceTimeout, UsageError, shown
+from construct_messages.feeds.connections import attempts_of, over_connections
+from construct_messages.feeds.grpc.authorization import CallAuthorization
 from construct_messages.feeds.grpc.calls import Address, ClientCall, GrpcConnection
 from construct_messages.feeds.sequences import (
     begin_after,
@@ -36,8 +38,7 @@ from construct_messages.logs.jelly.service import (
 )
 from construct_messages.message import Message
 from construct_messages.net.grpc.framing import FRAME_BYTES, GZIP, IDENTITY, PIECE_BYTES, framed
-from construct_messages.net.retries import attempts
-from construct_messages.net.timeouts import Timeouts
+from construct_messages.net.tls import TLS_OPTIONS, tls_context
 from construct_messages.net.wire import CallMetadata, FrameMetadata
 from construct_messages.streams import Element
 from construct_messages.streams.publication import received
@@ -45,8 +46,7 @@ from construct_messages.streams.publication import received
 T = TypeVar("T")
 
 _PORTS: Final = {"grpc": 50051, "grpcs": 443}
-_OPTIONS: Final = frozenset(("ca", "compression", "frame_bytes", "replays"))
-_RETRY_SECONDS: Final = 0.5
+_OPTIONS: Final = frozenset((*TLS_OPTIONS, "compression", "frame_bytes", "replays"))
 _INVALID: Final = 400
 _DIGITS: Final = 20  # that no sequence and no time has
 
@@ -91,9 +91,9 @@ class _State:
 class GrpcTransport(Transport):
     """A topic of Jelly's gRPC service; see `Transport`.
 
-    Its options are `ca` (a file with the certificates that are trusted, for `grpcs:`), `compression` (`gzip` or
-    `none`), `frame_bytes` (how large a frame may be that is written), and `replays` (`true`: a server without
-    sequences begins each answer with the first element of the stream).
+    Its options are those of `tls_context` for `grpcs:`, `compression` (`gzip` or `none`), `frame_bytes` (how large a
+    frame may be that is written), and `replays` (`true`: a server without sequences begins each answer with the first
+    element of the stream).
 
     Args:
         url: as `grpc://host:port/topic`.
@@ -106,12 +106,12 @@ class GrpcTransport(Transport):
     def __init__(self, url: str, settings: Settings) -> None:
         self._url, self._settings = url, settings
         options = option_values(settings, _OPTIONS)
-        address, self._topic = _parsed(url, options.get("ca"))
+        address, self._topic = _parsed(url, options)
         self._connection = GrpcConnection(address, settings.idle_seconds)
         self._coding = _choice(options, "compression", {"none": IDENTITY, "gzip": GZIP}, IDENTITY)
         self._replays = _choice(options, "replays", {"true": True, "false": False}, False)
         self._frame_bytes = _size(options, "frame_bytes", FRAME_BYTES)
-        self._timeouts = Timeouts(None, stall=settings.idle_seconds)
+        self._authorization = CallAuthorization(settings.token)
         self._requests_options = True
         self._state: _State | None = None
 
@@ -132,31 +132,18 @@ class GrpcTransport(Transport):
     async def read(self, start: Start, *, follow: bool) -> AsyncGenerator[Element | None]:
         """See `Transport.read`."""
         state = _State.at(start)
-        clock = asyncio.get_running_loop().time
-        while True:
-            async for attempt in attempts(self._settings.retries, self._timeouts, lambda _: True):
-                began, moved = clock(), False
-                with attempt:
-                    try:
-                        async with aclosing(
-                            self._elements(state, start, follow=follow)
-                        ) as elements:
-                            async for element in elements:
-                                if element is None:
-                                    first, self._state = self._state is None, state
-                                    if first:
-                                        yield None
-                                    continue
-                                moved = True
-                                yield element
-                        if not follow:
-                            return
-                    except SourceError as error:
-                        # a quiet stream on a connection that was kept for long has not failed in a row
-                        lasted = clock() - began > self._settings.idle_seconds
-                        if not ((moved or lasted) and error.transient):
-                            raise
-            await asyncio.sleep(_RETRY_SECONDS)
+        has_begun = False
+        calls = over_connections(
+            partial(self._elements, state, start, follow=follow), self._settings, follow=follow
+        )
+        async with aclosing(calls) as elements:
+            async for element in elements:
+                if element is None:
+                    self._state = state
+                    if has_begun:
+                        continue
+                    has_begun = True
+                yield element
 
     async def _elements(
         self, state: _State, start: Start, *, follow: bool
@@ -166,6 +153,7 @@ class GrpcTransport(Transport):
         try:
             async with await self._subscribed(state, follow=follow) as call:
                 is_numbered, skipped = self._begun(state, start, await call.headers())
+                self._authorization.accepted()
                 yield None
                 reader = FrameReader(
                     DecoderOptions(message_bytes=self._settings.message_bytes, labels=Labels())
@@ -185,16 +173,21 @@ class GrpcTransport(Transport):
                     if element is not None:
                         yield element
         except SourceError as error:
-            if came or error.response_status != _INVALID or not self._requests_options:
+            if came or not (self._authorization.renews(error) or self._requests_less(error)):
                 raise
-            # a server that can write no quads answers so; without options it sends what it has
-            self._requests_options = False
             async with aclosing(self._elements(state, start, follow=follow)) as elements:
                 async for each in elements:
                     yield each
 
+    def _requests_less(self, error: SourceError) -> bool:
+        """Whether to request no options instead: a server that can write no quads answers so, and sends what it has."""
+        if error.response_status != _INVALID or not self._requests_options:
+            return False
+        self._requests_options = False
+        return True
+
     async def _subscribed(self, state: _State, *, follow: bool) -> ClientCall:
-        metadata = self._authorization() | state.asked()
+        metadata = await self._authorization.metadata() | state.asked()
         metadata[CallMetadata.FRAME_BYTES] = str(self._settings.message_bytes)
         if not follow:
             metadata[CallMetadata.FOLLOW] = "false"
@@ -245,10 +238,9 @@ class GrpcTransport(Transport):
                 return None
             if is_numbered:
                 check_next(self._url, state.sequence, sequence)
-        element = received(self._url, sequence, message)
         time = metadata.get(FrameMetadata.TIME, b"")
-        if time.isdigit() and len(time) < _DIGITS:
-            element = element._replace(microseconds=int(time))
+        microseconds = int(time) if time.isdigit() and len(time) < _DIGITS else None
+        element = received(self._url, sequence, message, microseconds)
         state.sequence = sequence
         return element
 
@@ -261,12 +253,17 @@ class GrpcTransport(Transport):
             LimitExceeded: a message whose frame is too large.
             UnsupportedByFormat: Jelly cannot represent a message.
         """
-        metadata = self._authorization() | {CallMetadata.KEY: key}
-        async for attempt in attempts(self._settings.retries, self._timeouts, lambda _: True):
+        async for attempt in attempts_of(self._settings):
             with attempt:
                 try:
                     async with asyncio.timeout(None) as silence:
-                        await self._publish(batch, metadata, silence)
+                        try:
+                            await self._publish(batch, key, silence)
+                        except SourceError as error:
+                            if not self._authorization.renews(error):
+                                raise
+                            await self._publish(batch, key, silence)
+                        self._authorization.accepted()
                 except SourceError:  # some are timeouts
                     raise
                 except TimeoutError:
@@ -275,14 +272,14 @@ class GrpcTransport(Transport):
                         transient=True,
                     ) from None
 
-    async def _publish(
-        self, batch: Sequence[Message], metadata: Mapping[str, str], silence: asyncio.Timeout
-    ) -> None:
+    async def _publish(self, batch: Sequence[Message], key: str, silence: asyncio.Timeout) -> None:
         clock = asyncio.get_running_loop().time
 
         def extend() -> None:
             silence.reschedule(clock() + self._settings.idle_seconds)
 
+        extend()
+        metadata = await self._authorization.metadata() | {CallMetadata.KEY: key}
         call = await self._connection.call(PUBLISH, metadata, self._coding, FRAME_BYTES)
         async with call:
             for piece in self._pieces(batch):  # the server reads one while the next is made
@@ -295,7 +292,9 @@ class GrpcTransport(Transport):
             await call.read()  # the status
 
     def _pieces(self, batch: Sequence[Message]) -> Iterator[bytes]:
-        has_triple_terms = any(b"<<(" in message.lines for message in batch)
+        has_triple_terms = any(
+            quad[2].startswith("<<(") for message in batch for quad in message.statements
+        )
         options = replace(
             PREFERRED_OPTIONS, rdf_star=has_triple_terms, version=1, stream_name=self._topic
         )
@@ -318,16 +317,12 @@ class GrpcTransport(Transport):
         if held:
             yield b"".join(held)
 
-    def _authorization(self) -> dict[str, str]:
-        token = self._settings.token
-        return {} if token is None else {CallMetadata.AUTHORIZATION: f"Bearer {token}"}
-
 
 def _may_have_metadata(reader: FrameReader) -> bool:
     return reader.options is not None and (reader.options.version or 0) > 1
 
 
-def _parsed(url: str, ca: str | None) -> tuple[Address, str]:
+def _parsed(url: str, options: Mapping[str, str]) -> tuple[Address, str]:
     """The address of the server, and the topic, in a URL."""
     try:
         parts = urlsplit(url)
@@ -342,10 +337,7 @@ def _parsed(url: str, ca: str | None) -> tuple[Address, str]:
         raise UsageError("the URL holds credentials", hint="give a token")
     tls = None
     if parts.scheme == "grpcs":
-        try:
-            tls = ssl.create_default_context(cafile=ca)
-        except OSError as error:
-            raise UsageError(f"cannot read the certificates {ca}: {error.strerror}") from error
+        tls = tls_context(options)
         tls.set_alpn_protocols(["h2"])
     address = Address(host, port or _PORTS[parts.scheme], tls, url)
     return address, unquote(parts.path[1:])

@@ -6,17 +6,18 @@ Each connection begins after the last element, so that nothing is lost and nothi
 
 from __future__ import annotations
 
-import asyncio
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import aiohttp
 
 from construct_messages.errors import SourceError, UsageError
+from construct_messages.feeds.connections import over_connections
 from construct_messages.feeds.http.stream import HttpStream
 from construct_messages.feeds.sequences import begin_after, is_sequence, same_stream
 from construct_messages.feeds.state import Checkpoint
@@ -143,26 +144,21 @@ class ConnectedTransport(Transport):
                 await self._locate(state)
         self._state = state
         yield None
-        while True:
-            async for attempt in self._client.attempts():
-                moved = False
-                with attempt:
-                    try:
-                        async with aclosing(self.connection(url, state)) as elements:
-                            async for element in elements:
-                                moved = True
-                                yield element
-                        if not follow:
-                            return
-                    except SourceError as error:
-                        if not (moved and error.transient):
-                            raise
+
+        def pause() -> float:
             if not state.resumable:
                 raise SourceError(
                     f"{without_query(url)} has ended, and its events have no ids to resume after",
                     hint="subscribe again, or ask the publisher for ids",
                 )
-            await asyncio.sleep(state.retry_seconds)
+            return state.retry_seconds
+
+        reading = over_connections(
+            partial(self.connection, url, state), self._settings, follow=follow, pause=pause
+        )
+        async with aclosing(reading) as elements:
+            async for element in elements:
+                yield element
 
     @abstractmethod
     def connection(self, url: str, state: ConnectionState) -> AsyncGenerator[Element]:

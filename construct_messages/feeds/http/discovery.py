@@ -46,7 +46,9 @@ _ACCEPT: Final = {
     + ", ".join(f"{format.document_type};q=0.4" for format in FETCHED if format != NDJSON_LD),
     "Prefer": 'return=representation; max-member-count="1"',  # a long list need not be read to know what it is
 }
-_READ_OR_WRITTEN: Final = [name for name in Property if name in ENDPOINTS.keys() - {Property.QUERY}]
+# a topic of gRPC has a URL of its own, which is no URL of HTTP
+_OTHERS: Final = {Property.QUERY, Property.GRPC}
+_READ_OR_WRITTEN: Final = [name for name in Property if name in ENDPOINTS.keys() - _OTHERS]
 _DESCRIPTION_BYTES: Final = 1 << 20  # at least
 _RDF: Final = {"Accept": ACCEPT_PAGES}
 _MEDIA_TYPES: Final = frozenset(name for format in FETCHED for name in format.document_types)

@@ -11,7 +11,8 @@ from collections.abc import AsyncGenerator, Sequence
 from construct_messages.errors import SourceError, UsageError, shown
 from construct_messages.feeds.http.connections import ConnectedTransport, ConnectionState
 from construct_messages.feeds.sequences import is_sequence
-from construct_messages.formats import N_QUADS, RDFM, content_type, find_format
+from construct_messages.formats import N_QUADS, RDFM, content_type
+from construct_messages.formats.lookup import find_format
 from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions, decoder_for, encoder_for
 from construct_messages.message import Message

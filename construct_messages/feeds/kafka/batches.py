@@ -20,6 +20,7 @@ from confluent_kafka import TopicPartition as Partition
 
 from construct_messages.errors import SourceTimeout, UsageError
 from construct_messages.feeds.kafka.client import GROUP, TopicClient
+from construct_messages.feeds.kafka.failures import passes
 from construct_messages.feeds.kafka.groups import ConsumerGroup
 from construct_messages.feeds.record import Record
 
@@ -183,7 +184,7 @@ class WrittenBatches:
                     return True
                 if error is not None and error.code() != KafkaError._PARTITION_EOF:
                     unused = error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED  # the group
-                    if not unused and not self._client.passes(error):
+                    if not unused and not passes(error):
                         raise self._client.failure(error)
                 elif (message.offset() or 0) + (error is None) >= ends[number or 0]:
                     left.pop(number or 0, None)

@@ -1,4 +1,4 @@
-"""A topic of Kafka: its URL, the settings of the library, questions to the cluster, and failures as errors.
+"""A topic of Kafka: its URL, the settings of the library, and questions to the cluster.
 
 No record is read or written here. docs/decisions/086-kafka-client.md
 """
@@ -30,6 +30,7 @@ from confluent_kafka.admin import (
 )
 
 from construct_messages.errors import SourceError, SourceTimeout, UsageError, shown
+from construct_messages.feeds.kafka.failures import failure_of, is_refusal, passes
 from construct_messages.feeds.transport import Settings, option_values
 
 P = ParamSpec("P")
@@ -62,80 +63,10 @@ _FIXED: Final = frozenset(
 
 _PORT: Final = 9092
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
-_STATE: Final = re.compile(
-    r" \(after \d+ms in state \w+(, \d+ identical error\(s\) suppressed)?\)|/bootstrap"
-)
 _ATTEMPT_SECONDS: Final = 5.0
 _PAUSE_SECONDS: Final = 0.2
 
-_REFUSED: Final = {
-    KafkaError._AUTHENTICATION: "check sasl.mechanism, sasl.username and sasl.password",
-    KafkaError.SASL_AUTHENTICATION_FAILED: "check sasl.mechanism, sasl.username and sasl.password",
-    KafkaError._SSL: "name the certificate of the cluster's authority: ssl.ca.location=FILE",
-}
-"""What no further attempt changes, though the library goes on trying; and the hints."""
-
-_HINTS: Final = {
-    **_REFUSED,
-    KafkaError.UNKNOWN_TOPIC_OR_PART: "create the topic, for example by publish --create",
-    KafkaError.TOPIC_AUTHORIZATION_FAILED: "allow the user to Read or Write the topic, and to Describe it",
-    KafkaError.GROUP_AUTHORIZATION_FAILED: f"allow the user to Read the group, or leave out {GROUP}",
-    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "allow the user to Write the transactional id and to Read the "
-    "group of its name, or publish without a state and a key",
-    KafkaError.CLUSTER_AUTHORIZATION_FAILED: "allow the user to do so in the cluster",
-    KafkaError._FENCED: "another publisher with the same key, state or transactional.id took over; run one at a time",
-    KafkaError.UNKNOWN_MEMBER_ID: f"others share the group; name another {GROUP}",
-}
-_UNREACHABLE: Final = (
-    "check that a broker runs there, and that security.protocol is that of its port"
-)
-_UNREACHABLE_CODES: Final = frozenset(
-    (
-        KafkaError._ALL_BROKERS_DOWN,
-        KafkaError._MSG_TIMED_OUT,
-        KafkaError._RESOLVE,
-        KafkaError._TIMED_OUT,
-        KafkaError._TIMED_OUT_QUEUE,
-        KafkaError._TRANSPORT,
-    )
-)
-_PASSING: Final = frozenset(
-    (
-        KafkaError.BROKER_NOT_AVAILABLE,
-        KafkaError.CONCURRENT_TRANSACTIONS,
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.FENCED_LEADER_EPOCH,
-        KafkaError.LEADER_NOT_AVAILABLE,
-        KafkaError.NETWORK_EXCEPTION,
-        KafkaError.NOT_COORDINATOR,
-        KafkaError.NOT_ENOUGH_REPLICAS,
-        KafkaError.NOT_LEADER_FOR_PARTITION,
-        KafkaError.OFFSET_NOT_AVAILABLE,
-        KafkaError.REQUEST_TIMED_OUT,
-        KafkaError.UNKNOWN_LEADER_EPOCH,
-        KafkaError.UNSTABLE_OFFSET_COMMIT,
-    )
-)
-"""What a broker answers while it starts or changes; the library does not mark all of them as `retriable`."""
-
-_FINAL: Final = _REFUSED.keys() | {
-    KafkaError._AUTO_OFFSET_RESET,
-    KafkaError._FATAL,
-    KafkaError._FENCED,
-    KafkaError._INVALID_ARG,
-    KafkaError._LOG_TRUNCATION,
-    KafkaError._NOT_IMPLEMENTED,
-    KafkaError._PURGE_INFLIGHT,
-    KafkaError._PURGE_QUEUE,
-    KafkaError._STATE,
-    KafkaError._UNKNOWN_TOPIC,
-    KafkaError._UNSUPPORTED_FEATURE,
-}
-"""Failures of the library itself that do not pass. All others can come of a broker that is not reachable."""
-
 _NO_CONFIG: Final[Mapping[str, object]] = MappingProxyType({})
-_TIMES: Final = frozenset((KafkaError._TIMED_OUT, KafkaError._TIMED_OUT_QUEUE))
 
 
 class TopicUrl(NamedTuple):
@@ -317,39 +248,19 @@ class TopicClient:
             SourceError: it is final.
         """
         error = self.refused or error
-        if not self.passes(error) or time.monotonic() > deadline:
+        if not passes(error) or time.monotonic() > deadline:
             raise self.failure(error)
         await asyncio.sleep(_PAUSE_SECONDS)
-
-    def passes(self, error: KafkaError) -> bool:
-        """Whether a failure may pass."""
-        code = error.code()
-        if code < 0:  # of the library itself
-            return code not in _FINAL
-        return error.retriable() or error.txn_requires_abort() or code in _PASSING
 
     @property
     def refused(self) -> KafkaError | None:
         """A refusal of credentials or of the certificate, after which the library goes on trying."""
         cause = self._cause
-        return cause if cause is not None and cause.code() in _REFUSED else None
+        return cause if cause is not None and is_refusal(cause) else None
 
     def failure(self, error: KafkaError) -> SourceError:
         """Returns a failure of the library as an error of this package."""
-        code = error.code()
-        if code in _UNREACHABLE_CODES:
-            cause = self._cause if self._cause is not None else error
-            kind = SourceTimeout if code in _TIMES else SourceError
-            return kind(
-                f"{self.url} cannot be reached: {_said(cause)}",
-                hint=_UNREACHABLE,
-                transient=True,
-            )
-        return SourceError(
-            f"{self.url}: {_said(error)} ({error.name()})",
-            hint=_HINTS.get(code),
-            transient=error.retriable(),
-        )
+        return failure_of(error, self.url, self._cause)
 
     async def describe(self) -> Topic:
         """Returns what the cluster knows of the topic.
@@ -459,8 +370,3 @@ def _bounds(consumer: Consumer, partition: Partition) -> OffsetBounds:
     if min(found) < 0:  # a leader that has just started does not know it yet
         raise KafkaException(KafkaError(KafkaError.OFFSET_NOT_AVAILABLE))
     return OffsetBounds(*found)
-
-
-def _said(error: KafkaError) -> str:
-    """The text of a failure, without the times and states of connections."""
-    return shown(_STATE.sub("", error.str()).removeprefix("Broker: "))

@@ -13,6 +13,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as Partition
 
 from construct_messages.feeds.kafka.client import GROUP, TopicClient
+from construct_messages.feeds.kafka.failures import passes
 
 _SHORTEST_SECONDS: Final = 0.001  # a poll that calls `_note` goes on waiting
 _STEP_SECONDS: Final = 0.2
@@ -91,7 +92,7 @@ class ConsumerGroup:
         """Lets the library call `_note`, and returns a failure that it does not end a call with."""
         message = await self._client.run((await self._opened()).poll, seconds)
         error = None if message is None else message.error()
-        return None if error is None or self._client.passes(error) else error
+        return None if error is None or passes(error) else error
 
     async def _opened(self) -> Consumer:
         if self._consumer is None:

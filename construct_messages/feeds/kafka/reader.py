@@ -7,7 +7,7 @@ that only the broker knows whether a record was removed: it then refuses the off
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from confluent_kafka import TopicPartition as Partition
 
 from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds.kafka.client import GROUP, OffsetBounds, Topic, TopicClient
+from construct_messages.feeds.kafka.failures import passes
 from construct_messages.feeds.kafka.groups import ConsumerGroup
 from construct_messages.feeds.record import TYPE_HEADERS, Record, content_type_in
 from construct_messages.feeds.state import Checkpoint
@@ -47,17 +48,30 @@ class TopicReader:
         self._group = ConsumerGroup(client, client.own[GROUP]) if GROUP in client.own else None
         self._consumer: Consumer | None = None
         self._identity: str | None = None
-        self._next: dict[int, int] = {}
-        self._count = 0
+        self._next: dict[int, int] = {}  # after what was yielded
+        self._passed: dict[int, int] = {}  # the offsets of `position`
+        self._before: Mapping[int, int] | None = None  # before the records that were yielded last
+        self._count = self._passed_count = 0
         self._headers: dict[_RawHeaders, _Headers] = {}
+        self._raw: object = ()  # those of the record before: nearly always the same
+        self._read: _Headers = (None, {})
 
     @property
     def position(self) -> Checkpoint | None:
         """See `Transport.position`: the next offset of each partition, as `partition:offset`."""
         if self._identity is None:
             return None
-        offsets = tuple(f"{number}:{offset}" for number, offset in sorted(self._next.items()))
-        return Checkpoint(self._count, {_PLACE: offsets}, self._identity)
+        offsets = tuple(f"{number}:{offset}" for number, offset in sorted(self._passed.items()))
+        return Checkpoint(self._passed_count, {_PLACE: offsets}, self._identity)
+
+    def pass_by(self, record: Record) -> None:
+        """See `RecordTransport.pass_by`."""
+        if self._before is not None:
+            self._passed.update(self._before)  # also past what is no record
+            self._before = None
+        assert record.partition is not None
+        self._passed[record.partition] = record.offset + 1
+        self._passed_count = record.sequence
 
     @property
     def behind(self) -> int | None:
@@ -67,11 +81,11 @@ class TopicReader:
             return None
         ends = {
             partition.partition: consumer.get_watermark_offsets(partition, cached=True)[1]
-            for partition in self._partitions(self._next)
+            for partition in self._partitions(self._passed)
         }
-        return sum(max(ends[number] - offset, 0) for number, offset in self._next.items())
+        return sum(max(ends[number] - offset, 0) for number, offset in self._passed.items())
 
-    async def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Record | None]:
+    async def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Sequence[Record]]:
         """See `RecordTransport.records`. Records without a value (tombstones) are skipped."""
         topic = await self._client.describe()
         self._consumer = await self._client.run(self._created)
@@ -82,14 +96,20 @@ class TopicReader:
         for number, offset in found.items():
             if not oldest[number] <= offset <= ends[number]:
                 raise self._removed(number, offset, bounds[number])
-        self._next, self._identity = dict(found), topic.identity
+        self._next, self._passed = dict(found), dict(found)
+        self._identity, self._passed_count = topic.identity, self._count
         await self._assign(found)
-        yield None
-        async for message in self._messages(self._next, None if follow else ends):
-            if (value := message.value()) is None:
-                continue
-            self._count += 1
-            yield self._record(message, value)
+        yield ()
+        before: Mapping[int, int] = found
+        async for messages in self._messages(self._next, None if follow else ends):
+            records = [
+                self._record(message, value)
+                for message in messages
+                if (value := message.value()) is not None
+            ]
+            if records:
+                self._before, before = before, dict(self._next)
+                yield records
 
     def _created(self) -> Consumer:
         config = {
@@ -154,11 +174,12 @@ class TopicReader:
             starts = {number: max(oldest[number], ends[number] - window) for number in behind}
             await self._assign(starts)
             found = [each for each in found if each[0] not in behind]
-            async for message in self._messages(dict(starts), behind):
-                if message.value() is not None:
-                    found.append(
-                        (message.partition() or 0, message.timestamp()[1], message.offset() or 0)
-                    )
+            async for messages in self._messages(dict(starts), behind):
+                found += [
+                    (message.partition() or 0, message.timestamp()[1], message.offset() or 0)
+                    for message in messages
+                    if message.value() is not None
+                ]
             sizes = {number: sum(each[0] == number for each in found) for number in behind}
             behind = {
                 number: ends[number]
@@ -182,8 +203,8 @@ class TopicReader:
 
     async def _messages(
         self, following: dict[int, int], ends: Mapping[int, int] | None
-    ) -> AsyncGenerator[Message]:
-        """The messages of the assigned partitions.
+    ) -> AsyncGenerator[list[Message]]:
+        """The messages of the assigned partitions, as many together as have come.
 
         Args:
             following: the next offset of each partition; it is kept up to date.
@@ -194,10 +215,14 @@ class TopicReader:
         asked = time.monotonic()
         while ends is None or any(following[number] < end for number, end in ends.items()):
             messages = await self._client.run(_poll, consumer)
+            found: list[Message] = []
             for message in messages:
                 number, offset = message.partition(), message.offset()
                 error = message.error()
                 if error is not None and error.code() != KafkaError._PARTITION_EOF:
+                    if found:  # what comes before the error
+                        yield found
+                        found = []
                     await self._check(error, message, following)
                     continue
                 assert number is not None
@@ -206,9 +231,11 @@ class TopicReader:
                     following[number] = ends[number]  # what is newer is not asked for
                 elif error is None:
                     following[number] = offset + 1
-                    yield message
+                    found.append(message)
                 else:  # past records that end transactions
                     following[number] = max(following[number], offset)
+            if found:
+                yield found
             if time.monotonic() > asked + self._poll_seconds and (ends is None or not messages):
                 await self._look_again(following, is_growing=ends is None)
                 asked = time.monotonic()
@@ -244,7 +271,7 @@ class TopicReader:
             raise self._removed(number, following[number], bounds[number])
         if code == KafkaError.GROUP_AUTHORIZATION_FAILED:
             return  # the library looks for the coordinator of the group that is not used
-        if self._client.passes(error):
+        if passes(error):
             return  # the library tries again, and `_look_again` ends that
         raise self._client.failure(error)
 
@@ -257,13 +284,12 @@ class TopicReader:
         )
 
     def _record(self, message: Message, value: bytes) -> Record:
-        raw: _RawHeaders = tuple(message.headers() or ())
-        headers = self._headers.get(raw)
-        if headers is None:
-            if len(self._headers) >= _HEADERS:
-                self._headers.clear()
-            headers = self._headers[raw] = _read_headers(raw)
+        raw = message.headers()
+        if raw != self._raw:
+            self._raw, self._read = raw, self._headers_in(tuple(raw or ()))
+        headers = self._read
         kind, milliseconds = message.timestamp()
+        self._count += 1
         return Record(
             value,
             headers[0],
@@ -271,8 +297,17 @@ class TopicReader:
             self._count,
             milliseconds * 1000 if kind else None,
             headers[1],
-            f"{message.partition()}:{message.offset()}",
+            message.partition(),
+            message.offset() or 0,
         )
+
+    def _headers_in(self, raw: _RawHeaders) -> _Headers:
+        headers = self._headers.get(raw)
+        if headers is None:
+            if len(self._headers) >= _HEADERS:
+                self._headers.clear()
+            headers = self._headers[raw] = _read_headers(raw)
+        return headers
 
     async def commit(self, position: Checkpoint) -> None:
         """Commits the offsets of a position for the group; see `Transport.acknowledge`.

@@ -34,16 +34,20 @@ class KafkaTransport(RecordTransport):
         )
 
     @property
-    def reached(self) -> Checkpoint | None:
-        """See `RecordTransport.reached`; `place` has the next offset of each partition."""
+    def position(self) -> Checkpoint | None:
+        """See `Transport.position`; `place` has the next offset of each partition."""
         return self._reader.position
+
+    def pass_by(self, record: Record) -> None:
+        """See `RecordTransport.pass_by`."""
+        self._reader.pass_by(record)
 
     @property
     def behind(self) -> int | None:
         """See `Transport.behind`: of all partitions, and as the brokers said last."""
         return self._reader.behind
 
-    def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Record | None]:
+    def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Sequence[Record]]:
         """See `RecordTransport.records`."""
         return self._reader.records(start, follow=follow)
 

@@ -27,9 +27,9 @@ from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from construct_messages.errors import SourceError, shown
-from construct_messages.feeds.records.connections import TLS_OPTIONS, tls_context
 from construct_messages.feeds.transport import Settings
 from construct_messages.net.timeouts import CONNECT_SECONDS
+from construct_messages.net.tls import TLS_OPTIONS, tls_context
 
 IN_FLIGHT: Final = 100
 """How many messages are sent before the first is acknowledged, unless the broker takes fewer."""

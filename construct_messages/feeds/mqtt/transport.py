@@ -20,17 +20,14 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from construct_messages.errors import LimitExceeded, SourceError, UsageError, shown
+from construct_messages.feeds.connections import attempts_of, over_connections
 from construct_messages.feeds.mqtt.connection import MqttConnection, Session, connected
 from construct_messages.feeds.record import Record, content_type_in
-from construct_messages.feeds.records.connections import (
-    TLS_OPTIONS,
-    attempts_of,
-    over_connections,
-)
 from construct_messages.feeds.records.gaps import Gaps
 from construct_messages.feeds.records.transport import RecordTransport
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Settings, Start, option_values
+from construct_messages.net.tls import TLS_OPTIONS
 from construct_messages.net.wire import Header
 from construct_messages.streams.element import microseconds_of
 
@@ -51,7 +48,7 @@ _WEEK: Final = 7 * 24 * 3600
 _RECONNECTING_SECONDS: Final = 300
 """How long the broker keeps the session of a reader without an identifier, which may come back after a failure."""
 
-_RECEIVE_MAXIMUM: Final = 1000
+_RECEIVE_MAXIMUM: Final = 2500  # room for a batch that is delivered, and for the next one
 _KEYS: Final = 10_000
 """How many keys are remembered, to recognise a message that comes again."""
 
@@ -96,6 +93,7 @@ class MqttTransport(RecordTransport):
         )
         self._retain_handling = self._number("retain_handling", 2, range(3))
         self._count = 0
+        self._passed: int | None = None
         self._acknowledged = 0
         self._has_session = False
         self._unacknowledged: deque[tuple[int, int]] = deque()
@@ -107,9 +105,13 @@ class MqttTransport(RecordTransport):
         self._warned = False
 
     @property
-    def reached(self) -> Checkpoint:
-        """See `RecordTransport.reached`: the number of messages; where to continue is the broker's to know."""
-        return Checkpoint(self._count)
+    def position(self) -> Checkpoint | None:
+        """See `Transport.position`: the number of messages; where to continue is the broker's to know."""
+        return None if self._passed is None else Checkpoint(self._passed)
+
+    def pass_by(self, record: Record) -> None:
+        """See `RecordTransport.pass_by`."""
+        self._passed = record.sequence
 
     async def aclose(self) -> None:
         """See `Transport.aclose`."""
@@ -144,7 +146,7 @@ class MqttTransport(RecordTransport):
 
     # --- reading ---
 
-    async def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Record | None]:  # noqa: ARG002 - it always follows
+    async def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Sequence[Record]]:  # noqa: ARG002 - it always follows
         """See `RecordTransport.records`.
 
         Raises:
@@ -158,17 +160,14 @@ class MqttTransport(RecordTransport):
             )
         if start.checkpoint is not None:
             start.checkpoint.check()
-            if not self._is_named:
-                raise UsageError(
-                    f"{self.url} cannot be continued: the broker has not kept what came since",
-                    hint="give the reader a name from the beginning: the option identifier",
-                )
+            self.check_resumable()
             self._count = self._acknowledged = start.checkpoint.sequence
             self._has_session = True
         async for attempt in attempts_of(self.settings):
             with attempt:
                 await self._connected(reading=True)
-        yield None
+        self._passed = self._count
+        yield ()
         async with aclosing(over_connections(self._received, self.settings)) as records:
             async for record in records:
                 yield record
@@ -182,7 +181,7 @@ class MqttTransport(RecordTransport):
                 "autosave_on_changes), and longer than the reader is away",
             )
 
-    async def _received(self) -> AsyncGenerator[Record]:
+    async def _received(self) -> AsyncGenerator[Sequence[Record]]:
         """The records of one connection that did not come before."""
         connection = await self._connected(reading=True)
         while True:
@@ -201,7 +200,7 @@ class MqttTransport(RecordTransport):
                 if len(self._keys) > _KEYS:
                     self._keys.popitem(last=False)
             self._hold(self._count, message)
-            yield record._replace(sequence=self._count)
+            yield (record._replace(sequence=self._count),)
             if not self._is_named:
                 self._release(self._count)
 
@@ -236,6 +235,15 @@ class MqttTransport(RecordTransport):
             _, number = self._unacknowledged.popleft()
             if self._connection is not None:
                 self._connection.acknowledge(number)
+
+    def check_resumable(self) -> None:
+        """See `Transport.check_resumable`: the broker keeps messages for a reader with an identifier only."""
+        if not self._is_named:
+            raise UsageError(
+                f"{self.url} cannot be continued: the broker keeps nothing for a reader without an identifier",
+                hint="give the reader a name of its own: the option identifier (--set identifier=NAME; of a relay "
+                "--from-set identifier=NAME), or leave out the state",
+            )
 
     async def acknowledge(self, position: Checkpoint) -> None:
         """See `Transport.acknowledge`: the broker forgets the messages up to the position."""

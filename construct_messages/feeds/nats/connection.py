@@ -21,9 +21,9 @@ from nats.js.client import JetStreamContext
 from nats.js.errors import APIError, ServiceUnavailableError
 
 from construct_messages.errors import SourceError, SourceTimeout, UsageError, shown
-from construct_messages.feeds.records.connections import TLS_OPTIONS, tls_context
 from construct_messages.feeds.transport import Settings
 from construct_messages.net.timeouts import CONNECT_SECONDS
+from construct_messages.net.tls import TLS_OPTIONS, tls_context
 
 OPTIONS: Final = (
     "user",
@@ -187,6 +187,15 @@ class Inbox:
     async def arrive(self, message: Msg) -> None:
         """Called by the library with each message."""
         self._arrived.put_nowait(message)
+
+    def waiting(self) -> Msg | None:
+        """Returns the next message if it has arrived; None: there is none, or the connection has ended."""
+        if self._arrived.empty():
+            return None
+        message = self._arrived.get_nowait()
+        if message is None:
+            self._arrived.put_nowait(None)  # for `next`
+        return message
 
     async def next(self) -> Msg:
         """Returns the next message.

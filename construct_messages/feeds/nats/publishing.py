@@ -7,7 +7,7 @@ https://docs.nats.io/nats-concepts/jetstream/streams
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -79,23 +79,30 @@ class Publisher:
             LimitExceeded: one is too large; none was sent.
             SourceError: the server refuses, or the connection has ended.
         """
-        headers = [_headers(record, self._stream) for record in records]
-        for number, (record, each) in enumerate(zip(records, headers, strict=True), 1):
-            self._check_size(number, record, each)
+        named: object = None
+        common: dict[str, str] = {}
+        least = 0
+        headers = []
+        for number, record in enumerate(records, 1):
+            if named != (now := (record.content_type, record.headers)):
+                common = _headers(record, self._stream)
+                least = _HEADERS_BYTES + sum(map(_header_size, common.items()))
+                named = now
+            key = {KEY: record.key} if record.key else {}
+            size = least + len(record.value) + sum(map(_header_size, key.items()))
+            if size > self._most:
+                raise self._too_large(number, record, size)
+            headers.append({**common, **key})
         done = await self._known(records) if self._is_first else 0
         self._is_first = False
         await self._send(records[done:], headers[done:])
 
-    def _check_size(self, number: int, record: Record, headers: Mapping[str, str]) -> None:
-        texts = (text for pair in headers.items() for text in pair)
-        size = len(record.value) + _HEADERS_BYTES + 4 * len(headers)
-        size += sum(len(text.encode()) for text in texts)
-        if size > self._most:
-            raise LimitExceeded(
-                f"message {number} of {record.key.rpartition('-')[0]} has {size} bytes with its headers, and "
-                f"{self._url} takes {self._most}",
-                hint="raise max_payload of the server, and the stream's maximal message size; or send smaller messages",
-            )
+    def _too_large(self, number: int, record: Record, size: int) -> LimitExceeded:
+        return LimitExceeded(
+            f"message {number} of {record.key.rpartition('-')[0]} has {size} bytes with its headers, and "
+            f"{self._url} takes {self._most}",
+            hint="raise max_payload of the server, and the stream's maximal message size; or send smaller messages",
+        )
 
     async def _known(self, records: Sequence[Record]) -> int:
         """Returns how many of a batch the stream has, if nothing was written after them."""
@@ -112,17 +119,20 @@ class Publisher:
 
         The library's own `publish_async` does not tell the sender that the server refused a message.
         """
-        inbox, acknowledged = self._inbox, 0
-        for number, (record, each) in enumerate(zip(records, headers, strict=True)):
-            if number - acknowledged >= IN_FLIGHT:
-                self._check_reply(await inbox.next())
-                acknowledged += 1
+        inbox, publish = self._inbox, self._connection.client.publish
+        sent = acknowledged = 0
+        while acknowledged < len(records):
             with self._connection.errors():
-                await self._connection.client.publish(
-                    self._subject, record.value, reply=f"{inbox.subject}.{number}", headers=each
-                )
-        for _ in range(len(records) - acknowledged):
-            self._check_reply(await inbox.next())
+                for number in range(sent, min(acknowledged + IN_FLIGHT, len(records))):
+                    reply = f"{inbox.subject}.{number}"
+                    value = records[number].value
+                    await publish(self._subject, value, reply=reply, headers=headers[number])
+                    sent = number + 1
+            answer: Msg | None = await inbox.next()
+            while answer is not None:
+                self._check_reply(answer)
+                acknowledged += 1
+                answer = inbox.waiting()
 
     def _check_reply(self, reply: Msg) -> None:
         """Makes sure that a reply acknowledges a message."""
@@ -146,13 +156,17 @@ class Publisher:
         )
 
 
+def _header_size(pair: tuple[str, str]) -> int:
+    return 4 + sum(len(text.encode()) for text in pair)
+
+
 def _headers(record: Record, stream: str) -> dict[str, str]:
+    """Returns the headers of a record, except its key."""
     headers = dict(record.headers)
+    headers.pop(KEY, None)
     if record.content_type is not None:
         # as NATS writes the one, and RDF Messages the other
         headers["Content-Type"] = headers[Header.CONTENT_TYPE.value] = record.content_type
-    if record.key:
-        headers[KEY] = record.key
     headers["Nats-Expected-Stream"] = stream
     return headers
 

@@ -22,8 +22,8 @@ _HEARTBEAT, _EXPIRED = "100", "408"
 
 async def pulled(
     connection: NatsConnection, stream: str, consumer: str, idle_seconds: float
-) -> AsyncGenerator[Msg]:
-    """The messages of a consumer, without end.
+) -> AsyncGenerator[list[Msg]]:
+    """The messages of a consumer, without end: as many together as have come, at least one.
 
     Args:
         connection: to the server.
@@ -52,10 +52,15 @@ async def pulled(
                 await client.publish(
                     f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}", request, reply=inbox.subject
                 )
-        message = await inbox.next()
-        if message.subject != inbox.subject:
-            wanted -= 1
-            yield message
+        message: Msg | None = await inbox.next()
+        messages: list[Msg] = []
+        while message is not None and message.subject != inbox.subject:
+            messages.append(message)
+            message = inbox.waiting()
+        if messages:
+            wanted -= len(messages)
+            yield messages
+        if message is None:
             continue
         headers = message.headers or {}
         status = headers.get("Status")

@@ -17,11 +17,11 @@ from nats.js import api
 from nats.js.errors import NotFoundError
 
 from construct_messages.errors import SourceError, UsageError, shown
+from construct_messages.feeds.connections import attempts_of, over_connections
 from construct_messages.feeds.nats.connection import OPTIONS, NatsConnection, connected
 from construct_messages.feeds.nats.publishing import KEY, Publisher, publisher
 from construct_messages.feeds.nats.pulling import pulled
 from construct_messages.feeds.record import TYPE_HEADERS, Record, content_type_in
-from construct_messages.feeds.records.connections import attempts_of, over_connections
 from construct_messages.feeds.records.transport import RecordTransport
 from construct_messages.feeds.sequences import check_next
 from construct_messages.feeds.state import Checkpoint
@@ -54,21 +54,29 @@ class NatsTransport(RecordTransport):
         super().__init__(url, settings)
         self._options = option_values(settings, OPTIONS)
         self._stream, self._subject = _named(url)
-        self._reached: Checkpoint | None = None
+        self._reached: Checkpoint | None = None  # after what was yielded
+        self._passed = 0  # the sequence of `position`
         self._end = 0
         self._writer: Publisher | None = None
         self._behind: int | None = None
+        self._left = 0  # of what was yielded, how many were not passed by
         self._writing = AsyncExitStack()  # its connection
 
     @property
-    def reached(self) -> Checkpoint | None:
-        """See `RecordTransport.reached`: the sequence is that of the stream."""
-        return self._reached
+    def position(self) -> Checkpoint | None:
+        """See `Transport.position`: the sequence is that of the stream."""
+        reached = self._reached
+        return None if reached is None else Checkpoint(self._passed, identity=reached.identity)
+
+    def pass_by(self, record: Record) -> None:
+        """See `RecordTransport.pass_by`."""
+        self._passed = record.sequence
+        self._left -= 1
 
     @property
     def behind(self) -> int | None:
         """See `Transport.behind`: as the server said with the last message."""
-        return self._behind
+        return None if self._behind is None else self._behind + self._left
 
     async def aclose(self) -> None:
         """See `Transport.aclose`."""
@@ -76,7 +84,7 @@ class NatsTransport(RecordTransport):
 
     # --- reading ---
 
-    async def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Record | None]:
+    async def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Sequence[Record]]:
         """See `RecordTransport.records`.
 
         Raises:
@@ -96,13 +104,14 @@ class NatsTransport(RecordTransport):
                     self._reached = await self._begin(connection, start)
                     if not follow:
                         self._end = await self._last(connection)
-        yield None
+        self._passed = self._at
+        yield ()
         if not follow and self._end <= self._at:
             return
         connecting = partial(self._connection, follow=follow)
         async with aclosing(over_connections(connecting, self.settings)) as records:
-            async for record in records:
-                yield record
+            async for some in records:
+                yield some
 
     @property
     def _known(self) -> Checkpoint:
@@ -150,8 +159,8 @@ class NatsTransport(RecordTransport):
             return 0
         return newest.seq or 0
 
-    async def _connection(self, *, follow: bool) -> AsyncGenerator[Record]:
-        """The records of one connection, after the position, which moves with each."""
+    async def _connection(self, *, follow: bool) -> AsyncGenerator[Sequence[Record]]:
+        """The records of one connection, after what was yielded before."""
         async with self._connected() as connection:
             self._check(self._known, await self._info(connection), self._at + 1)
             consumer = await self._consumer(
@@ -160,24 +169,41 @@ class NatsTransport(RecordTransport):
             self._behind = consumer.num_pending
             if not follow and not consumer.num_pending:
                 return
-            count = 0
-            messages = pulled(connection, self._stream, consumer.name, self.settings.idle_seconds)
-            async with aclosing(messages):
-                async for message in messages:
-                    metadata = message.metadata
-                    sequence, count = metadata.sequence.stream, count + 1
-                    if metadata.sequence.consumer != count:
-                        raise SourceError(
-                            f"{self.url}: messages were lost on their way after {self._at}",
-                            transient=True,
+            count, pending = 0, 0
+            batches = pulled(connection, self._stream, consumer.name, self.settings.idle_seconds)
+            async with aclosing(batches):
+                async for messages in batches:
+                    records: list[Record] = []
+                    for message in messages:
+                        metadata = message.metadata
+                        sequence, count = metadata.sequence.stream, count + 1
+                        last = records[-1].sequence if records else self._at
+                        is_missing = sequence > last + 1 and self._subject is None
+                        is_lost = metadata.sequence.consumer != count
+                        if records and (is_missing or is_lost):  # what comes before the error
+                            yield self._reach(records, pending)
+                            records = []
+                        if is_lost:
+                            raise SourceError(
+                                f"{self.url}: messages were lost on their way after {last}",
+                                transient=True,
+                            )
+                        if is_missing:
+                            self._check(self._known, await self._info(connection), sequence)
+                        pending = metadata.num_pending
+                        records.append(
+                            _record(message, sequence, microseconds_of(metadata.timestamp))
                         )
-                    if sequence > self._at + 1 and self._subject is None:
-                        self._check(self._known, await self._info(connection), sequence)
-                    self._reached = Checkpoint(sequence, identity=self._known.identity)
-                    self._behind = metadata.num_pending
-                    yield _record(message, sequence, microseconds_of(metadata.timestamp))
-                    if not follow and (sequence >= self._end or not metadata.num_pending):
-                        return
+                        if not follow and (sequence >= self._end or not pending):
+                            yield self._reach(records, pending)
+                            return
+                    yield self._reach(records, pending)
+
+    def _reach(self, records: Sequence[Record], pending: int) -> Sequence[Record]:
+        """Notes that records are yielded, after which there are others."""
+        self._reached = Checkpoint(records[-1].sequence, identity=self._known.identity)
+        self._behind, self._left = pending, len(records)
+        return records
 
     def _check(self, position: Checkpoint, info: api.StreamInfo, next: int) -> None:
         """Makes sure that a stream is the one that was read before, and has what comes after a position.

@@ -15,13 +15,12 @@ from construct_messages.documents.contexts import implied_context
 from construct_messages.errors import LimitExceeded, LogError, SourceError
 from construct_messages.feeds.documents import reader_of
 from construct_messages.feeds.record import Record
-from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Settings, Start, Transport
 from construct_messages.formats import N_QUADS
 from construct_messages.formats.media_types import read_media_type
 from construct_messages.message import Message
 from construct_messages.streams import Element
-from construct_messages.streams.publication import received
+from construct_messages.streams.publication import received, received_lines
 
 _READERS: Final = 32  # a header can name any number of types, all of one format
 
@@ -49,21 +48,18 @@ class RecordTransport(Transport):
         self.content_type = format.document_type
         self._write = document_writer(format)
         self._readers: dict[str, DocumentReader] = {}
-        self._position: Checkpoint | None = None
-
-    @property
-    def position(self) -> Checkpoint | None:
-        """See `Transport.position`: a record that is no message is before it once it is stored as a dead letter."""
-        return self._position
-
-    @property
-    @abstractmethod
-    def reached(self) -> Checkpoint | None:
-        """The position after the last record that `records` yielded; None: not known yet."""
 
     @abstractmethod
-    def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Record | None]:
-        """The records from a position on, see `Transport.read`; `reached` is the one after the last of them."""
+    def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Sequence[Record]]:
+        """The records from a position on, see `Transport.read`: as many together as have come.
+
+        Yields none first, once it is known where to start. `pass_by` is called for each of those that were yielded
+        before the next ones are asked for.
+        """
+
+    @abstractmethod
+    def pass_by(self, record: Record) -> None:
+        """Moves `position` after a record that `records` yielded: it is read, or stored as a dead letter."""
 
     @abstractmethod
     async def send(self, records: Sequence[Record], key: str) -> None:
@@ -83,26 +79,43 @@ class RecordTransport(Transport):
         Raises:
             SourceError: also for a record without a media type, or with one that is not read.
         """
-        async with aclosing(self.records(start, follow=follow)) as records:
-            async for record in records:
-                if record is None:
-                    self._position = self.reached
+        async with aclosing(self.records(start, follow=follow)) as batches:
+            async for records in batches:
+                if not records:
                     yield None
-                    continue
-                reached = self.reached
-                try:
-                    message = self.message_in(record)
-                except (LogError, LimitExceeded, SourceError) as error:
-                    if self.settings.dead_letters is None:
-                        raise
-                    await self.settings.dead_letters.put(record, self.url, str(error))
-                    self._position = reached
-                    continue
-                self._position = reached
-                element = received(self.url, record.sequence, message)
-                if record.microseconds is not None:
-                    element = element._replace(microseconds=record.microseconds)
-                yield element
+                elif lines := self._lines_of(records):
+                    for record, each in zip(records, lines, strict=True):
+                        self.pass_by(record)
+                        yield received_lines(self.url, record.sequence, each, record.microseconds)
+                else:
+                    for record in records:
+                        message = await self._message(record)
+                        self.pass_by(record)
+                        if message is not None:
+                            yield received(self.url, record.sequence, message, record.microseconds)
+
+    def _lines_of(self, records: Sequence[Record]) -> Sequence[bytes] | None:
+        """The lines of the messages that records are; None: they have to be read one by one."""
+        content_type = records[0].content_type or self.settings.media_type
+        if content_type is None or any(
+            record.content_type != records[0].content_type for record in records
+        ):
+            return None
+        try:
+            reader = self._reader_for(content_type)
+        except SourceError:
+            return None
+        return reader.lines([record.value for record in records])
+
+    async def _message(self, record: Record) -> Message | None:
+        """Returns the message that a record is; None: it is none, and was stored as a dead letter."""
+        try:
+            return self.message_in(record)
+        except (LogError, LimitExceeded, SourceError) as error:
+            if self.settings.dead_letters is None:
+                raise
+            await self.settings.dead_letters.put(record, self.url, str(error))
+            return None
 
     async def write(self, batch: Sequence[Message], key: str) -> None:
         """See `Transport.write`: each message is a record, whose key is that of the batch and its number in it."""
@@ -127,6 +140,9 @@ class RecordTransport(Transport):
                 f"{self.url}: record {record.place or record.sequence} names no media type",
                 hint="pass the one that its messages have: media_type=",
             )
+        return self._reader_for(content_type).read(record.value, record.sequence)
+
+    def _reader_for(self, content_type: str) -> DocumentReader:
         if (reader := self._readers.get(content_type)) is None:
             media_type, parameters = read_media_type(content_type) or ("", {})
             context = implied_context(media_type, parameters)
@@ -134,4 +150,4 @@ class RecordTransport(Transport):
             if len(self._readers) >= _READERS:
                 self._readers.clear()
             self._readers[content_type] = reader
-        return reader.read(record.value, record.sequence)
+        return reader

@@ -66,6 +66,9 @@ class TermReader:
 
     Attributes:
         prefix, begin, name: what the next IRI depends on: id and string of the last prefix, and id of the last name.
+        iris: the IRIs that were met, by the id of the name and by the prefix itself, so that another prefix with the
+            same id changes nothing.
+        ids: of the prefix and the name, by the bytes of an RdfIri.
     """
 
     def __init__(
@@ -82,7 +85,6 @@ class TermReader:
         self.prefixes = Entries("prefixes", options.max_prefix_table_size)
         self.datatypes = Entries("datatypes", options.max_datatype_table_size)
         self.prefix, self.begin, self.name = 0, "", 0
-        self._prefixes = self.prefixes.strings
         self._shared = shared
         self._nodes: dict[bytes, Term] = {}  # of the whole stream, by their labels
         self._frame = 0
@@ -91,9 +93,8 @@ class TermReader:
         self._depth = 0
         # a few entries make many long IRIs, which their frame is no measure of
         self._made, self._most_made = 0, most_made
-        # by the id of the name and by the prefix itself, so that another prefix with the same id changes nothing
-        self._iris: dict[int, dict[str, Term]] = {}
-        self._ids: dict[bytes, tuple[int, int]] = {}
+        self.iris: dict[int, dict[str, Term]] = {}
+        self.ids: dict[bytes, tuple[int, int]] = {}
         self._suffixes: dict[bytes, str] = dict(_NO_SUFFIXES)
         read, node, value, quoted = self.iri, self.blank, self.literal, self.quoted
         no_node, no_value, no_quoted, no_name = (
@@ -113,7 +114,7 @@ class TermReader:
 
     def enter_name(self, data: bytes) -> None:
         """Takes an RdfNameEntry."""
-        self._iris[self.names.enter(data)] = {}
+        self.iris[self.names.enter(data)] = {}
 
     def enter_prefix(self, data: bytes) -> None:
         """Takes an RdfPrefixEntry."""
@@ -201,19 +202,17 @@ class TermReader:
 
     def iri(self, data: bytes) -> Term:
         """The term of an RdfIri."""
-        prefix, name = self._ids.get(data) or self._read_ids(data)
+        prefix, name = self.ids.get(data) or self.read_ids(data)
         if not name:
             name = self.name + 1
         self.name = name
-        try:
-            if prefix:
-                self.prefix = prefix
-                self.begin = self._prefixes[prefix]
-            return self._iris[name][self.begin]
-        except KeyError:
-            return self._new_iri(prefix, name)
+        if prefix:
+            self.prefix, self.begin = prefix, self.prefixes.get(prefix)
+        known = self.iris.get(name)
+        return (known and known.get(self.begin)) or self.new_iri(self.begin, name)
 
-    def _read_ids(self, data: bytes) -> tuple[int, int]:
+    def read_ids(self, data: bytes) -> tuple[int, int]:
+        """The ids of the prefix and the name in an RdfIri, of which 0 means the last one and the next one."""
         prefix = name = place = 0
         if data[:1] == b"\x08":
             prefix, place = read_varint(data, 1)
@@ -225,15 +224,13 @@ class TermReader:
                     prefix = integer(value, "the prefix of an IRI")
                 elif number == 2:
                     name = integer(value, "the name of an IRI")
-        if len(self._ids) >= _MOST:
-            self._ids.clear()
-        self._ids[data] = prefix, name
+        if len(self.ids) >= _MOST:
+            self.ids.clear()
+        self.ids[data] = prefix, name
         return prefix, name
 
-    def _new_iri(self, prefix: int, name: int) -> Term:
-        if prefix:
-            self.begin = self.prefixes.get(prefix)
-        begin = self.begin
+    def new_iri(self, begin: str, name: int) -> Term:
+        """The term of a prefix and the name with an id, which are met together for the first time."""
         value = begin + self.names.get(name)
         self._made += len(value)
         if self._made > self._most_made:
@@ -241,7 +238,7 @@ class TermReader:
                 f"more than {self._most_made} characters of IRIs that differ",
                 hint="write less at once",
             )
-        known = self._iris[name]
+        known = self.iris[name]
         if len(known) >= _MOST_PREFIXES:
             known.clear()
         if _USUAL_IRI.fullmatch(value):

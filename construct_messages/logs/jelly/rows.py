@@ -96,7 +96,9 @@ class Rows:
         self._frames += 1
         if self.options is not None:
             self._reader.new_scope(self._frames, self._last)
-            if _begins_with_options(frame):
+            # most cannot, as two bytes show
+            may = frame[2:3] == b"\x0a" or frame[1:2] > b"\x7f"
+            if may and _begins_with_options(frame):
                 self._reader.demand_ids()
         self._terms = []
         self.place = 0
@@ -119,14 +121,16 @@ class Rows:
         """Reads rows in the usual form up to a place, and returns the start of the next row, or of the first row that
         has another form, or is malformed.
 
-        That one is `_field`'s, which takes any form that Protocol Buffers allows. Here every call and slice counts.
+        That one is `_field`'s, which takes any form that Protocol Buffers allows. Here every call and slice counts:
+        IRIs are read as `TermReader.iri` does, without a call.
         """
         handlers, last, reader = self._handlers, self._last, self._reader
         statement, readers = self._statement, self._readers
+        ids, iris, prefixes = reader.ids, reader.iris, reader.prefixes.strings
         extend, end = self._terms.extend, len(frame)
-        while start < stop:
-            prefix, begin, name = reader.prefix, reader.begin, reader.name
-            try:
+        prefix, begin, name = state = reader.prefix, reader.begin, reader.name
+        try:
+            while start < stop:
                 size, place = frame[start + 1], start + 2
                 if size > 0x7F:
                     size, place = read_varint(frame, start + 1)
@@ -136,9 +140,11 @@ class Rows:
                 if size > 0x7F:
                     size, place = read_varint(frame, place - 1)
                 if frame[start] != _ROW or place + size != following or following > end:
-                    return start
+                    break
                 if kind != statement:
+                    reader.prefix, reader.begin, reader.name = prefix, begin, name
                     handlers[kind](frame[place:following])
+                    prefix, begin, name = state = reader.prefix, reader.begin, reader.name
                     start = following
                     continue
                 due = 0
@@ -150,16 +156,24 @@ class Rows:
                     if position < due:
                         break
                     due = position + 1
-                    last[position] = read(frame[place : place + size])
+                    data = frame[place : place + size]
                     place += size
-                if place == following and self._complete:
-                    extend(last)
-                    start = following
-                    continue
-            except (IndexError, KeyError, Malformed):
-                pass  # an error is `_field`'s to find again, in the order of the fields' numbers
-            reader.go_back(prefix, begin, name)
-            return start
+                    if read is not None:
+                        last[position] = read(data)
+                        continue
+                    new_prefix, new_name = ids.get(data) or reader.read_ids(data)
+                    name = new_name or name + 1
+                    if new_prefix:
+                        prefix, begin = new_prefix, prefixes[new_prefix]
+                    last[position] = iris[name].get(begin) or reader.new_iri(begin, name)
+                if place != following or not self._complete:
+                    break
+                extend(last)
+                state = prefix, begin, name
+                start = following
+        except (IndexError, KeyError, Malformed):
+            pass  # an error is `_field`'s to find again, in the order of the fields' numbers
+        reader.go_back(*state)
         return start
 
     def _field(self, frame: bytes, start: int) -> int:
@@ -228,8 +242,12 @@ class Rows:
                 self._statement = _tag(2)
                 self._handlers |= {_tag(4): self._start_graph, _tag(5): self._end_graph}
         self._handlers[self._statement] = self._any_statement
-        # by the tag instead of the number, where that is one byte
-        self._readers = {_tag(number): read for number, read in self._fields.items() if number < 16}
+        # by the tag instead of the number, where that is one byte; None: an IRI. Quoted triples have IRIs themselves
+        self._readers = {
+            _tag(number): (position, None if read == reader.iri else read)
+            for number, (position, read) in self._fields.items()
+            if number < 16 and read != reader.quoted
+        }
 
     def _any_statement(self, data: bytes) -> None:
         self._reader.fill(self._last, data, self._fields)

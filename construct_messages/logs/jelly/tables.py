@@ -133,15 +133,10 @@ class Entries:
         Raises:
             Malformed: no such entry, an id that the table's size excludes, or none where one is demanded.
         """
-        number, string = 0, ""
-        if (
-            entry[:1] == b"\x12"
-            and entry[1:2] == bytes((len(entry) - 2 & 0x7F,))
-            and len(entry) < 0x82
-        ):
-            string = text(
-                entry[2:], f"an entry of {self._name}"
-            )  # most: the next id, and less than 128 bytes
+        number, string, size = 0, "", len(entry)
+        # most: the next id, and less than 128 bytes
+        if 1 < size < 0x82 and entry[0] == 0x12 and entry[1] == size - 2 and entry.isascii():
+            string = entry[2:].decode()
         else:
             for field, value in fields(entry):
                 if field == 1:

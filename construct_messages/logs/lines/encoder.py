@@ -41,7 +41,8 @@ class LinesEncoder:
         format: N-Triples or N-Quads.
         syntax: how messages are delimited, and which RDF version the log keeps to.
 
-    >>> from construct_messages.formats import N_TRIPLES, find_syntax
+    >>> from construct_messages.formats import N_TRIPLES
+    >>> from construct_messages.formats.lookup import find_syntax
     >>> from construct_messages.message import Quad
     >>> from construct_messages.terms import iri
     >>> encoder = LinesEncoder(N_TRIPLES, find_syntax("1.2-messages"), EncoderOptions())
@@ -101,7 +102,8 @@ _Column = bytes | list[bytes]
 class TemplateLines:
     """Encodes batches of solutions by column. Byte for byte the same as `encode(Message(instantiate(…)))`.
 
-    >>> from construct_messages.formats import N_TRIPLES, find_syntax
+    >>> from construct_messages.formats import N_TRIPLES
+    >>> from construct_messages.formats.lookup import find_syntax
     >>> from construct_messages.terms import Term
     >>> from construct_messages.template import Pattern
     >>> template = Template(("x",), (Pattern(Variable(0), Constant(Term("<urn:p>")), Constant(Term('"o"'))),))

@@ -51,6 +51,26 @@ def _statement(graphs: bool) -> re.Pattern[str]:
     return re.compile(rf"(?m:^){subject} ({_PREDICATE}) {object}{graph}\n")
 
 
+@cache
+def _statements(graphs: bool) -> re.Pattern[str]:
+    """One line or more, of the form that `_statement` and `_CANONICAL` know."""
+    node = f"(?:{CANONICAL_IRI}|{CANONICAL_BLANK})"
+    object = f"(?:{CANONICAL_IRI}|{CANONICAL_LITERAL}|{CANONICAL_BLANK})"
+    graph = f"(?: {node})?" if graphs else ""
+    return re.compile(rf"(?:{node} (?:{CANONICAL_IRI}) {object}{graph} \.\n)++")
+
+
+def canonical_lines(text: str, *, graphs: bool) -> bool:
+    r"""Whether a text is canonical statements only, one or more, without triple terms; each ends with LF.
+
+    This takes less than half the time of `Statements.read`. True means that it returns all of the text as statements.
+
+    >>> canonical_lines('<urn:s> <urn:p> "o"@en .\n', graphs=True), canonical_lines("_:b <urn:p> 1 .\n", graphs=True)
+    (True, False)
+    """
+    return _statements(graphs).fullmatch(text) is not None
+
+
 _CANONICAL: Final = re.compile(rf"(?:(?:{CANONICAL_IRI})\n)*+")
 """Predicates, a line each."""
 

@@ -16,8 +16,9 @@ from construct_messages.formats import N_QUADS, RDFM
 from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.lines.decoder import LinesDecoder
+from construct_messages.logs.lines.statements import Statements
 from construct_messages.message import Message
-from construct_messages.terms import Lenience
+from construct_messages.terms import Lenience, Term
 
 _UNBOUNDED: Final = 1 << 62  # the text is in memory already
 _LABELS: Final = Labels("x", keep=True)  # they stay as they are
@@ -57,6 +58,20 @@ def to_messages(
     if len(messages) == len(texts):
         return messages
     return [_only_message(text, number, lenience) for number, text in enumerate(texts, first)]
+
+
+def terms_of(lines: bytes) -> Sequence[Term | None]:
+    r"""The terms of canonical N-Quads lines in a row, see `of_lines`; labels stay as they are.
+
+    >>> terms_of(b'<urn:s> <urn:p> "o" .\n')
+    ['<urn:s>', '<urn:p>', '"o"', None]
+    """
+    text = lines.decode()
+    read = Statements(N_QUADS).read(text)
+    if not any(read.others):
+        return read.terms
+    (message,) = to_messages([text[:-1]])  # with triple terms
+    return [term for statement in message.statements for term in statement]
 
 
 def _only_message(text: str, number: int, lenience: Lenience | None) -> Message:

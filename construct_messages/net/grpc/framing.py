@@ -58,6 +58,7 @@ class ReceiveBuffer:
         self._chunks: list[bytes] = []
         self._unread = 0
         self._ended = False
+        self._error: Exception | None = None
         self._changed = asyncio.Event()
 
     def add(self, data: bytes, ack_size: int) -> None:
@@ -72,19 +73,30 @@ class ReceiveBuffer:
         self._ended = True
         self._changed.set()
 
+    def fail(self, error: Exception) -> None:
+        """Nothing more comes, as the stream or the connection has broken off."""
+        self._error = error
+        self._changed.set()
+
     def unacked_size(self) -> int:
         """How many bytes were not read, at the end of the stream."""
         size, self._unread = self._unread, 0
         return size
 
     async def take(self) -> bytes:
-        """Returns all bytes that have come; waits for some. None come after the end."""
+        """Returns all bytes that have come; waits for some. None come after the end.
+
+        Raises:
+            Exception: that of `fail`, after all bytes that came before.
+        """
         while not self._chunks and not self._ended:
+            if self._error is not None:
+                raise self._error
             self._changed.clear()
             await self._changed.wait()
         data = b"".join(self._chunks)
         self._chunks.clear()
-        if size := self.unacked_size():
+        if (size := self.unacked_size()) and self._error is None:
             self._acknowledge(size)
         return data
 
@@ -106,34 +118,32 @@ class MessageReader:
         self, take: Callable[[], Awaitable[bytes]], coding: str, most: int, by: str
     ) -> None:
         self._take, self._coding, self._most, self._by = take, coding, most, by
-        self._rest = b""
+        self._held: list[bytes] = []  # the beginning of a message
+        self._size = 0  # of these
         self._error: ConstructMessagesError | None = None
         self.ready: deque[bytes] = deque()
 
     async def read(self) -> bytes | None:
-        """Returns the next message; None: there are no more.
+        """Returns the next message; None: there are no more. Nothing is lost if it is cancelled.
 
         Raises:
             SourceError: the stream ends within a message, or its coding is unknown.
             LimitExceeded: the message is too large, also after it is unpacked.
         """
-        held = [self._rest] if self._rest else []
-        size = len(self._rest)
         while not self.ready:
             if self._error is not None:
                 raise self._error
             data = await self._take()
             if not data:
-                if size:
+                if self._size:
                     raise SourceError(
                         f"{self._by} ends within a message", status=400, transient=True
                     )
                 return None
-            held.append(data)
-            size += len(data)
-            if size >= self._wanted:
-                self._parse(b"".join(held))
-                held, size = [self._rest], len(self._rest)
+            self._held.append(data)
+            self._size += len(data)
+            if self._size >= self._wanted:
+                self._parse(b"".join(self._held))
         return self.ready.popleft()
 
     _wanted = _PREFIX.size
@@ -158,7 +168,8 @@ class MessageReader:
                 self.ready.append(self._unpacked(message) if compressed else message)
         except ConstructMessagesError as error:
             self._error = error  # which comes after the messages before it
-        self._rest = data[place:]
+        rest = data[place:]
+        self._held, self._size = [rest] if rest else [], len(rest)
 
     def _unpacked(self, data: bytes) -> bytes:
         if self._coding != GZIP:

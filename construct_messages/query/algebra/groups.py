@@ -51,8 +51,8 @@ from construct_messages.query.syntax.nodes import (
     UnionPattern,
     ValuesPattern,
     VariableNode,
-    walk,
 )
+from construct_messages.query.syntax.tree import walk
 from construct_messages.terms import Term
 
 Scope = dict[Var, None]

@@ -27,7 +27,6 @@ from construct_messages.query.algebra.nodes import (
     Unit,
     Var,
     Vars,
-    variables,
 )
 
 
@@ -131,7 +130,7 @@ def connected_patterns(
     links = [link - apart for link in links]
     groups: list[tuple[list[Triple], Vars]] = []
     for pattern in patterns:
-        group, own = [pattern], variables(pattern.positions) - apart
+        group, own = [pattern], pattern.variables - apart
         own = own.union(*(link for link in links if link & own))
         for other in [other for other in groups if other[1] & own]:
             groups.remove(other)

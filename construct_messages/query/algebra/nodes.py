@@ -120,6 +120,10 @@ class Triple:
     def positions(self) -> tuple[VarOrTerm | None, ...]:
         return (self.subject, self.predicate, self.object, self.graph)
 
+    @property
+    def variables(self) -> Vars:
+        return variables(self.positions)
+
 
 class _Node:
     """The base of all nodes: the variables that they bind, their children, and their expressions."""
@@ -210,7 +214,7 @@ class Bgp(Leaf):
 
     @cached_property
     def possible(self) -> Vars:
-        return variables(position for pattern in self.patterns for position in pattern.positions)
+        return NOTHING.union(*(pattern.variables for pattern in self.patterns))
 
 
 @dataclass(frozen=True)
@@ -231,13 +235,11 @@ class Star(Leaf):
 
     @cached_property
     def certain(self) -> Vars:
-        return variables(position for pattern in self.patterns for position in pattern.positions)
+        return NOTHING.union(*(pattern.variables for pattern in self.patterns))
 
     @cached_property
     def possible(self) -> Vars:
-        return self.certain | variables(
-            position for pattern in self.optional for position in pattern.positions
-        )
+        return self.certain | NOTHING.union(*(pattern.variables for pattern in self.optional))
 
 
 @dataclass(frozen=True)
@@ -361,10 +363,7 @@ class Extend(Unary):
 
 @dataclass(frozen=True)
 class Number(Unary):
-    """Adds to each solution letters and digits that no other has, of any Number, in any evaluation.
-
-    BNODE takes its labels from them.
-    """
+    """Adds to each solution letters and digits that no other has, of any Number: the labels of BNODE's nodes."""
 
     variable: Var
 
@@ -396,17 +395,14 @@ class Group(Unary):
 
     @cached_property
     def certain(self) -> Vars:
-        counts = {
-            variable for variable, aggregation in self.aggregates if aggregation.name == "COUNT"
-        }
+        counts = {variable for variable, one in self.aggregates if one.name == "COUNT"}
         return (frozenset(self.keys) & self.pattern.certain) | counts
 
     def map_expressions(self, change: Callable[[Expression], Expression]) -> Self:
-        changed = (
-            (variable, one if one.argument is None else replace(one, argument=change(one.argument)))
-            for variable, one in self.aggregates
-        )
-        return replace(self, aggregates=tuple(changed))
+        def changed(one: Aggregation) -> Aggregation:
+            return one if one.argument is None else replace(one, argument=change(one.argument))
+
+        return replace(self, aggregates=tuple((var, changed(one)) for var, one in self.aggregates))
 
 
 @dataclass(frozen=True)
@@ -435,9 +431,8 @@ class OrderBy(Unary):
     conditions: tuple[tuple[Expression, bool], ...]
 
     def map_expressions(self, change: Callable[[Expression], Expression]) -> Self:
-        return replace(
-            self, conditions=tuple((change(one), descending) for one, descending in self.conditions)
-        )
+        changed = tuple((change(one), descending) for one, descending in self.conditions)
+        return replace(self, conditions=changed)
 
 
 @dataclass(frozen=True)

@@ -44,9 +44,9 @@ from construct_messages.query.syntax.nodes import (
     Unknown,
     VariableNode,
     WindowPattern,
-    walk,
 )
 from construct_messages.query.syntax.reader import read
+from construct_messages.query.syntax.tree import walk
 from construct_messages.query.tokens import Token, error
 from construct_messages.terms import iri
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from construct_messages.query.algebra.nodes import Triple, Var, VarOrTerm, Vars, variables
+from construct_messages.query.algebra.nodes import Triple, Var, VarOrTerm, Vars
 from construct_messages.query.optimizer.statistics import PredicateStatistics, Statistics
 from construct_messages.terms import RDF, iri
 
@@ -91,7 +91,7 @@ class Estimates:
 
             order.append(min(left, key=rank))
             left.remove(order[-1])
-            bound |= variables(order[-1].positions)
+            bound |= order[-1].variables
         return self.as_written(order)
 
     def as_written(self, patterns: Iterable[Triple]) -> list[JoinStep]:
@@ -100,7 +100,7 @@ class Estimates:
         for pattern in patterns:
             solutions *= self.matches(pattern, bound)
             steps.append(JoinStep(pattern, solutions, not steps or _connected(pattern, bound)))
-            bound |= variables(pattern.positions)
+            bound |= pattern.variables
         return steps
 
 
@@ -115,5 +115,5 @@ def _given(position: VarOrTerm, bound: Vars) -> bool:
 
 def _connected(pattern: Triple, bound: Vars) -> bool:
     """Whether the pattern shares a variable with what is there, or has none to share."""
-    mentioned = variables(pattern.positions)
+    mentioned = pattern.variables
     return not mentioned or bool(mentioned & bound)

@@ -154,7 +154,7 @@ def _bound_together(node: Node) -> Iterator[Vars]:
     if isinstance(node, Bgp):
         subjects = defaultdict[VarOrTerm, Vars](frozenset)
         for pattern in node.patterns:
-            subjects[pattern.subject] |= variables(pattern.positions)
+            subjects[pattern.subject] |= pattern.variables
         yield from subjects.values()
     elif below := node.children:
         for part in below:

@@ -33,7 +33,6 @@ from construct_messages.query.algebra.nodes import (
     Triple,
     Union,
     Vars,
-    variables,
 )
 from construct_messages.query.optimizer.push_down import apply_filters
 
@@ -110,7 +109,7 @@ def _filtered(node: Node, conditions: Iterable[Expression]) -> Node:
 
 
 def _variables(patterns: Iterable[Triple]) -> Vars:
-    return NOTHING.union(*(variables(pattern.positions) for pattern in patterns))
+    return NOTHING.union(*(pattern.variables for pattern in patterns))
 
 
 def _is_of_star(group: list[Triple], needed: Vars) -> bool:

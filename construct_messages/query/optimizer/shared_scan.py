@@ -18,7 +18,6 @@ from construct_messages.query.algebra.nodes import (
     Node,
     Triple,
     Var,
-    variables,
 )
 from construct_messages.query.algebra.plan import Scan
 
@@ -73,5 +72,5 @@ def _filtered_patterns(node: Node, conditions: _Conditions) -> Iterator[tuple[Tr
 def _is_about(pattern: Triple, condition: Expression) -> bool:
     """Whether one quad alone decides a condition, which then reads one variable."""
     read = mentions(condition)
-    alone = len(read) == 1 and read <= variables(pattern.positions)
+    alone = len(read) == 1 and read <= pattern.variables
     return alone and not is_volatile(condition) and not exists_in(condition)

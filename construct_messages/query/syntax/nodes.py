@@ -2,42 +2,16 @@
 
 SPARQL 1.2 Query, section 19.8. The short notations of triples (`;`, `,`, `[]`, `()`, reifiers, annotations) are
 expanded as section 4 says; names and literals stay as written, and `Query.term` resolves them. What the grammar does
-not know becomes an `Unknown` in its place. Nodes are tuples, so `walk` needs to know none of them. Nothing here reads
-text, and nothing knows what a query means.
+not know becomes an `Unknown` in its place. Nothing here reads text, and nothing knows what a query means.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from operator import itemgetter
-from typing import Any, Self, TypeAlias, dataclass_transform
+from typing import Any, TypeAlias
+
+from construct_messages.query.syntax.tree import SyntaxTuple
 
 # --- what is not known ----------------------------------------------------------------------------------------------
-
-
-@dataclass_transform(frozen_default=True)
-class SyntaxTuple(tuple[Any, ...]):
-    """A tuple whose parts have the names of the annotations of its class, as a `NamedTuple` has.
-
-    That of `typing` takes the start of the command line four times as long, for the forty classes here.
-
-    >>> IriNode(0, 5, "<s:a>"), IriNode(0, 5, "<s:a>").written
-    (IriNode(0, 5, '<s:a>'), '<s:a>')
-    """
-
-    __slots__ = ()
-
-    def __init_subclass__(cls) -> None:
-        names = tuple(cls.__annotations__)
-        setattr(cls, "__match_args__", names)  # noqa: B010 - mypy makes it from the annotations
-        for place, name in enumerate(names):
-            setattr(cls, name, property(itemgetter(place)))
-
-    def __new__(cls, *parts: Any) -> Self:
-        return tuple.__new__(cls, parts)
-
-    def __repr__(self) -> str:
-        return type(self).__name__ + super().__repr__()
 
 
 class Unknown(SyntaxTuple):
@@ -474,23 +448,3 @@ SyntaxNode: TypeAlias = (
     | FromClause
     | FormNode
 )
-
-
-def walk(*nodes: Any, closed: tuple[type, ...] = ()) -> Iterator[Any]:
-    """Yields nodes and all nodes in them, those of `SyntaxNode`, each before its parts, in the order of the text.
-
-    Args:
-        nodes: nodes, None, or tuples of these.
-        closed: the classes of nodes whose parts are left out.
-
-    >>> alias = AliasNode(4, 9, VariableNode(5, 7, "a"), VariableNode(8, 9, "b"))
-    >>> [node.name for node in walk(BindPattern(0, 9, alias)) if isinstance(node, VariableNode)]
-    ['a', 'b']
-    """
-    left: list[Any] = [nodes]
-    while left:
-        node = left.pop()
-        if type(node) is not tuple:
-            yield node
-        if not isinstance(node, closed):
-            left.extend([part for part in reversed(node) if isinstance(part, tuple)])

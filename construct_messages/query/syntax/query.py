@@ -19,8 +19,8 @@ from construct_messages.query.syntax.nodes import (
     NumberNode,
     TripleTermNode,
     Unknown,
-    walk,
 )
+from construct_messages.query.syntax.tree import walk
 from construct_messages.query.syntax.triples import NIL, TYPE
 from construct_messages.query.tokens import QueryText, error
 from construct_messages.terms import Term, boolean, literal, number, triple, unescape

@@ -6,11 +6,15 @@ encoded are not touched.
 
 from __future__ import annotations
 
+import sys
 import zlib
 from contextlib import suppress
-from typing import Protocol
+from typing import Any, Protocol
 
-import zstandard
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 _CODINGS = ("zstd", "gzip")  # best first
 _GZIP_LEVEL = 1
@@ -20,14 +24,14 @@ _ZSTD_LEVEL = 3
 class _Compressor(Protocol):
     def compress(self, data: bytes, /) -> bytes: ...
 
-    def flush(self, mode: int = ..., /) -> bytes: ...
+    def flush(self, mode: Any = ..., /) -> bytes: ...
 
 
 class Coder:
     """An encoder of a body.
 
     Args:
-        compressor: of zlib or zstandard; None: the body stays as it is.
+        compressor: of zlib or zstd; None: the body stays as it is.
         part: how it is flushed after a part.
         end: how it is flushed at the end.
     """
@@ -76,8 +80,11 @@ def coder_for(coding: str | None) -> Coder:
             return Coder(gzip, zlib.Z_SYNC_FLUSH, zlib.Z_FINISH)
         case "zstd":
             # a client that stores the body unchanged can then detect damage, as with gzip
-            zstd = zstandard.ZstdCompressor(level=_ZSTD_LEVEL, write_checksum=True).compressobj()
-            return Coder(
-                zstd, zstandard.COMPRESSOBJ_FLUSH_BLOCK, zstandard.COMPRESSOBJ_FLUSH_FINISH
+            compressor = zstd.ZstdCompressor(
+                options={
+                    zstd.CompressionParameter.compression_level: _ZSTD_LEVEL,
+                    zstd.CompressionParameter.checksum_flag: 1,
+                }
             )
+            return Coder(compressor, compressor.FLUSH_BLOCK, compressor.FLUSH_FRAME)
     return Coder()

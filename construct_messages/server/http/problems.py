@@ -14,6 +14,7 @@ from aiohttp import web
 
 from construct_messages.errors import (
     ConstructMessagesError,
+    DoesNotConform,
     Forbidden,
     NotAcceptable,
     SourceError,
@@ -25,7 +26,8 @@ def problem(error: ConstructMessagesError, request_id: str | None = None) -> web
     """The problem document of an error.
 
     Members in addition to those of RFC 9457: `hint`, the fix; `line` and `column` in the query, counted from 1;
-    `offered`, the media types that there are; `request_id`, as the server's log has it.
+    `offered`, the media types that there are; `report`, why a message does not conform to shapes; `request_id`, as the
+    server's log has it.
 
     >>> from construct_messages.errors import Position, QueryError
     >>> response = problem(QueryError("prefix ex: is not declared", position=Position(2, 5)))
@@ -43,6 +45,8 @@ def problem(error: ConstructMessagesError, request_id: str | None = None) -> web
         document |= {"line": error.position.line, "column": error.position.column}
     if isinstance(error, NotAcceptable) and error.offered:
         document["offered"] = error.offered
+    if isinstance(error, DoesNotConform):
+        document["report"] = error.report
     if request_id is not None:
         document["request_id"] = request_id
     # a header of a client, which a message may quote, may hold bytes that are no characters

@@ -2,6 +2,7 @@
 
 Nothing is sent before the first bytes exist, so that an error can still be a status. Later, an error resets the
 connection, which every HTTP client reports, even where the end of the connection ends the body (RFC 9112, section 6.3).
+A body that can hold the error is cut short after it instead: a reset may discard bytes that the client has not read.
 A slow client holds back its own source only.
 """
 
@@ -46,6 +47,7 @@ async def send(
     buffer_bytes: int = 0,
     coding: str | None = None,
     sent: Callable[[int], None] = lambda _: None,
+    failure: Callable[[ConstructMessagesError], bytes] | None = None,
 ) -> web.StreamResponse:
     """Sends a body chunk by chunk.
 
@@ -58,10 +60,11 @@ async def send(
         buffer_bytes: a body up to this size is held back until it is whole, and sent with its length.
         coding: the content coding to apply and to name.
         sent: called with the size of each piece before it is sent.
+        failure: makes the last part of a body that can hold an error; None: it cannot.
 
     Raises:
         ConstructMessagesError: no byte was sent.
-        Aborted: some were, and the connection has been reset.
+        Aborted: some were, and the connection has been reset, or closed before the end of the body.
     """
     if coding is not None:
         headers = {**headers, "Content-Encoding": coding}
@@ -80,12 +83,26 @@ async def send(
             await _sending(request, response.prepare(request), idle_seconds)
             await _stream(request, response, held, chunks, coder, idle_seconds, sent)
         except ConstructMessagesError as error:
-            reset(request)
+            if failure is None:
+                reset(request)
+            else:
+                await _cut_short(request, response, coder.code(failure(error)), idle_seconds)
             raise Aborted(type(error).__name__) from error
         except BaseException:
             reset(request)
             raise
         return response
+
+
+async def _cut_short(
+    request: web.Request, response: web.StreamResponse, last: bytes, idle_seconds: float
+) -> None:
+    """Sends the last part of a body, and closes the connection without the end of the body."""
+    await _sending(request, response.write(last), idle_seconds)
+    if request.transport is not None:
+        request.transport.set_write_buffer_limits(high=0)  # to wait until all has been sent
+        await _sending(request, request.writer.drain(), idle_seconds)
+        request.transport.close()
 
 
 def reset(request: web.Request) -> None:

@@ -18,6 +18,7 @@ from construct_messages.feeds.opening import check_via
 from construct_messages.feeds.table import kinds_for
 from construct_messages.net.headers import HEADER_NAME
 from construct_messages.net.oauth import read_secret
+from construct_messages.net.tls import server_tls_context
 from construct_messages.net.urls import check_secure, check_url, is_url
 from construct_messages.query.prologue import given_prefixes
 from construct_messages.server.config import (
@@ -154,13 +155,7 @@ def _check_streams(
                 f"{where('streams', setting)} names {policy}, which is not set",
                 hint=f"set the environment variable {policy} to a token, or write deny or allow",
             )
-    if streams.grpc is not None:
-        _check_at(where("streams", "grpc"), lambda: streams.grpc_address)
-        if find_spec("grpclib") is None:
-            raise UsageError(
-                f"{where('streams', 'grpc')} is set, and grpclib is not installed",
-                hint="pip install 'construct-messages[grpc]'",
-            )
+    _check_grpc(streams, where)
     for name, bridge in streams.bridges.items():
 
         def of(*key: str, name: str = name) -> str:
@@ -174,6 +169,38 @@ def _check_streams(
         )
 
 
+def _check_grpc(streams: StreamsSettings, where: Where) -> None:
+    certificate, key, url = streams.grpc_certificate, streams.grpc_key, streams.grpc_url
+    for setting in ("grpc_certificate", "grpc_key", "grpc_url"):
+        if streams.grpc is None and getattr(streams, setting) is not None:
+            raise UsageError(
+                f"{where('streams', setting)} is set, but not grpc",
+                hint="set grpc to the address of the service, or leave it out",
+            )
+    if streams.grpc is None:
+        return
+    _check_at(where("streams", "grpc"), lambda: streams.grpc_address)
+    if find_spec("grpclib") is None:
+        raise UsageError(
+            f"{where('streams', 'grpc')} is set, and grpclib is not installed",
+            hint="pip install 'construct-messages[grpc]'",
+        )
+    if (certificate is None) != (key is None):
+        given = "grpc_certificate" if key is None else "grpc_key"
+        raise UsageError(
+            f"{where('streams', given)} is set without the other file",
+            hint="set grpc_certificate and grpc_key",
+        )
+    if certificate is not None and key is not None:
+        pair = certificate, key
+        _check_at(where("streams", "grpc_certificate"), lambda: server_tls_context(*pair))
+    if url is not None and not re.fullmatch(r"grpcs?://[^/?#@]+", url):
+        raise UsageError(
+            f"{where('streams', 'grpc_url')}: {url!r} is no URL of a gRPC service",
+            hint="write it as grpcs://data.example.org, or with a port",
+        )
+
+
 def _check_bridge(
     name: str, bridge: BridgeSettings, environ: Mapping[str, str], where: Where
 ) -> None:
@@ -182,11 +209,25 @@ def _check_bridge(
             f"{where('from')}: {name!r} is no name of a stream",
             hint="take up to 128 letters, digits and -._~, with a letter or digit at both ends",
         )
-    if bridge.source is None and bridge.target is None:
+    if bridge.source is None and bridge.target is None and not bridge.shapes:
         raise UsageError(
-            f"{dotted_name(('streams', name))} has neither from nor to",
-            hint='write [streams.NAME] with from = "URL" or to = "URL"; settings of all streams are in [streams]',
+            f"{dotted_name(('streams', name))} has neither from nor to nor shapes",
+            hint='write from = "URL", to = "URL" or shapes = "FILE"; settings of all streams are in [streams]',
         )
+    for setting in ("shapes_data", "allow_warnings", "invalid_to"):
+        if getattr(bridge, setting) and not bridge.shapes:
+            raise UsageError(f"{where(setting)} needs shapes", hint='write shapes = "FILE", too')
+    if bridge.invalid_to is not None and (
+        not is_name(bridge.invalid_to) or bridge.invalid_to == name
+    ):
+        raise UsageError(
+            f"{where('invalid_to')}: {bridge.invalid_to!r} is no name of another stream",
+            hint="name the stream that gets messages which do not conform",
+        )
+    if bridge.shapes:
+        from construct_messages.shapes import Shapes  # an extra
+
+        _check_at(where("shapes"), lambda: Shapes(bridge.shapes, data=bridge.shapes_data))
     if bridge.source is not None:
         source = bridge.source
         _check_at(where("from"), lambda: check_via(source, bridge.via, follow=True))
@@ -203,6 +244,11 @@ def _check_bridge(
             raise UsageError(
                 f"{where(f'{side}_token_variable')} names {variable}, which is not set",
                 hint=f"set the environment variable {variable}",
+            )
+        if _has_client(bridge, environ, where, f"{side}_") and variable is not None:
+            raise UsageError(
+                f"{where(f'{side}_token_url')} is set beside a token",
+                hint=f"set {side}_token_variable, or the credentials that tokens are fetched with",
             )
 
 
@@ -310,7 +356,13 @@ def _check_credentials(
                 f"{where(setting)}: {variable} holds a line break or a control character",
                 hint="remove it",
             )
-    _check_client(endpoint, environ, where, alone=names == (None, None, None))
+    if _has_client(endpoint, environ, where) and (
+        names != (None, None, None) or "authorization" in map(str.lower, endpoint.forward_headers)
+    ):
+        raise UsageError(
+            f"{where('token_url')} is set beside other credentials",
+            hint="set one: a token or a password, client credentials, or the client's own header",
+        )
     if (user is None) != (password is None):
         given, missing = settings[:2] if password is None else settings[1::-1]
         raise UsageError(
@@ -328,33 +380,34 @@ def _check_credentials(
         )
 
 
-def _check_client(
-    endpoint: EndpointSettings, environ: Mapping[str, str], where: Where, *, alone: bool
-) -> None:
-    """Checks the credentials that are exchanged for access tokens."""
-    variable, file = endpoint.client_secret_variable, endpoint.client_secret_file
-    settings = ("token_url", "client_id", "client_secret_variable", "client_secret_file", "scope")
-    given = [setting for setting in settings if getattr(endpoint, setting) is not None]
-    if not given:
-        return
-    if (
-        endpoint.token_url is None
-        or endpoint.client_id is None
-        or (variable is None) == (file is None)
-    ):
+def _has_client(
+    settings: EndpointSettings | BridgeSettings,
+    environ: Mapping[str, str],
+    where: Where,
+    prefix: str = "",
+) -> bool:
+    """Checks the credentials that are exchanged for access tokens, and returns whether there are any.
+
+    Args:
+        settings, environ, where: see `check_config`.
+        prefix: of the names of these settings.
+    """
+    names = ("token_url", "client_id", "client_secret_variable", "client_secret_file", "scope")
+    values = [getattr(settings, prefix + name) for name in names]
+    if not any(value is not None for value in values):
+        return False
+    url, client, variable, file, _ = values
+    if url is None or client is None or (variable is None) == (file is None):
+        given = next(name for name, value in zip(names, values, strict=True) if value is not None)
         raise UsageError(
-            f"{where(given[0])} is set, but not all that a token is fetched with",
-            hint="set token_url, client_id, and client_secret_variable or client_secret_file",
+            f"{where(prefix + given)} is set, but not all that a token is fetched with",
+            hint=f"set {prefix}token_url, {prefix}client_id, and {prefix}client_secret_variable or "
+            f"{prefix}client_secret_file",
         )
-    url = endpoint.token_url
-    _check_at(where("token_url"), lambda: check_secure(url))
-    secret_at = where("client_secret_file" if variable is None else "client_secret_variable")
-    _check_at(secret_at, lambda: read_secret(environ.get(variable or ""), file))
-    if not alone or "authorization" in map(str.lower, endpoint.forward_headers):
-        raise UsageError(
-            f"{where('token_url')} is set beside other credentials",
-            hint="set one: a token or a password, client credentials, or the client's own header",
-        )
+    _check_at(where(f"{prefix}token_url"), lambda: check_secure(url))
+    secret = "client_secret_file" if variable is None else "client_secret_variable"
+    _check_at(where(prefix + secret), lambda: read_secret(environ.get(variable or ""), file))
+    return True
 
 
 def _check_at(where: str, check: Callable[[], object]) -> None:
@@ -362,4 +415,6 @@ def _check_at(where: str, check: Callable[[], object]) -> None:
     try:
         check()
     except ConstructMessagesError as error:
-        raise UsageError(f"{where}: {error.message}", hint=error.hint) from error
+        raise UsageError(
+            f"{where}: {error.message}", position=error.position, hint=error.hint
+        ) from error

@@ -62,19 +62,18 @@ def open_endpoints(
         )
     if (streams := config.streams) is not None:
         store = open_store(streams.file, reserve_bytes=streams.reserve_bytes)
-        endpoints.append(
-            StreamsEndpoint(
-                streams,
-                store,
-                executor=executor,
-                access=_access(config, streams),
-                watched=watched,
-                public_url=public_url,
-                page=config.page,
-            )
+        streams_endpoint = StreamsEndpoint(
+            streams,
+            store,
+            executor=executor,
+            access=_access(config, streams),
+            watched=watched,
+            public_url=public_url,
+            page=config.page,
         )
-        if streams.bridges:
-            endpoints.append(BridgesEndpoint(streams, store, request_log))
+        endpoints.append(streams_endpoint)
+        if any(each.source or each.target for each in streams.bridges.values()):
+            endpoints.append(BridgesEndpoint(streams, store, request_log, streams_endpoint.shapes))
     if config.page:
         listed = [
             Listed(name, path_of(name), settings.prefixes)

@@ -1,21 +1,17 @@
 """Reads settings from a TOML file, environment variables and flags; later ones win, setting by setting.
 
 A setting is a path of keys, as `("endpoints", "dbpedia", "page_size")`. Errors name the place it was written in.
-`config.py` has the structures, `checks.py` checks what they mean together. Why not pydantic-settings:
-docs/decisions/053-settings-without-pydantic.md.
+`config.py` has the structures, `setting_values.py` converts values, and `checks.py` checks what they mean together.
+Why not pydantic-settings: docs/decisions/053-settings-without-pydantic.md.
 """
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from types import UnionType
-from typing import Any, Final, Literal, Union, get_args, get_origin
+from typing import Any, Final
 
 import msgspec
 
@@ -27,40 +23,37 @@ from construct_messages.server.config import (
     BridgeSettings,
     Config,
     EndpointSettings,
-    JwtSettings,
     Key,
     Limits,
     StreamsSettings,
     dotted_name,
 )
 from construct_messages.server.runtime.checks import check_config
+from construct_messages.server.runtime.setting_values import (
+    BRIDGES,
+    NONE,
+    TABLES,
+    TOML_PLACE,
+    Given,
+    fields,
+    from_text,
+    quoted,
+    typed,
+    unknown,
+)
 from construct_messages.sources.open import VARIABLE as SOURCE_VARIABLE
 
 PREFIX: Final = "CONSTRUCT_MESSAGES_SERVER_"
 """Of environment variables: `CONSTRUCT_MESSAGES_SERVER_ENDPOINTS__DBPEDIA__PAGE_SIZE`."""
 
-_TABLES: Final[Mapping[str, type[msgspec.Struct]]] = {
-    "streams": StreamsSettings,
-    "jwt": JwtSettings,
-}
 _NESTED: Final[Mapping[tuple[type[msgspec.Struct], str], type[msgspec.Struct]]] = {
     (EndpointSettings, "limits"): Limits,
-    **{(Config, name): struct for name, struct in _TABLES.items()},
+    **{(Config, name): struct for name, struct in TABLES.items()},
 }
-_BRIDGES: Final = "bridges"
-"""The field of `StreamsSettings` whose tables are written as `[streams.NAME]`."""
-_NONE: Final = "none"  # TOML has no null
-_TOML_PLACE: Final = re.compile(
-    r" \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)$"
+_FILES: Final = (
+    *(("streams", "file"), ("streams", "grpc_certificate"), ("streams", "grpc_key")),
+    ("jwt", "keys"),
 )
-
-
-@dataclass(frozen=True)
-class Given:
-    """The value of a setting, of the right type, and its origin: a file and key, a variable, or a flag."""
-
-    value: object
-    origin: str
 
 
 def load_config(
@@ -100,11 +93,11 @@ def as_toml(config: Config) -> str:
     def plain(value: Any) -> Any:
         if isinstance(value, dict):
             return {key: plain(inner) for key, inner in value.items()}
-        return _NONE if value is None else value
+        return NONE if value is None else value
 
     document = plain(msgspec.to_builtins(config))
     endpoints = document.pop("endpoints")
-    for table in _TABLES:
+    for table in TABLES:
         if getattr(config, table) is None:
             del document[table]
     for name, endpoint in endpoints.items():
@@ -115,7 +108,7 @@ def as_toml(config: Config) -> str:
         for setting in OF_FILES if is_remote else OF_URLS:
             del endpoint[setting]
     if config.streams is not None:
-        document["streams"] |= document["streams"].pop(_BRIDGES)
+        document["streams"] |= document["streams"].pop(BRIDGES)
     if unnamed := endpoints.pop("", None):
         document[UNNAMED] = unnamed
     if endpoints:
@@ -145,14 +138,14 @@ def _from_file(path: Path) -> Iterator[tuple[Key, Given]]:
             )
         endpoints[""] = document.pop(UNNAMED)
     for key, value in _leaves(document, Config, (), str(path)):
-        given = _typed(key, value, f"{path}: {dotted_name(key)}")
-        if key in (("streams", "file"), ("jwt", "keys")) or (
-            key[-1] == "client_secret_file" and given.value is not None
-        ):
+        given = typed(key, value, f"{path}: {dotted_name(key)}")
+        if given.value is not None and (key in _FILES or key[-1].endswith("client_secret_file")):
             given = Given(_beside(path, str(given.value)), given.origin)
         if key[-1] == "source":
             # a file means the same for any working directory
             given = Given(tuple(_beside(path, source) for source in given.value), given.origin)  # type: ignore[attr-defined] # its type is that of `EndpointSettings.source`
+        if key[-1] in ("shapes", "shapes_data"):
+            given = Given(tuple(_beside(path, file) for file in given.value), given.origin)  # type: ignore[attr-defined] # its type is that of `BridgeSettings.shapes`
         if key[-1] == "frames":
             files = {name: _beside(path, file) for name, file in given.value.items()}  # type: ignore[attr-defined] # its type is that of `EndpointSettings.frames`
             given = Given(files, given.origin)
@@ -162,7 +155,7 @@ def _from_file(path: Path) -> Iterator[tuple[Key, Given]]:
 def _toml_error(path: Path, error: tomllib.TOMLDecodeError) -> UsageError:
     message = str(error)
     position = None
-    if place := _TOML_PLACE.search(message):
+    if place := TOML_PLACE.search(message):
         message = message[: place.start()]
         if place["line"]:
             position = Position(int(place["line"]), int(place["column"]))
@@ -184,22 +177,22 @@ def _leaves(
     if not isinstance(table, dict):
         place = dotted_name(above)
         raise UsageError(
-            f"{origin}: {place} must be a table, not {_quoted(table)}", hint=f"write [{place}]"
+            f"{origin}: {place} must be a table, not {quoted(table)}", hint=f"write [{place}]"
         )
-    fields = _fields(struct)
+    known = fields(struct)
     for name, value in table.items():
         key = (*above, name)
         if struct is StreamsSettings and isinstance(value, dict):
-            if name in fields and name != _BRIDGES:
+            if name in known and name != BRIDGES:
                 raise UsageError(
                     f"{origin}: {dotted_name(key)} is the name of a setting, and not of a bridge",
                     hint="give the stream another name",
                 )
-            yield from _leaves(value, BridgeSettings, (*above, _BRIDGES, name), origin)
+            yield from _leaves(value, BridgeSettings, (*above, BRIDGES, name), origin)
             continue
-        if name not in fields or name == _BRIDGES:
-            raise _unknown(
-                f"{origin}: {dotted_name(key)}", name, [*fields, *([UNNAMED] if not above else [])]
+        if name not in known or name == BRIDGES:
+            raise unknown(
+                f"{origin}: {dotted_name(key)}", name, [*known, *([UNNAMED] if not above else [])]
             )
         if name == "endpoints":
             if not isinstance(value, dict):
@@ -219,7 +212,7 @@ def _from_environment(environ: Mapping[str, str], names: list[str]) -> Iterator[
         # some tools set an empty variable if there is none
         if variable.startswith(PREFIX) and environ[variable]:
             key = _key_of(variable, names)
-            yield key, _typed(key, _from_text(key, environ[variable], variable), variable)
+            yield key, typed(key, from_text(key, environ[variable], variable), variable)
 
 
 def _key_of(variable: str, endpoints: list[str]) -> Key:
@@ -236,7 +229,7 @@ def _key_of(variable: str, endpoints: list[str]) -> Key:
             )
         parts[1:2] = known or [parts[1]]
     elif parts[0] == "streams" and len(parts) > 2:
-        parts.insert(1, _BRIDGES)
+        parts.insert(1, BRIDGES)
     key = tuple(parts)
     struct: type[msgspec.Struct] = Config
     rest = key
@@ -246,17 +239,17 @@ def _key_of(variable: str, endpoints: list[str]) -> Key:
             if key[2] == "limits" and len(key) > 3
             else (EndpointSettings, key[2:])
         )
-    elif key[:2] == ("streams", _BRIDGES) and len(key) > 3:
+    elif key[:2] == ("streams", BRIDGES) and len(key) > 3:
         struct, rest = BridgeSettings, key[3:]
-    elif key[0] in _TABLES and len(key) > 1:
-        struct, rest = _TABLES[key[0]], key[1:]
+    elif key[0] in TABLES and len(key) > 1:
+        struct, rest = TABLES[key[0]], key[1:]
     names = [
         name
-        for name in _fields(struct)
-        if name not in ("endpoints", _BRIDGES) and (struct, name) not in _NESTED
+        for name in fields(struct)
+        if name not in ("endpoints", BRIDGES) and (struct, name) not in _NESTED
     ]
     if len(rest) != 1 or rest[0] not in names:
-        raise _unknown(variable, rest[-1], names)
+        raise unknown(variable, rest[-1], names)
     return key
 
 
@@ -267,137 +260,8 @@ def _from_flags(flags: Mapping[str, str | list[str] | bool]) -> Iterator[tuple[K
         flag = "--streams" if name == "streams.file" else f"--{parts[-1].replace('_', '-')}"
         yield (
             key,
-            _typed(key, _from_text(key, value, flag) if isinstance(value, str) else value, flag),
+            typed(key, from_text(key, value, flag) if isinstance(value, str) else value, flag),
         )
-
-
-# --- values ---
-
-
-@cache
-def _fields(struct: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
-    return {field.encode_name: field for field in msgspec.structs.fields(struct)}
-
-
-def _field(key: Key) -> msgspec.structs.FieldInfo:
-    struct = _TABLES.get(key[0], Config) if len(key) > 1 else Config
-    if key[0] == "endpoints":
-        struct = Limits if len(key) == 4 else EndpointSettings
-    if key[:2] == ("streams", _BRIDGES):
-        struct = BridgeSettings
-    return _fields(struct)[key[-1]]
-
-
-def _typed(key: Key, value: object, origin: str) -> Given:
-    wanted = _field(key).type
-    if value == _NONE and type(None) in get_args(wanted):
-        return Given(None, origin)
-    if isinstance(value, str) and get_origin(wanted) is tuple:
-        value = [value]  # a list of one
-    try:
-        return Given(msgspec.convert(value, wanted), origin)
-    except msgspec.ValidationError as error:
-        raise UsageError(
-            f"{origin} must be {described(wanted)}, not {_quoted(value)}",
-            hint=_example(key, wanted),
-        ) from error
-
-
-def _from_text(key: Key, text: str, origin: str) -> object:
-    """A value of the environment or of a flag: lists and tables as in TOML, all else without quotes."""
-    wanted = _field(key).type
-    if text.startswith(("[", "{")) and {tuple, dict} & {
-        get_origin(option) for option in _alternatives(wanted)
-    }:
-        try:
-            return tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError as error:
-            raise UsageError(
-                f"{origin} is no list or table of TOML: {_TOML_PLACE.sub('', str(error))}",
-                hint=_example(key, wanted),
-            ) from error
-    for scalar in (bool, int, float):
-        if scalar in _alternatives(wanted):
-            try:
-                return msgspec.convert(text, scalar, strict=False)
-            except msgspec.ValidationError:
-                return text  # which `_typed` reports
-    return text
-
-
-def _alternatives(wanted: Any) -> list[Any]:
-    """The types that a setting may have, without their bounds."""
-    options = get_args(wanted) if get_origin(wanted) in (Union, UnionType) else (wanted,)
-    return [
-        get_args(option)[0] if hasattr(option, "__metadata__") else option for option in options
-    ]
-
-
-def described(wanted: Any) -> str:
-    """A setting's type in words.
-
-    >>> described(int), described(tuple[str, ...])
-    ('a whole number', 'a list of strings')
-    """
-    return _described(msgspec.inspect.type_info(wanted))
-
-
-def _described(info: msgspec.inspect.Type) -> str:
-    match info:
-        case msgspec.inspect.UnionType(types=types):
-            return " or ".join(_described(type) for type in types)
-        case msgspec.inspect.NoneType():
-            return f'"{_NONE}"'
-        case msgspec.inspect.BoolType():
-            return "true or false"
-        case msgspec.inspect.IntType() | msgspec.inspect.FloatType():
-            number = "a whole number" if isinstance(info, msgspec.inspect.IntType) else "a number"
-            if info.gt is not None:
-                return f"{number} above {info.gt:g}"
-            return number if info.ge is None else f"{number} of at least {info.ge:g}"
-        case msgspec.inspect.LiteralType(values=values):
-            return " or ".join(f'"{value}"' for value in values)
-        case msgspec.inspect.VarTupleType():
-            return "a list of strings"
-        case msgspec.inspect.DictType():
-            return "a table of strings"
-        case _:
-            return "a string"
-
-
-def _example(key: Key, wanted: Any) -> str:
-    default = _field(key).default
-    if isinstance(default, int | float) and not isinstance(default, bool):
-        return f"write it like {key[-1]} = {default}"
-    examples = {
-        bool: "true",
-        int: "1000",
-        float: "2.5",
-        str: '"…"',
-        tuple: '["…", "…"]',
-        dict: '{ name = "…" }',
-    }
-    options = [get_origin(option) or option for option in _alternatives(wanted)]
-    if Literal in options:
-        value = f'"{get_args(_alternatives(wanted)[options.index(Literal)])[0]}"'
-    else:
-        value = next(examples[option] for option in options if option in examples)
-    return f"write it like {key[-1]} = {value}"
-
-
-def _quoted(value: object) -> str:
-    text = repr(value)
-    kind = {"str": "the string", "bool": "", "int": "the number", "float": "the number"}.get(
-        type(value).__name__
-    )
-    words = f"the {type(value).__name__}" if kind is None else kind
-    return f"{words} {text if len(text) <= 60 else text[:60] + '…'}".strip()
-
-
-def _unknown(origin: str, name: str, known: list[str]) -> UsageError:
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]}?" if close else f"choose one of {', '.join(sorted(known))}"
-    return UsageError(f"{origin}: there is no setting {name!r}", hint=hint)
 
 
 # --- the structures ---
@@ -429,7 +293,7 @@ def _build(settings: Mapping[Key, Given]) -> Config:
         endpoints[name] = EndpointSettings(limits=limits, **rest)  # type: ignore[arg-type] # see above
     tables = {
         table: _table({**settings, **_bridges(settings)}, table, struct)
-        for table, struct in _TABLES.items()
+        for table, struct in TABLES.items()
     }
     if not endpoints and tables["streams"] is None:
         raise UsageError(
@@ -448,11 +312,11 @@ def _bridges(settings: Mapping[Key, Given]) -> dict[Key, Given]:
     tables: dict[str, dict[str, object]] = {}
     origin = ""
     for key, given in settings.items():
-        if key[:2] == ("streams", _BRIDGES):
+        if key[:2] == ("streams", BRIDGES):
             tables.setdefault(key[2], {})[key[3]] = given.value
             origin = given.origin
     made = {name: msgspec.convert(table, BridgeSettings) for name, table in tables.items()}
-    return {("streams", _BRIDGES): Given(made, origin)} if made else {}
+    return {("streams", BRIDGES): Given(made, origin)} if made else {}
 
 
 def _table(

@@ -1,8 +1,8 @@
-"""Which answer an operation gets: the source's own, a log, or JSON documents by a frame.
+"""Which answer an operation gets: the source's own, a log, JSON documents by a frame, or server-sent events.
 
-`formats/negotiation.py` chooses the first two. JSON documents are asked for by a frame (the parameter `frame`, or a
-`Link` header of the relation that JSON-LD has for frames in its namespace), or by `Accept: application/x-ndjson`. No
-frame is fetched: it is in the request, or in the settings under its IRI.
+`formats/negotiation.py` chooses the first two. `Accept: text/event-stream` asks for events. JSON documents are asked
+for by a frame (the parameter `frame`, or a `Link` header of the relation that JSON-LD has for frames in its namespace),
+or by `Accept: application/x-ndjson`. No frame is fetched: it is in the request, or in the settings under its IRI.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from construct_messages.errors import LimitExceeded, LogError, NotAcceptable, UsageError, shown
-from construct_messages.formats import JSON_DOCUMENTS, NDJSON_LD, LogType, content_type
-from construct_messages.formats.media_types import JSON, NDJSON
-from construct_messages.formats.negotiation import Plain, media_ranges, negotiate, prefer
+from construct_messages.formats import JSON_DOCUMENTS, NDJSON_LD, RDFM, LogType, content_type
+from construct_messages.formats.lookup import find_format
+from construct_messages.formats.media_types import EVENT_STREAM, JSON, NDJSON
+from construct_messages.formats.negotiation import Plain, negotiate, prefer
+from construct_messages.formats.ranges import media_ranges
 from construct_messages.logs import FormatOptions
 
 if TYPE_CHECKING:
@@ -39,13 +41,15 @@ class MessagesAnswer:
 
     Args:
         type: of the log.
-        content_type: the media type of the answer.
+        content_type: the media type of the answer, or of the data of its events.
         options: those of the format; None: its own.
+        events: whether each message is an event.
     """
 
     type: LogType
     content_type: str
     options: FormatOptions | None = None
+    events: bool = False
 
 
 class KnownFrames:
@@ -121,6 +125,8 @@ def choose_answer(
         NotAcceptable, UsageError: see `negotiate`; a frame with another query, or with media types that are no JSON.
     """
     frame = parameters["frame"] or frame_of(links)
+    if construct and not parameters["messages"] and _wants_events(accept):
+        return _events(parameters["format"] or "", frame, frames)
     if not frame and not (construct and _wants_documents(accept, parameters)):
         choice = negotiate(
             accept,
@@ -144,6 +150,28 @@ def choose_answer(
         media_type,
         frames.options(frame or "", array=media_type == JSON),
     )
+
+
+def _wants_events(accept: str | None) -> bool:
+    """Whether a client would rather have events than anything else that it names."""
+    weights = dict(reversed(list(media_ranges(accept or ""))))
+    events = weights.pop(EVENT_STREAM, 0)
+    named = (weight for range, weight in weights.items() if "*" not in range)
+    return events > max(named, default=0) and events >= max(weights.values(), default=0)
+
+
+def _events(format: str, frame: str | None, frames: KnownFrames) -> MessagesAnswer:
+    """Events whose data are in a format that the URL names: framed documents, or else those of a format of logs."""
+    if frame or format.lower() in ("json", JSON):
+        _media_type(format, NDJSON)
+        assert JSON_DOCUMENTS.own is not None
+        documents = LogType(JSON_DOCUMENTS, JSON_DOCUMENTS.own)
+        return MessagesAnswer(
+            documents, JSON, frames.options(frame or "", array=False), events=True
+        )
+    found, syntax = find_format(format or "nq")
+    type = LogType(found, syntax or found.own or RDFM)
+    return MessagesAnswer(type, found.document_type, events=True)
 
 
 def _media_type(format: str, accept: str | None) -> str:

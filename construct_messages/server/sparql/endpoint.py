@@ -1,13 +1,13 @@
 """A SPARQL endpoint: answers operations of the SPARQL Protocol with a message log or with the source's own answer.
 
 SPARQL 1.1 Protocol, section 2. Decides whether an operation may run, and which of the two answers it gets.
-`protocol.py` reads requests, `formats/negotiation.py` chooses the format, `http/sending.py` sends bytes.
+`protocol.py` reads requests, `formats/negotiation.py` chooses the format, `http/sending.py` sends bytes,
+`self_description.py` asks a source about itself.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import aclosing
@@ -17,19 +17,17 @@ from typing import Final
 
 from aiohttp import web
 
-from construct_messages.assembly import Options
-from construct_messages.construct import QueryMessages
 from construct_messages.errors import (
     Forbidden,
     IncompleteResult,
     ProtocolError,
-    SourceError,
     UsageError,
     shown,
 )
-from construct_messages.formats.documents import JSON_LD, N_TRIPLES, RDF_XML, TRIPLES, TURTLE
+from construct_messages.formats.documents import TRIPLES
 from construct_messages.formats.negotiation import Plain
 from construct_messages.formats.results import SOLUTIONS
+from construct_messages.net.wire import Header
 from construct_messages.options import UNION
 from construct_messages.query.rewrite import ConstructQuery, query_form
 from construct_messages.query.service import (
@@ -53,38 +51,17 @@ from construct_messages.server.pages.templates import wants_html
 from construct_messages.server.sparql.answers import KnownFrames, MessagesAnswer, choose_answer
 from construct_messages.server.sparql.cap import counted_codings, watched
 from construct_messages.server.sparql.description import describe
+from construct_messages.server.sparql.messages import MessagesSender
 from construct_messages.server.sparql.protocol import ProtocolRequest, forwarded, read_request
 from construct_messages.server.sparql.record import SparqlRecord
+from construct_messages.server.sparql.self_description import SelfDescription, forwarded_headers
 from construct_messages.sources import Request
 from construct_messages.sources.http.partial import partial_reason
 from construct_messages.sources.http.profiles import Profile
 from construct_messages.sources.operations import Answer, Backend, Operation
 from construct_messages.terms import Lenience
 
-# headers that are forwarded to a remote endpoint, in addition to those of the endpoint's settings
-_SENT_ON: Final = (
-    "Accept-Language",
-    "Cache-Control",
-    "If-Match",
-    "If-Modified-Since",
-    "If-None-Match",
-    "Pragma",
-)
-_RDF: Final = (
-    f"{TURTLE.media_type}, {RDF_XML.media_type};q=0.9, "
-    f"{N_TRIPLES.media_type};q=0.9, {JSON_LD.media_type};q=0.5"
-)
-# a form may be sent to this server, and nothing be run or loaded
-_FORM_POLICY: Final = (
-    "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
-    "frame-ancestors 'none'; sandbox allow-forms"
-)
-_DESCRIPTION_SECONDS: Final = 10.0
-_DESCRIPTION_BYTES: Final = 1 << 20
-_KNOWN_SECONDS: Final = 3600.0
 _LONG_CHARACTERS: Final = 4000  # about 20 ms
-# nginx would hold back what is streamed
-_STREAMED: Final = {"X-Accel-Buffering": "no"}
 
 
 def path_of(name: str) -> str:
@@ -114,7 +91,7 @@ class SparqlEndpoint:
     gauges: Mapping[str, Sequence[Measure]] = MappingProxyType({})
     reported: Mapping[str, object] = MappingProxyType({})
     has_source = True
-    exposed_headers = ("X-SPARQL-MaxRows", "X-SQL-Message", "X-SQL-State")
+    exposed_headers = ("X-SPARQL-MaxRows", "X-SQL-Message", "X-SQL-State", Header.CONTENT_TYPE)
 
     def __init__(
         self,
@@ -142,7 +119,7 @@ class SparqlEndpoint:
             queue_length=settings.queue_length,
         )
         self._frames = KnownFrames(settings.frames)
-        self._known: tuple[float, tuple[str, bytes] | None] | None = None
+        self._self_description = SelfDescription(settings, backend, request_log)
 
     def routes(self) -> Iterable[Route]:
         """See `Endpoint.routes`."""
@@ -176,11 +153,11 @@ class SparqlEndpoint:
             if asked.kind == "description":
                 record.form = "description"
                 if not asked.parameters and wants_html(request):
-                    page = (
-                        send_page(request)
-                        if self._has_page
-                        else await self._page_of_source(request)
-                    )
+                    page: web.StreamResponse | None = None
+                    if self._has_page:
+                        page = send_page(request)
+                    elif self._settings.is_remote:
+                        page = await self._self_description.page(request, record)
                     if page is not None:
                         return page
                 return await self._describe(request)
@@ -268,41 +245,20 @@ class SparqlEndpoint:
         answer: MessagesAnswer,
         query: ConstructQuery,
     ) -> web.StreamResponse:
-        settings, limits, record = self._settings, self._settings.limits, _record(request)
-        headers = {"Content-Type": answer.content_type, **_STREAMED}
-        if request.method == "HEAD":
-            return web.Response(headers=headers)
+        settings = self._settings
         sent_on = Request(
             query.rewritten,
             self._default_graphs(asked),
             asked.named_graphs,
             settings.page_size,
-            limits.seconds,
+            settings.limits.seconds,
             forwarded(asked.parameters, rewritten=True, sponge=settings.sponge),
-            tuple(self._sent_on(request).items()),
+            tuple(forwarded_headers(request, settings).items()),
             lenience=Lenience() if settings.lenient else None,
         )
-        options = Options(
-            asked.grouping,
-            strict=settings.strict,
-            solution_limit=limits.solutions,
-            message_limit=limits.messages,
-            message_bytes=limits.message_bytes,
-        )
-        record.source_asked()
-        record.messages = log = QueryMessages(
-            query, self._backend, sent_on, options, owns_source=False
-        )
-        coding = negotiate_coding(request.headers.get("Accept-Encoding"))
-        return await send(
-            request,
-            log.aserialize(answer.type, options=answer.options),
-            headers,
-            idle_seconds=limits.idle_seconds,
-            buffer_bytes=settings.buffer_bytes,
-            coding=coding,
-            sent=record.sent,
-        )
+        sender = MessagesSender(settings, self._backend, _record(request))
+        send_it = sender.send_events if answer.events else sender.send_log
+        return await send_it(request, answer, query, sent_on, asked.grouping)
 
     # --- the source's own answer ---
 
@@ -311,7 +267,7 @@ class SparqlEndpoint:
     ) -> web.StreamResponse:
         settings, record = self._settings, _record(request)
         record.source_asked()
-        headers = self._sent_on(request)
+        headers = forwarded_headers(request, settings)
         if choice.accept is not None:
             headers["Accept"] = choice.accept
         if settings.is_remote and (codings := request.headers.get("Accept-Encoding")):
@@ -412,32 +368,6 @@ class SparqlEndpoint:
 
     # --- the page for people, and the service description ---
 
-    async def _page_of_source(self, request: web.Request) -> web.StreamResponse | None:
-        """The source's own page with a form for queries, where there is one."""
-        if not self._settings.is_remote:
-            return None
-        accept = accept_header(request) or ""
-        operation = Operation(
-            None, headers=self._sent_on(request) | {"Accept": accept}, timeout=_DESCRIPTION_SECONDS
-        )
-        try:
-            answer = await self._backend.answer(operation)
-        except SourceError as error:
-            self._request_log.log("warning", "no page", reason=error.message)
-            return None
-        headers = dict(answer.headers)
-        async with aclosing(answer.body):
-            if answer.status != 200 or "html" not in headers.get("Content-Type", "").lower():
-                return None
-            headers["Content-Security-Policy"] = _FORM_POLICY
-            _record(request).format = headers["Content-Type"]
-            if request.method == "HEAD":
-                return web.StreamResponse(status=answer.status, headers=headers)
-            idle_seconds = self._settings.limits.idle_seconds
-            return await send(
-                request, answer.body, headers, idle_seconds=idle_seconds, sent=_record(request).sent
-            )
-
     async def _describe(self, request: web.Request) -> web.Response:
         settings = self._settings
         refused = [] if settings.update else ["SPARQL11Update"]
@@ -452,7 +382,7 @@ class SparqlEndpoint:
             if settings.is_remote
             else [format.media_type for format in (*SOLUTIONS, *TRIPLES)],
             refused=refused,
-            extended=await self._described() if settings.is_remote else None,
+            extended=await self._self_description.description() if settings.is_remote else None,
         )
         _record(request).format = description.content_type
         if description.left_out is not None:
@@ -461,39 +391,10 @@ class SparqlEndpoint:
             body=description.body, headers={"Content-Type": description.content_type}
         )
 
-    async def _described(self) -> tuple[str, bytes] | None:
-        """Returns the RDF description of the source endpoint, if there is one; fetched once an hour."""
-        if self._known is None or time.monotonic() - self._known[0] > _KNOWN_SECONDS:
-            self._known = time.monotonic(), await self._ask_for_description()
-        return self._known[1]
-
-    async def _ask_for_description(self) -> tuple[str, bytes] | None:
-        asked = Operation(None, headers={"Accept": _RDF}, timeout=_DESCRIPTION_SECONDS)
-        try:
-            answer = await self._backend.answer(asked)
-            body = bytearray()
-            async with aclosing(answer.body):
-                async for chunk in answer.body:
-                    body += chunk
-                    if len(body) > _DESCRIPTION_BYTES:
-                        return None
-        except SourceError as error:
-            self._request_log.log("warning", "no description", reason=error.message)
-            return None
-        return (
-            (dict(answer.headers).get("Content-Type", ""), bytes(body))
-            if answer.status == 200
-            else None
-        )
-
     def _default_graphs(self, asked: ProtocolRequest) -> tuple[str, ...]:
         if self._settings.union_default_graph and not (asked.default_graphs or asked.named_graphs):
             return (UNION,)
         return asked.default_graphs
-
-    def _sent_on(self, request: web.Request) -> dict[str, str]:
-        names = (*_SENT_ON, *self._settings.forward_headers)
-        return {name: request.headers[name] for name in names if name in request.headers}
 
 
 def _record(request: web.Request) -> SparqlRecord:

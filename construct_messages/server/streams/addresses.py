@@ -17,14 +17,18 @@ class StreamIris(NamedTuple):
 
     Args:
         stream: the IRI of the stream.
+        service: the URL of the gRPC service; None: there is none, or its URL is not known.
 
     >>> StreamIris("https://example.org/streams/a").element(7)
     'https://example.org/streams/a/output/7'
     >>> StreamIris("https://example.org/streams/a").socket
     'wss://example.org/streams/a/socket'
+    >>> StreamIris("https://example.org/streams/a", "grpcs://example.org").grpc
+    'grpcs://example.org/a'
     """
 
     stream: str
+    service: str | None = None
 
     @property
     def input(self) -> str:
@@ -52,6 +56,11 @@ class StreamIris(NamedTuple):
         return f"ws{self.stream.removeprefix('http')}/socket"
 
     @property
+    def grpc(self) -> str | None:
+        """The URL of the stream as a topic of the gRPC service, as clients of this package take it."""
+        return None if self.service is None else f"{self.service}/{self.stream.rpartition('/')[2]}"
+
+    @property
     def ldes(self) -> str:
         """The root of the Linked Data Event Stream."""
         return f"{self.stream}/ldes"
@@ -64,7 +73,7 @@ class StreamIris(NamedTuple):
     @property
     def endpoints(self) -> Mapping[str, str]:
         """The IRIs of the endpoints, by the properties that name them."""
-        return {
+        named: dict[str, str] = {
             Property.INBOX: self.inbox,
             Property.INPUT: self.input,
             Property.OUTPUT: self.output,
@@ -73,6 +82,7 @@ class StreamIris(NamedTuple):
             Property.LDES: self.ldes,
             Property.QUERY: self.query,
         }
+        return named if self.grpc is None else named | {Property.GRPC: self.grpc}
 
     @property
     def event_stream(self) -> str:

@@ -18,12 +18,14 @@ from construct_messages.feeds.delivery.targets import StreamTarget
 from construct_messages.feeds.subscription import reading
 from construct_messages.feeds.table import kinds_for
 from construct_messages.feeds.transport import Settings, Start
+from construct_messages.net.oauth import BearerToken, ClientCredentials, read_secret
 from construct_messages.net.urls import without_query
 from construct_messages.server.config import BridgeSettings, StreamsSettings
 from construct_messages.server.http.endpoint import Measure, Observe, Route
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.streams.addresses import ROOT
 from construct_messages.server.streams.record import StreamRecord
+from construct_messages.server.streams.shapes import StreamShapes
 from construct_messages.streams.store import StreamStore
 
 _FIGURES: Final[Mapping[str, str]] = {
@@ -85,6 +87,7 @@ class BridgesEndpoint:
         settings: of all streams.
         store: where the streams are; closed by the endpoint of the streams.
         request_log: where failures are logged.
+        shapes: of the streams.
     """
 
     record = StreamRecord
@@ -93,9 +96,14 @@ class BridgesEndpoint:
     exposed_headers = ()
 
     def __init__(
-        self, settings: StreamsSettings, store: StreamStore, request_log: RequestLog
+        self,
+        settings: StreamsSettings,
+        store: StreamStore,
+        request_log: RequestLog,
+        shapes: StreamShapes,
     ) -> None:
         self._settings, self._store, self._request_log = settings, store, request_log
+        self._shapes = shapes
         self._sides = [
             side
             for name, bridge in settings.bridges.items()
@@ -152,7 +160,7 @@ class BridgesEndpoint:
         settings = Settings(
             contexts=CONTEXTS,
             message_bytes=self._settings.message_bytes,
-            token=_token(bridge.from_token_variable),
+            token=_token(bridge, "from"),
             retries=0,  # the bridge itself tries again
             media_type=bridge.from_media_type,
             options=bridge.from_options,
@@ -175,13 +183,14 @@ class BridgesEndpoint:
                 start,
                 status,
                 batch=bridge.batch,
+                conforming=partial(self._shapes.conforming_elements, name),
             )
 
         return self._side(name, "from", url, work, status)
 
     def _forwarded(self, name: str, bridge: BridgeSettings, url: str) -> _Side:
         settings = Settings(
-            token=_token(bridge.to_token_variable),
+            token=_token(bridge, "to"),
             retries=0,
             create=bridge.create,
             media_type=bridge.to_media_type,
@@ -218,5 +227,18 @@ class BridgesEndpoint:
         return _Side(name, direction, url, Bridge(work, status, report))
 
 
-def _token(variable: str | None) -> str | None:
+def _token(bridge: BridgeSettings, side: str) -> BearerToken | None:
+    """The token for one side of a bridge, or the credentials that tokens are fetched with; None: there is none."""
+
+    def setting(name: str) -> str | None:
+        value: str | None = getattr(bridge, f"{side}_{name}")
+        return value
+
+    url, client = setting("token_url"), setting("client_id")
+    if url is not None and client is not None:
+        variable = setting("client_secret_variable")
+        secret = None if variable is None else os.environ.get(variable)
+        found = read_secret(secret, setting("client_secret_file"))
+        return ClientCredentials(url, client, found, setting("scope"))
+    variable = setting("token_variable")
     return None if variable is None else os.environ.get(variable)

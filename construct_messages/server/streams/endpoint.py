@@ -50,6 +50,7 @@ from construct_messages.server.streams.resources import (
     stream_document,
     streams_document,
 )
+from construct_messages.server.streams.shapes import StreamShapes
 from construct_messages.streams.element import State
 from construct_messages.streams.store import StreamStore
 
@@ -75,6 +76,7 @@ class StreamsEndpoint:
     Attributes:
         bounds: how much is done at once.
         grpc: the gRPC service; None: there is none.
+        shapes: what is published is validated against.
     """
 
     record = StreamRecord
@@ -126,6 +128,7 @@ class StreamsEndpoint:
         self._following = FollowingView(
             settings, store, bounds=self.bounds, output=self._output, in_thread=self._in_thread
         )
+        self.shapes = StreamShapes(settings, store, self._in_thread)
         self._publishing = PublishingView(
             settings,
             store,
@@ -133,6 +136,7 @@ class StreamsEndpoint:
             in_thread=self._in_thread,
             iris_of=self._iris,
             admit=self._admit_publisher,
+            shapes=self.shapes,
         )
         self.grpc = None if settings.grpc is None else self._grpc_service()
 
@@ -397,13 +401,17 @@ class StreamsEndpoint:
             in_thread=self._in_thread,
             admit_reader=self._admit_reader,
             admit_publisher=self._admit_publisher,
+            shapes=self.shapes,
         )
 
     def _base(self, request: web.Request) -> str:
         return self._public_url or f"{request.scheme}://{request.host}"
 
     def _iris(self, request: web.Request, name: str) -> StreamIris:
-        return StreamIris(f"{self._base(request)}{ROOT}/{name}")
+        service = None
+        if self.grpc is not None:
+            service = self.grpc.url(None if self._public_url else request.url.host)
+        return StreamIris(f"{self._base(request)}{ROOT}/{name}", service)
 
     async def _in_thread(self, call: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
         return await asyncio.get_running_loop().run_in_executor(

@@ -18,44 +18,19 @@ from aiohttp import WSCloseCode, WSMsgType, web
 
 from construct_messages.errors import (
     ConstructMessagesError,
-    NotAcceptable,
     NotFound,
     UnsupportedByFormat,
 )
-from construct_messages.formats import Format
 from construct_messages.net.wire import Event, close_code
+from construct_messages.server.http.event_stream import STILL_HERE, error_event, event, retry
 from construct_messages.server.streams.documents import ElementDocuments, not_carried
 from construct_messages.streams.element import Element
 from construct_messages.streams.store import StreamStore
 
-_RETRY_MILLISECONDS: Final = 2000
 _FINAL: Final = 0x80  # the bit of the last frame of a message
 _CLOSE_REASON: Final = 120  # bytes; a close frame has 125
 _PIECE_BYTES: Final = 1 << 16  # that are written at once
 _REMEMBERED_BYTES: Final = 1 << 20
-
-
-def check_text(format: Format) -> None:
-    """Refuses a binary format for server-sent events.
-
-    Raises:
-        NotAcceptable: it is one.
-    """
-    if format.binary:
-        raise NotAcceptable(
-            f"server-sent events cannot carry {format.name}, which is binary",
-            hint="take a text format, or WebSocket",
-        )
-
-
-def event(sequence: int, document: bytes) -> bytes:
-    r"""A message as a server-sent event.
-
-    >>> event(3, b"<urn:s> <urn:p> <urn:o> .\n<urn:s> <urn:p> <urn:o2> .\n").decode().splitlines()
-    ['event: rdf-message', 'id: 3', 'data: <urn:s> <urn:p> <urn:o> .', 'data: <urn:s> <urn:p> <urn:o2> .', '']
-    """
-    lines = b"\ndata: ".join(document.removesuffix(b"\n").splitlines() or [b""])
-    return b"event: %s\nid: %d\ndata: %s\n\n" % (Event.MESSAGE.encode(), sequence, lines)
 
 
 def frame(document: bytes, *, text: bool) -> bytes:
@@ -104,7 +79,9 @@ class Pushing:
     @classmethod
     def events(cls, documents: ElementDocuments) -> Pushing:
         """As server-sent events."""
-        return cls(documents, lambda element, document: event(element.sequence, document))
+        return cls(
+            documents, lambda element, document: event(Event.MESSAGE, document, element.sequence)
+        )
 
     @classmethod
     def frames(cls, documents: ElementDocuments) -> Pushing:
@@ -250,26 +227,20 @@ async def event_stream(
         pushing: as events.
         delivered: called with the number of sent elements.
     """
-    yield b"retry: %d\n\n" % _RETRY_MILLISECONDS
+    yield retry()
     async with aclosing(live):
         async for page in live:
             if not page:
-                yield b": still here\n\n"
+                yield STILL_HERE
                 continue
             pushed = pushing.push(page)
             for piece in pushed.pieces:
                 yield piece
             delivered(pushed.elements)
             if pushed.refused is not None:
-                yield _error_event(not_carried(pushed.refused))
+                yield error_event(not_carried(pushed.refused))
                 return
     yield b": the server stops; come back after the last event\n\n"
-
-
-def _error_event(error: ConstructMessagesError) -> bytes:
-    said = f"{error.message}: {error.hint}" if error.hint else error.message
-    lines = b"\ndata: ".join(said.encode().splitlines())
-    return b"event: %s\ndata: %s\n\n" % (Event.ERROR.encode(), lines)
 
 
 async def push_frames(

@@ -14,8 +14,8 @@ from construct_messages.errors import (
     UnsupportedByFormat,
     UsageError,
 )
-from construct_messages.formats import find_format
 from construct_messages.formats.documents import DOCUMENTS
+from construct_messages.formats.lookup import find_format
 from construct_messages.formats.negotiation import choose
 from construct_messages.net.wire import Header
 from construct_messages.server.http.accept import accept_header

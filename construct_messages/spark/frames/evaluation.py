@@ -1,7 +1,8 @@
 """Evaluation of a plan: each node of the algebra as an operation on DataFrames. SPARQL 1.1 Query, section 18.6.
 
 Expressions become SQL in `expressions`, conditions with EXISTS are evaluated in `exists`, solutions are joined in
-`joins`, triples matched in `scans`, `stars` and `paths`. Nothing is collected here, and no Python runs on solutions.
+`joins` and grouped in `groups`, triples matched in `scans`, `stars` and `paths`. Nothing is collected here, and no
+Python runs on solutions.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import count
-from typing import Final, assert_never
+from typing import assert_never
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -26,7 +27,6 @@ from construct_messages.query.algebra.expressions import (
 from construct_messages.query.algebra.join_order import contains_path, join_order
 from construct_messages.query.algebra.nodes import (
     NOTHING,
-    Aggregation,
     Bgp,
     Constant,
     Distinct,
@@ -62,13 +62,13 @@ from construct_messages.spark.frames.exists import (
     is_join_condition,
     path_starts,
 )
+from construct_messages.spark.frames.groups import group
 from construct_messages.spark.frames.joins import (
     binds_shared,
     compatible_pairs,
     join,
     left_join,
     minus,
-    semi_join,
     union,
 )
 from construct_messages.spark.frames.leaf_nodes import graphs, triples, unit, values
@@ -78,13 +78,7 @@ from construct_messages.spark.frames.solutions import Solutions, names, null
 from construct_messages.spark.frames.stars import star
 from construct_messages.spark.quads.table import QuadTable
 from construct_messages.spark.sql import expressions
-from construct_messages.spark.sql.columns import column
-from construct_messages.spark.sql.values import literal, out_of_range_unbound
-from construct_messages.terms import XSD
-
-_INTEGER: Final = f'"^^<{XSD}integer>'
-_NONDETERMINISTIC: Final = {"SUM", "AVG", "SAMPLE", "GROUP_CONCAT"}
-"""Aggregates whose value depends on the order in which a group is read."""
+from construct_messages.spark.sql.values import column, out_of_range_unbound
 
 
 @dataclass(frozen=True)
@@ -114,7 +108,7 @@ def evaluate(plan: Plan, table: QuadTable, options: EvaluationOptions | None = N
         options: limits.
 
     Returns:
-        a DataFrame with a string column for each of the plan's variables, named by `columns.column`; NULL is unbound.
+        a DataFrame with a string column for each of the plan's variables, named by `values.column`; NULL is unbound.
         For ASK a frame without columns, of one solution if the answer is true and none if it is false.
 
     Raises:
@@ -377,7 +371,6 @@ class _PlanEvaluation:
     def _group(self, node: Group) -> Solutions:
         # Spark groups by no column otherwise than by one of NULL
         solutions = self._unordered(node.pattern).with_columns_of(frozenset(node.keys))
-        inside = node.pattern.possible
         aggregates = []
         for variable, aggregation in node.aggregates:
             argument = aggregation.argument
@@ -388,39 +381,7 @@ class _PlanEvaluation:
                 aggregation = replace(aggregation, argument=value)
             aggregates.append((variable, aggregation))
             solutions = solutions.with_columns_of(mentions(aggregation.argument))
-        keys = frozenset(node.keys)
-        if self.outer:
-            keys |= {self.outer.key}
-        columns = [
-            F.expr(_aggregate(one, inside)).alias(column(variable)) for variable, one in aggregates
-        ]
-        deterministic = solutions.deterministic and not any(
-            one.name in _NONDETERMINISTIC for _, one in aggregates
-        )
-        counts = frozenset(variable for variable, one in aggregates if one.name == "COUNT")
-        bound = frozenset(variable for variable, _ in aggregates)
-
-        def grouped(keys: Vars, frame: DataFrame) -> Solutions:
-            if columns:
-                frame = frame.groupBy(*names(keys)).agg(*columns)
-            elif keys:
-                frame = frame.select(*names(keys)).distinct()
-            else:
-                frame = unit(self.table).frame
-            return Solutions(
-                frame, keys | bound, (keys & solutions.certain) | counts, deterministic
-            )
-
-        groups = grouped(keys, solutions.frame)
-        if self.outer and not node.keys:
-            # a group of no solution for each binding that has none
-            empty = grouped(NOTHING, solutions.frame.limit(0))
-            groups = groups.materialize()
-            rest = semi_join(
-                self.outer.solutions.only(frozenset({self.outer.key})), groups, keep=False
-            )
-            groups = union(groups, join(rest, empty))
-        return groups
+        return group(node, solutions, aggregates, self.outer, self.table)
 
     # --- sequences ------------------------------------------------------------------------------------------------
 
@@ -458,19 +419,6 @@ class _PlanEvaluation:
         return solutions.slice(
             node.offset, node.limit, within | {self.outer.key} if self.outer else within
         )
-
-
-def _aggregate(aggregation: Aggregation, inside: Vars) -> str:
-    """The SQL of an aggregate; which columns make a solution is known only here.
-
-    Args:
-        inside: the variables of the pattern that is grouped.
-    """
-    if aggregation.argument is not None or not aggregation.distinct:
-        return expressions.aggregate(aggregation)
-    solution = names(variable for variable in inside if not variable.hidden)
-    counted = f"COUNT(DISTINCT STRUCT({', '.join(solution)}))" if solution else "LEAST(COUNT(*), 1)"
-    return f"CONCAT('\"', CAST({counted} AS STRING), {literal(_INTEGER)})"
 
 
 def _column_or_null(variable: Var, solutions: Solutions) -> Column:

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 
 from construct_messages.query.algebra.nodes import Var, Vars
 from construct_messages.spark.frames.solutions import Solutions, names
-from construct_messages.spark.sql.columns import column
+from construct_messages.spark.sql.values import column
 
 _SPLIT: Final = 4
 """How many variables get a key column, each of which doubles a side; the others are compared after the join."""

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from pyspark.sql import functions as F
 
-from construct_messages.query.algebra.nodes import Triple, Values, Var, VarOrTerm, variables
+from construct_messages.query.algebra.nodes import Triple, Values, Var, VarOrTerm
 from construct_messages.query.algebra.plan import Dataset
 from construct_messages.spark.frames.scans import named_graphs, scan
 from construct_messages.spark.frames.solutions import Solutions, null
 from construct_messages.spark.quads.table import QuadTable
-from construct_messages.spark.sql.columns import column
-from construct_messages.spark.sql.values import ERROR, literal
+from construct_messages.spark.sql.values import ERROR, column, literal
 from construct_messages.terms import Term
 
 
@@ -24,7 +23,7 @@ def unit(table: QuadTable) -> Solutions:
 
 def triples(pattern: Triple, table: QuadTable, dataset: Dataset) -> Solutions:
     """The solutions of a triple pattern."""
-    bound = variables(pattern.positions)
+    bound = pattern.variables
     return Solutions(scan(pattern, table, dataset), bound, bound)
 
 

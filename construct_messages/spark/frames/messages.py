@@ -18,8 +18,7 @@ from pyspark.sql.functions import expr
 from construct_messages.assembly import Options
 from construct_messages.labels import Labels
 from construct_messages.query.algebra.nodes import Var
-from construct_messages.spark.sql.columns import column
-from construct_messages.spark.sql.values import case, literal
+from construct_messages.spark.sql.values import case, column, literal
 from construct_messages.template import (
     FORBIDDEN,
     Blank,
@@ -77,7 +76,7 @@ def messages(
     """Instantiates the template: a frame of one column, `message`.
 
     Args:
-        solutions: a column for each of the template's variables, named by `columns.column`; NULL is unbound.
+        solutions: a column for each of the template's variables, named by `values.column`; NULL is unbound.
         template: the template of the query.
         options: which solutions make a message, and which messages are kept.
         ordered: whether the order of the solutions is that of the messages (of groups: of their first solutions).
@@ -152,7 +151,7 @@ def message_sql(template: Template, number: str, *, skolemize: str | None = None
     """The message of a solution as an SQL expression of type STRING, never NULL.
 
     Args:
-        template: its variables are columns, named by `columns.column`.
+        template: its variables are columns, named by `values.column`.
         number: SQL of a string of digits that no other solution has; it makes blank nodes of the template fresh.
         skolemize: see `Options`.
 

@@ -36,7 +36,7 @@ from construct_messages.query.algebra.property_paths import (
 from construct_messages.spark.frames.scans import named_graphs, scan
 from construct_messages.spark.frames.small_closures import small_closure
 from construct_messages.spark.quads.table import QuadTable
-from construct_messages.spark.sql.columns import column
+from construct_messages.spark.sql.values import column
 from construct_messages.terms import Term
 
 # A frontier of at most this many pairs goes to all executors rather than all steps to the frontier's partitions.

@@ -18,8 +18,7 @@ from construct_messages.query.algebra.nodes import Triple, Var, VarOrTerm
 from construct_messages.query.algebra.plan import Dataset, Scan
 from construct_messages.spark.quads.table import COLUMNS, QuadTable
 from construct_messages.spark.sql import expressions
-from construct_messages.spark.sql.columns import column
-from construct_messages.spark.sql.values import any_of, literal, may_fail
+from construct_messages.spark.sql.values import any_of, column, literal, may_fail
 from construct_messages.terms import Term
 
 

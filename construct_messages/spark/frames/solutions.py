@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from construct_messages.query.algebra.nodes import Var, Vars
-from construct_messages.spark.sql.columns import column
+from construct_messages.spark.sql.values import column
 
 _RANK: Final = "rank"
 
@@ -24,7 +24,7 @@ class Solutions:
     """A bag or sequence of solutions.
 
     Args:
-        frame: a string column for each possible variable, named by `columns.column`, NULL where it is unbound; its only
+        frame: a string column for each possible variable, named by `values.column`, NULL where it is unbound; its only
             other columns are those of `order`.
         possible: the variables that have a column.
         certain: the variables that every solution binds.

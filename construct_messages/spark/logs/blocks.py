@@ -14,8 +14,9 @@ from typing import IO, NamedTuple, cast
 from construct_messages.errors import LimitExceeded, LogError
 from construct_messages.files.compression import COMPRESSIONS
 from construct_messages.files.unpacking import packing_of
-from construct_messages.formats import RDFM, Format, Syntax, find_format, find_log, is_media_type
+from construct_messages.formats import RDFM, Format, Syntax
 from construct_messages.formats.file_names import format_of_file, is_archive_name
+from construct_messages.formats.lookup import find_format, find_log, is_media_type
 from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.lines.texts import to_text

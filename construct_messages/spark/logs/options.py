@@ -14,8 +14,9 @@ from typing import Any, Final, TypeVar
 
 from construct_messages.errors import UsageError
 from construct_messages.files.compression import COMPRESSIONS
-from construct_messages.formats import FORMATS, Format, Syntax, find_log
+from construct_messages.formats import FORMATS, Format, Syntax
 from construct_messages.formats.file_names import default_format
+from construct_messages.formats.lookup import find_log
 from construct_messages.logs import MESSAGE_BYTES, FormatOptions, check_options, options_class
 from construct_messages.reading import read_log
 

@@ -289,7 +289,7 @@ def write_quads(
     told = Observation()
     with translated():
         observed = clustered.observe(told, F.count(F.lit(1)).alias("rows"))
-        observed.write.mode("overwrite" if overwrite else "errorifexists").parquet(path)
+        observed.write.mode("overwrite" if overwrite else "error").parquet(path)
         written = spark.read.schema(documents.QUADS).parquet(escaped_path(path))
         statistics = _statistics(written)
         names = _names(written)

@@ -10,17 +10,8 @@ from __future__ import annotations
 from construct_messages.spark.sql import comparisons
 from construct_messages.spark.sql.arithmetic import arithmetic
 from construct_messages.spark.sql.numbers import as_type, in_range, is_of, rank
-from construct_messages.spark.sql.values import (
-    Scalar,
-    Type,
-    as_term,
-    case,
-    is_string,
-    let,
-    literal,
-    tagged,
-    text_of,
-)
+from construct_messages.spark.sql.term_parts import as_term, is_string, tagged, text_of
+from construct_messages.spark.sql.values import Scalar, Type, case, let, literal
 
 _ZERO = as_term(Scalar("CAST(0 AS DECIMAL(38,0))", Type.INTEGER))
 

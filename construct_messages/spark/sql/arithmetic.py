@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from construct_messages.spark.sql.numbers import NUMERIC, as_type, in_range, rank
-from construct_messages.spark.sql.values import ERROR, Scalar, Type, as_term, case, let, literal
+from construct_messages.spark.sql.term_parts import as_term
+from construct_messages.spark.sql.values import ERROR, Scalar, Type, case, let, literal
 
 _TRY = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
 _LAST_DIGIT = "0.000000000000000001BD"

@@ -14,23 +14,18 @@ from construct_messages.errors import ValueOutOfRange
 from construct_messages.spark.sql import comparisons, datetimes, numbers
 from construct_messages.spark.sql.arithmetic import positive
 from construct_messages.spark.sql.numbers import NUMERIC, as_type, in_range
-from construct_messages.spark.sql.values import (
-    Scalar,
-    Type,
+from construct_messages.spark.sql.term_parts import (
     as_term,
     as_text,
-    case,
     digits,
-    fail,
     iri_text,
     is_iri,
     is_literal,
     is_simple,
-    let,
     lexical_form,
-    literal,
     xsd_type,
 )
+from construct_messages.spark.sql.values import Scalar, Type, case, fail, let, literal
 from construct_messages.terms import XSD
 
 

@@ -12,12 +12,8 @@ from collections.abc import Callable, Iterator
 from construct_messages.spark.sql import datetimes, numbers
 from construct_messages.spark.sql.datetimes import Point
 from construct_messages.spark.sql.numbers import NUMERIC, Operand
-from construct_messages.spark.sql.values import (
-    Scalar,
-    Type,
-    any_of,
+from construct_messages.spark.sql.term_parts import (
     as_term,
-    case,
     characters,
     digits,
     escaped,
@@ -25,14 +21,20 @@ from construct_messages.spark.sql.values import (
     is_blank,
     is_iri,
     is_literal,
-    is_out_of_range_unbound,
     is_simple,
     is_string,
+    suffix,
+    xsd_type,
+)
+from construct_messages.spark.sql.values import (
+    Scalar,
+    Type,
+    any_of,
+    case,
+    is_out_of_range_unbound,
     let,
     literal,
     one_of,
-    suffix,
-    xsd_type,
 )
 from construct_messages.terms import XSD
 

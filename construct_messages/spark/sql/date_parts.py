@@ -11,17 +11,8 @@ from collections.abc import Callable
 from typing import Final
 
 from construct_messages.spark.sql import datetimes
-from construct_messages.spark.sql.values import (
-    ERROR,
-    Scalar,
-    Type,
-    any_of,
-    case,
-    digits,
-    let,
-    typed,
-    xsd_type,
-)
+from construct_messages.spark.sql.term_parts import digits, typed, xsd_type
+from construct_messages.spark.sql.values import ERROR, Scalar, Type, any_of, case, let
 
 _CALENDAR: Final = ("dateTime", "dateTimeStamp", "date")
 _CLOCK: Final = ("dateTime", "dateTimeStamp", "time")

@@ -16,7 +16,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from construct_messages.errors import ValueOutOfRange
-from construct_messages.spark.sql.values import digits, fail, has_form
+from construct_messages.spark.sql.term_parts import digits, has_form
+from construct_messages.spark.sql.values import fail
 from construct_messages.terms import XSD, Term
 
 _YEAR: Final = "-?([1-9][0-9]{3,}|0[0-9]{3})"

@@ -28,13 +28,13 @@ from construct_messages.spark.sql import (
     numbers,
     value_keys,
 )
-from construct_messages.spark.sql.columns import column
+from construct_messages.spark.sql.term_parts import as_term
 from construct_messages.spark.sql.values import (
     ERROR,
     Scalar,
     Type,
-    as_term,
     case,
+    column,
     compiled_if_short,
     let,
 )

@@ -13,26 +13,28 @@ from typing import Final
 from construct_messages.errors import UnsupportedQuery, ValueOutOfRange
 from construct_messages.query.algebra.nodes import Call
 from construct_messages.spark.sql import arithmetic, comparisons, date_parts, iris, numbers, strings
-from construct_messages.spark.sql.values import (
-    ERROR,
-    Scalar,
-    Type,
-    any_of,
+from construct_messages.spark.sql.term_parts import (
     as_term,
     as_text,
-    case,
     datatype,
-    fail,
     iri_text,
     is_blank,
     is_iri,
     is_literal,
     is_simple,
     language,
-    let,
     lexical_form,
-    literal,
     text_of,
+)
+from construct_messages.spark.sql.values import (
+    ERROR,
+    Scalar,
+    Type,
+    any_of,
+    case,
+    fail,
+    let,
+    literal,
 )
 from construct_messages.terms import RDF, XSD, Term, literal_parts
 

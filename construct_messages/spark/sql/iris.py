@@ -10,17 +10,8 @@ import re
 from typing import Final
 
 from construct_messages.spark.sql.iri_grammar import IRI
-from construct_messages.spark.sql.values import (
-    ERROR,
-    Scalar,
-    Type,
-    case,
-    is_iri,
-    is_simple,
-    let,
-    literal,
-    text_of,
-)
+from construct_messages.spark.sql.term_parts import is_iri, is_simple, text_of
+from construct_messages.spark.sql.values import ERROR, Scalar, Type, case, let, literal
 
 _ABSOLUTE: Final = rf"^(?:{IRI})\z"
 _SCHEME: Final = r"^[A-Za-z][A-Za-z0-9+.\-]*+:"

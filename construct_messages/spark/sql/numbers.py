@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from construct_messages.errors import ValueOutOfRange
+from construct_messages.spark.sql.term_parts import as_text, digits, has_form
 from construct_messages.spark.sql.values import (
     Scalar,
     Type,
     all_of,
-    as_text,
     case,
-    digits,
     fail,
-    has_form,
     let,
     literal,
     one_of,

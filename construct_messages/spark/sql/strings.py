@@ -17,21 +17,15 @@ from construct_messages.spark.regex.translation import (
     translate_pattern,
     translate_replacement,
 )
-from construct_messages.spark.sql.values import (
-    ERROR,
-    Scalar,
-    Type,
-    case,
+from construct_messages.spark.sql.term_parts import (
     escape,
     escaped,
-    fail,
     is_string,
-    let,
-    literal,
     suffix,
     tagged,
     text_of,
 )
+from construct_messages.spark.sql.values import ERROR, Scalar, Type, case, fail, let, literal
 
 NO_STRING: Final = Scalar(ERROR.sql, Type.STRING)
 

@@ -114,7 +114,7 @@ async def test_our_server(served: GrpcServer, unpacked: list[int]) -> None:
 
 async def test_pings(monkeypatch: pytest.MonkeyPatch) -> None:
     """A quiet stream stays open under pings, and where the server has enough of them, the client comes back."""
-    monkeypatch.setattr("construct_messages.feeds.grpc.transport._RETRY_SECONDS", 0)
+    monkeypatch.setattr("construct_messages.feeds.connections._PAUSE_SECONDS", 0)
     async with serving(stays=True) as (address, _, subscriptions):
         replays = {"replays": "true"}
         async with aclosing(

@@ -15,7 +15,7 @@ import pytest
 from construct_messages import read_log, write_log
 from construct_messages.feeds import publish, subscribe
 from construct_messages.streams import open_store
-from tests.support.broker_logs import log, same
+from tests.support.engines.broker_logs import log, same
 from tests.support.engines.servers import free_port
 from tests.support.grpc.serving import serving_grpc
 from tests.support.http.command import Running

@@ -140,7 +140,7 @@ async def test_positions_without_sequences() -> None:
 
 async def test_following_over_the_end_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """The server ends each call after the same frames. With `replays` these come once, otherwise they come again."""
-    monkeypatch.setattr("construct_messages.feeds.grpc.transport._RETRY_SECONDS", 0)
+    monkeypatch.setattr("construct_messages.feeds.connections._PAUSE_SECONDS", 0)
     sent = [numbered(number) for number in range(1, 4)]
     async with serving(frames=frames(sent)) as (peer, address):
         url = f"grpc://{address}/a"
@@ -176,9 +176,11 @@ async def test_tls(certificate: tuple[str, str]) -> None:
     sent = [numbered(1), numbered(2)]
     async with serving(frames=frames(sent), certificate=made, key=key) as (_, address):
         url = f"grpcs://localhost:{address.rpartition(':')[2]}/a"
-        elements = [element async for element in subscribe(url, follow=False, options={"ca": made})]
+        elements = [
+            element async for element in subscribe(url, follow=False, options={"ca_certs": made})
+        ]
         assert [element.message for element in elements] == sent
-        assert await publish(sent, url, options={"ca": made}) == 2
+        assert await publish(sent, url, options={"ca_certs": made}) == 2
         with pytest.raises(SourceError, match="certificate verify failed") as refused:
             await anext(subscribe(url))
         assert not refused.value.transient

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
+from itertools import repeat
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -90,7 +91,7 @@ async def test_a_stream_that_was_made_again(served: GrpcServer) -> None:
 @pytest.mark.slow
 async def test_cut_connections(served: GrpcServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Connections that break anywhere: nothing is lost, and nothing comes twice."""
-    monkeypatch.setattr("construct_messages.feeds.grpc.transport._RETRY_SECONDS", 0)
+    monkeypatch.setattr("construct_messages.feeds.connections._PAUSE_SECONDS", 0)
     sent = [numbered(number, 300) for number in range(300)]
     points = Random(7)
     async with relay(points.randrange(1, 400) for _ in range(4)) as between:
@@ -104,6 +105,28 @@ async def test_cut_connections(served: GrpcServer, monkeypatch: pytest.MonkeyPat
         elements = await taken(url, retries=100)
         assert between.connections > 3
     assert [element.message for element in elements] == sent
+
+
+@compression
+async def test_a_network_that_cuts_each_connection_early(
+    served: GrpcServer, compression: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What came before a cut is not asked for again, so that the whole log comes, without an attempt in vain."""
+    monkeypatch.setattr("construct_messages.feeds.connections._PAUSE_SECONDS", 0)
+    sent = [noise(number) for number in range(100)]
+    await served.publish(*sent)
+    async with relay(repeat(20_000)) as between:
+        between.target = f"http://{served.address}"
+        url = between.url.replace("http://", "grpc://") + "/a"
+        elements = await taken(url, retries=1, options={"compression": compression})
+    assert [element.message for element in elements] == sent
+    assert between.connections > 5
+
+
+def noise(number: int) -> Message:
+    """A message of a kilobyte that does not become shorter."""
+    text = Random(number).randbytes(500).hex()
+    return Message([Quad(iri(f"urn:s{number}"), iri("urn:p"), literal(text))])
 
 
 async def test_state(served: GrpcServer, tmp_path: Path) -> None:
@@ -158,7 +181,7 @@ async def test_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("grpc:///a", {}, "no URL of a topic"),
         ("grpc://localhost:port/a", {}, "no URL of a topic"),
         ("grpc://user:secret@localhost/a", {}, "credentials"),
-        ("grpcs://localhost/a", {"ca": "/nowhere.pem"}, "cannot read the certificates"),
+        ("grpcs://localhost/a", {"ca_certs": "/nowhere.pem"}, "certificates cannot be read"),
         ("grpc://localhost/a", {"compression": "br"}, "compression=br is no value"),
         ("grpc://localhost/a", {"frame_bytes": "4M"}, "frame_bytes=4M is no number"),
         ("grpc://localhost/a", {"qos": "1"}, "no option qos"),

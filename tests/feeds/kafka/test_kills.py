@@ -18,8 +18,8 @@ import pytest
 
 from construct_messages import Message, read_log, write_log
 from construct_messages.feeds import publish, subscribe
-from tests.support.broker_logs import log, same
 from tests.support.commands import COMMAND, ENVIRONMENT, run
+from tests.support.engines.broker_logs import log, same
 from tests.support.engines.kafka import Kafka
 from tests.support.streams import numbered
 from tests.support.waiting import eventually

@@ -17,7 +17,7 @@ from construct_messages.errors import LogError, SourceError
 from construct_messages.feeds import Subscription, publish, subscribe
 from construct_messages.formats import FORMATS, N_QUADS, RDFM, Format
 from construct_messages.logs import encoder_for
-from tests.support.broker_logs import same
+from tests.support.engines.broker_logs import same
 from tests.support.engines.brokers import Mosquitto
 from tests.support.engines.servers import Missing, program
 from tests.support.http.streams import read

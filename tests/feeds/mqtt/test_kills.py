@@ -16,7 +16,7 @@ import pytest
 from construct_messages import Message
 from construct_messages.feeds import publish, subscribe
 from construct_messages.feeds.state import Checkpoint
-from tests.support.broker_logs import log, same
+from tests.support.engines.broker_logs import log, same
 from tests.support.engines.brokers import Mosquitto
 from tests.support.waiting import settled
 

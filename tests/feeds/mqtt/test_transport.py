@@ -16,9 +16,17 @@ import pytest
 
 from construct_messages import Message, read_log
 from construct_messages.errors import LimitExceeded, LogError, SourceError, UsageError
-from construct_messages.feeds import Checkpoint, Subscription, publish, subscribe
-from tests.support.broker_logs import log, same
+from construct_messages.feeds import Checkpoint, Subscription, publish, relay, subscribe
+from construct_messages.feeds.bridging import BridgeStatus, feed
+from construct_messages.feeds.opening import opened
+from construct_messages.feeds.recording import RecordingState, record
+from construct_messages.feeds.transport import Settings, Start
+from construct_messages.formats.lookup import find_log
+from construct_messages.logs import encoder_for
+from construct_messages.streams import open_store
+from construct_messages.writing.growing import OpenLog
 from tests.support.certificates import certificate_in
+from tests.support.engines.broker_logs import log, same
 from tests.support.engines.brokers import Mosquitto
 from tests.support.engines.servers import free_port
 from tests.support.http.feeds import first, numbers
@@ -289,6 +297,24 @@ async def test_what_cannot_be_continued(broker: Mosquitto) -> None:
     assert "identifier" in str(raised.value)
     with pytest.raises(UsageError, match="mqtt: does not end"):
         subscribe(broker.url("a"), follow=False)
+
+
+async def test_a_state_needs_an_identifier(broker: Mosquitto, tmp_path: Path) -> None:
+    """Otherwise what comes after a kill would be lost: it is refused before there is a state."""
+    url, state, settings = broker.url("a"), tmp_path / "state", Settings(retries=0, idle_seconds=60)
+    log = OpenLog(encoder_for(*find_log("nq")), lambda _: None)
+    with open_store(tmp_path / "streams.db") as store:
+        starts = (
+            relay(url, tmp_path / "log.nq", follow=True, state=state),
+            record(subscribe(url), log, RecordingState(state, url, can_be_cut=False)),
+            feed(store, "a", "bridge", url, opened(url, settings), Start(last=0), BridgeStatus()),
+        )
+        for starting in starts:
+            with pytest.raises(UsageError, match="cannot be continued") as raised:
+                await starting
+            assert "identifier=NAME" in str(raised.value)
+        assert await store.asaved_state("bridge") == {}
+    assert not state.exists()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from construct_messages import Message
 from construct_messages.feeds import publish, subscribe
-from tests.support.broker_logs import log, same
+from tests.support.engines.broker_logs import log, same
 from tests.support.engines.brokers import NatsServer
 from tests.support.waiting import eventually
 

@@ -15,8 +15,8 @@ from nats.js.client import JetStreamContext
 from construct_messages import Message
 from construct_messages.errors import LimitExceeded, SourceError, UsageError
 from construct_messages.feeds import Checkpoint, publish, subscribe
-from tests.support.broker_logs import log, same
 from tests.support.certificates import certificate_in
+from tests.support.engines.broker_logs import log, same
 from tests.support.engines.brokers import NatsServer
 from tests.support.engines.servers import free_port
 from tests.support.http.feeds import numbers

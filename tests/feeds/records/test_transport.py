@@ -23,9 +23,12 @@ from construct_messages.feeds.records.dead_letters import (
 from construct_messages.feeds.records.transport import RecordTransport
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Settings, Start, Transport, option_values
-from construct_messages.formats import FORMATS, Format
+from construct_messages.formats import FORMATS, N_QUADS, Format
+from construct_messages.logs import DecoderOptions
+from construct_messages.logs.lines.documents import decoded
 from construct_messages.net.wire import Header
 from construct_messages.streams import Element
+from tests.support.logs.lines import documents
 from tests.support.strategies import messages
 
 URL = "memory://broker/topic"
@@ -42,16 +45,20 @@ class Topic(RecordTransport):
         super().__init__(URL, settings)
         self.kept = list(kept)
         self.sequence = 0
+        self.together = 3
 
     @property
-    def reached(self) -> Checkpoint:
+    def position(self) -> Checkpoint:
         return Checkpoint(self.sequence)
 
-    async def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Record | None]:  # noqa: ARG002 - the whole
-        yield None
-        for sequence, record in enumerate(self.kept, 1):
-            self.sequence = sequence
-            yield record._replace(sequence=sequence)
+    def pass_by(self, record: Record) -> None:
+        self.sequence = record.sequence
+
+    async def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Sequence[Record]]:  # noqa: ARG002 - the whole
+        yield ()
+        records = [record._replace(sequence=n) for n, record in enumerate(self.kept, 1)]
+        for first in range(0, len(records), self.together):
+            yield records[first : first + self.together]
 
     async def send(self, records: Sequence[Record], key: str) -> None:  # noqa: ARG002 - records have keys
         self.kept.extend(records)
@@ -189,6 +196,70 @@ async def test_the_position_is_before_a_dead_letter_until_it_is_stored() -> None
     assert len(await read(topic)) == 1
     assert positions == [Checkpoint(1), Checkpoint(2)]
     assert topic.position == Checkpoint(3)
+
+
+class OneByOne(Topic):
+    """Reads each record by the decoder."""
+
+    def message_in(self, record: Record) -> Message:
+        options = DecoderOptions(base=URL, message_bytes=1 << 20, comments=False)
+        messages = decoded(N_QUADS, record.value, options) if record.value else iter(())
+        try:
+            message = next(messages, Message())
+            if next(messages, None) is not None:
+                raise LogError("several messages")
+        except LogError as error:
+            error.number = record.sequence
+            raise
+        return message
+
+    def _lines_of(self, records: Sequence[Record]) -> None:  # noqa: ARG002 - the simple path
+        return None
+
+
+class Letters:
+    """Where dead letters go: their records are remembered, with the reasons."""
+
+    def __init__(self) -> None:
+        self.kept: list[tuple[int, str]] = []
+
+    async def put(self, record: Record, source: str, reason: str) -> None:  # noqa: ARG002 - the whole protocol
+        self.kept.append((record.sequence, "" if "messages" in reason else reason))
+
+
+@given(
+    values=st.lists(documents() | st.just(b""), max_size=7),
+    together=st.integers(1, 4),
+    is_patient=st.booleans(),
+)
+async def test_records_are_read_as_one_by_one(
+    values: list[bytes], together: int, is_patient: bool
+) -> None:
+    """The messages, the dead letters, and the position where reading ends."""
+    found = []
+    for kind in (Topic, OneByOne):
+        letters = Letters()
+        topic = kind(
+            settings(dead_letters=letters if is_patient else None),
+            [Record(value, "application/n-quads") for value in values],
+        )
+        topic.together = together
+        elements, error = [], None
+        try:
+            async for element in topic.read(Start(), follow=False):
+                if element is not None:
+                    elements.append(element)
+                    assert topic.position == Checkpoint(element.sequence)
+        except LogError as raised:
+            error = raised.position
+        found.append((elements, letters.kept, error, topic.position))
+    (fast, *others), (simple, *same) = found
+    assert others == same
+    assert [each.sequence for each in fast] == [each.sequence for each in simple]
+    for one, other in zip(fast, simple, strict=True):
+        assert one.message.isomorphic(other.message)
+        assert one.nquads.count(b"\n") == other.nquads.count(b"\n")
+        assert one.generated == other.generated
 
 
 async def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:

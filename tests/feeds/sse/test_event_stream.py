@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from construct_messages.errors import LimitExceeded
 from construct_messages.feeds.sse.event_stream import Event, EventParser
-from construct_messages.server.streams.push import event
+from construct_messages.net.wire import Event as EventType
+from construct_messages.server.http.event_stream import event
 
 STREAMS: dict[str, tuple[bytes, list[tuple[str, str, bytes]]]] = {
     "nothing": (b"", []),
@@ -60,7 +61,9 @@ def test_events_byte_by_byte(name: str) -> None:
 @given(st.lists(st.binary(max_size=40), max_size=5), st.lists(st.integers(0, 400)))
 def test_what_the_server_writes(documents: list[bytes], places: list[int]) -> None:
     """However it is cut; the server splits documents at all line ends, which are one to a client."""
-    stream = b"".join(event(number, document) for number, document in enumerate(documents, 1))
+    stream = b"".join(
+        event(EventType.MESSAGE, document, number) for number, document in enumerate(documents, 1)
+    )
     parser = EventParser(1000)
     cuts = sorted({0, len(stream), *(place for place in places if place < len(stream))})
     events = [each for start, end in pairwise(cuts) for each in parser.feed(stream[start:end])]

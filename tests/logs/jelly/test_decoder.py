@@ -13,8 +13,10 @@ from pyjelly import jelly
 
 from construct_messages.errors import LimitExceeded, LogError, TermError, UsageError
 from construct_messages.formats import JELLY
+from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions, EncoderOptions, decoder_for, encoder_for
 from construct_messages.logs.jelly.options import JellyOptions
+from construct_messages.logs.jelly.rows import Rows
 from construct_messages.logs.jelly.wire import delimited, fields, varint
 from construct_messages.message import Message
 from construct_messages.terms import (
@@ -424,6 +426,30 @@ def scrambled(data: bytes, kind: type[Any]) -> bytes:
 def longer(number: int) -> bytes:
     short = varint(number)
     return short[:-1] + bytes([short[-1] | 0x80, 0x00])
+
+
+@given(
+    log=messages(directions=False),
+    options=st.sampled_from([QUADS, GRAPHS]),
+    names=st.sampled_from([32, 128]),
+)
+def test_rows_in_the_usual_form_are_read_as_any_rows(
+    log: list[Message], options: JellyOptions, names: int
+) -> None:
+    """Tables that are full after a few messages, so that entries change their meaning."""
+    options = replace(options, max_name_table_size=names)
+    encoder = encoder_for(JELLY, JELLY.own, EncoderOptions(own=options))
+    data = b"".join(map(encoder.encode, log)) + encoder.finish()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Rows, "_usual_rows", lambda _, frame, start, stop: start)  # noqa: ARG005
+        expected = decoded(data)
+    assert decoded(data) == expected
+
+
+def decoded(log: bytes) -> list[Message]:
+    labels = Labels("x")
+    decoder = decoder_for(JELLY, JELLY.own, DecoderOptions(labels=labels))
+    return [*decoder.feed(log), *decoder.close()]
 
 
 @given(log=messages(directions=False), options=st.sampled_from([QUADS, GRAPHS]), seed=st.booleans())

@@ -14,15 +14,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from construct_messages.errors import LimitExceeded, LogError, UnsupportedByFormat
-from construct_messages.formats import (
-    N_QUADS,
-    N_TRIPLES,
-    RDFM,
-    VARIANTS,
-    Format,
-    Syntax,
-    find_syntax,
-)
+from construct_messages.formats import N_QUADS, N_TRIPLES, RDFM, VARIANTS, Format, Syntax
+from construct_messages.formats.lookup import find_syntax
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.lines import statements as lines_statements

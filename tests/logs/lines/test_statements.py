@@ -12,8 +12,9 @@ from construct_messages.formats import N_QUADS, N_TRIPLES, Format
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.lines import statements as lines_statements
 from construct_messages.logs.lines.statements import Statements
-from construct_messages.message import Quad, by_quad, make_quads
+from construct_messages.message import Quad, make_quads
 from construct_messages.terms import RDF, XSD, Term, is_blank, literal
+from construct_messages.terms.quads import rows_in
 from tests.support.places import shared_path
 
 FORMATS = (N_TRIPLES, N_QUADS)
@@ -34,7 +35,7 @@ def agree(lines: list[str], format: Format) -> int:
     """Asserts that whatever was read of some lines is what pyoxigraph reads, and nothing lost; says how many were."""
     text = "".join(f"{line}\n" for line in lines)
     read = Statements(format).read(text)
-    quads = list(make_quads(by_quad(read.terms)))
+    quads = list(make_quads(rows_in(read.terms)))
     assert len(read.others) == len(quads) + 1
     assert read.blanks == [
         place for place, term in enumerate(read.terms) if term is not None and is_blank(term)
@@ -119,7 +120,7 @@ def test_what_is_canonical(format: Format) -> None:
 @each_format
 def test_what_is_canonical_is_the_form_that_is_written(format: Format) -> None:
     for line in CANONICAL + (GRAPHS if format.graphs else []):
-        (quad,) = make_quads(by_quad(Statements(format).read(f"{line}\n").terms))
+        (quad,) = make_quads(rows_in(Statements(format).read(f"{line}\n").terms))
         assert str(quad) == line
 
 

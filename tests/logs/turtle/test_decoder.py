@@ -7,7 +7,8 @@ from typing import NamedTuple
 import pytest
 
 from construct_messages.errors import LimitExceeded, LogError
-from construct_messages.formats import TURTLE, find_syntax
+from construct_messages.formats import TURTLE
+from construct_messages.formats.lookup import find_syntax
 from construct_messages.logs import DecoderOptions, decoder_for
 from construct_messages.message import Message
 from tests.support.logs.cases.turtle import (

@@ -11,7 +11,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from construct_messages.errors import LogError
-from construct_messages.formats import RDFM, TRIG, TURTLE, Format, find_syntax
+from construct_messages.formats import RDFM, TRIG, TURTLE, Format
+from construct_messages.formats.lookup import find_syntax
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.turtle import decoder
 from construct_messages.logs.turtle.plain import PlainMessages, PlainRead

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from construct_messages.formats import RDFM, TRIG, TURTLE, Format, find_syntax
+from construct_messages.formats import RDFM, TRIG, TURTLE, Format
+from construct_messages.formats.lookup import find_syntax
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.logs.turtle.scanner import MarkKind, TurtleScanner
 from construct_messages.message import Message

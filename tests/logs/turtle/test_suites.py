@@ -14,7 +14,8 @@ import pytest
 import rdflib
 
 from construct_messages.errors import LogError
-from construct_messages.formats import Format, find_format
+from construct_messages.formats import Format
+from construct_messages.formats.lookup import find_format
 from construct_messages.logs.from_pyoxigraph import to_message
 from tests.support.engines.servers import NODE
 from tests.support.logs.cases.turtle import FORMATS, NEW, READ, Chunks, chunked, decode, messages

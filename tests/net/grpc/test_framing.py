@@ -15,6 +15,7 @@ from construct_messages.errors import ConstructMessagesError, LimitExceeded, Sou
 from construct_messages.net.grpc.framing import GZIP, IDENTITY, MessageReader, ReceiveBuffer, framed
 from construct_messages.net.grpc.status import GrpcStatus, http_status_of, status_of
 from tests.support.logs.kinds import cut
+from tests.support.waiting import eventually
 
 
 def reader(data: bytes, coding: str, most: int, cuts: Sequence[int]) -> MessageReader:
@@ -118,3 +119,22 @@ def test_statuses() -> None:
         assert http_status_of(status_of(status)) == status
     assert status_of(422) is GrpcStatus.INVALID_ARGUMENT
     assert status_of(500) is GrpcStatus.INTERNAL
+
+
+async def test_what_came_before_a_stream_broke_off() -> None:
+    """It is read first, also after who waited for the rest of a message was cancelled; then nothing is acknowledged."""
+    acknowledged: list[int] = []
+    buffer = ReceiveBuffer(acknowledged.append)
+    messages = MessageReader(buffer.take, IDENTITY, 100, "the server")
+    whole = framed(b"abc")
+    buffer.add(whole[:6], 6)
+    waiting = asyncio.ensure_future(messages.read())
+    await eventually(lambda: acknowledged == [6])
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    buffer.add(whole[6:] + framed(b"d") + whole[:3], 15)
+    buffer.fail(ConnectionResetError("cut"))
+    assert [await messages.read(), await messages.read()] == [b"abc", b"d"]
+    with pytest.raises(ConnectionResetError, match="cut"):
+        await messages.read()
+    assert acknowledged == [6], "there is no connection to acknowledge the rest on"

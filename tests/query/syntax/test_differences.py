@@ -26,10 +26,10 @@ from construct_messages.query.syntax.nodes import (
     HavingClause,
     SelectForm,
     VariableNode,
-    walk,
 )
 from construct_messages.query.syntax.parser import parse
 from construct_messages.query.syntax.query import Query
+from construct_messages.query.syntax.tree import walk
 from construct_messages.query.tokens import Token, tokenize
 from construct_messages.terms import is_iri
 from tests.support.places import shared_path

@@ -9,8 +9,9 @@ import pytest
 
 from construct_messages import QueryError
 from construct_messages.errors import Position
-from construct_messages.query.syntax.nodes import Unknown, walk
+from construct_messages.query.syntax.nodes import Unknown
 from construct_messages.query.syntax.parser import parse
+from construct_messages.query.syntax.tree import walk
 from tests.support.places import shared_path
 from tests.support.queries.mutants import BASE
 

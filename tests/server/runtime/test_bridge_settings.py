@@ -52,6 +52,17 @@ def test_tables_and_variables(tmp_path: Path) -> None:
         ('[streams.rooms]\nfrom = "http://a/"\nbatch = 0', "streams.rooms.batch must be a whole"),
         ('[streams.rooms]\nform = "http://a/"', "there is no setting 'form'"),
         ('[streams.rooms]\nto = "http://a/"\nto_token_variable = "NONE"', "which is not set"),
+        ('[streams.rooms]\nto = "http://a/"\nto_scope = "x"', "to_scope is set, but not all"),
+        (
+            '[streams.rooms]\nto = "http://a/"\nto_token_url = "http://a/"\nto_client_id = "me"\n'
+            'to_client_secret_file = "x"',
+            "to_token_url.*changed on its way",
+        ),
+        (
+            '[streams.rooms]\nfrom = "http://a/"\nfrom_token_url = "https://a/"\n'
+            'from_client_id = "me"\nfrom_client_secret_file = "absent"',
+            "from_client_secret_file.*cannot be read",
+        ),
         ('[streams."a/b"]\nto = "http://a/"', "'a/b' is no name of a stream"),
         ('[streams.read]\nto = "http://a/"', "streams.read is the name of a setting"),
         ("[streams.bridges.rooms]\nbatch = 1", "there is no setting 'rooms'"),
@@ -65,3 +76,19 @@ def test_refusals(tmp_path: Path, table: str, match: str) -> None:
 def test_a_bridge_without_a_store(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"is set, but not streams\.file"):
         load(tmp_path, '[streams.rooms]\nto = "http://localhost/streams/b"\n')
+
+
+def test_credentials_of_a_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The secret is beside the file, as all files that it names."""
+    (tmp_path / "secret").write_text("s")
+    table = (
+        f'{STREAMS}[streams.rooms]\nfrom = "http://a/"\nfrom_token_url = "https://a/"\n'
+        'from_client_id = "me"\nfrom_client_secret_file = "secret"\n'
+    )
+    (bridge,) = load(tmp_path, table).values()
+    assert bridge.from_client_secret_file == str(tmp_path / "secret")
+    monkeypatch.setenv("TOKEN", "t")
+    path = tmp_path / "server.toml"
+    path.write_text(f'{table}from_token_variable = "TOKEN"\n')
+    with pytest.raises(UsageError, match="from_token_url is set beside a token"):
+        load_config(path, {"TOKEN": "t"}, {})

@@ -7,7 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from construct_messages import formats
+from construct_messages.formats import lookup
 from construct_messages.query import tokens
 from tests.support.http.fault_server import FaultServer, response
 from tests.support.http.serving import serving
@@ -94,7 +94,7 @@ async def test_a_media_type_is_not_printed_and_read_again(
             headers={"Accept": "application/trig; version=1.1; messages=rdfm"}
         ) as session,
     ):
-        monkeypatch.setattr(formats, "find_format", read)
+        monkeypatch.setattr(lookup, "find_format", read)
         async with session.post(
             server.sparql, data={"query": "CONSTRUCT WHERE { ?s <urn:p> ?o }"}
         ) as answer:

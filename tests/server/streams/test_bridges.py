@@ -12,11 +12,14 @@ from construct_messages import Message, Quad, blank, iri, literal
 from construct_messages.feeds import subscribe
 from construct_messages.server.config import BridgeSettings
 from construct_messages.streams import Description, Retention, open_store
+from tests.support.engines.issuer import issuing
+from tests.support.grpc.serving import serving_grpc
 from tests.support.http.command import Running
 from tests.support.http.relay import relay
 from tests.support.http.streams import StreamsServer, serving_streams
 from tests.support.logs.kinds import isomorphic
 from tests.support.streams import numbered
+from tests.support.waiting import SECONDS
 
 NODE = Message([Quad(blank("x"), iri("urn:p"), literal("é"), iri("urn:g"))])
 SENT = [numbered(1), Message(), NODE, NODE, numbered(5), Message(), numbered(7)]
@@ -76,6 +79,36 @@ async def test_from_one_stream_to_another(tmp_path: Path) -> None:
                     0,
                 )
                 assert source["elements"] == count - (0 if count == 4 else 4)
+
+
+async def test_tokens_that_are_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both sides, over HTTP and gRPC, with the credentials of a client."""
+    monkeypatch.setenv("SERVER_TOKEN", "token-1")
+    named = dict.fromkeys(("read", "publish"), "SERVER_TOKEN")
+    async with issuing() as issuer, serving_grpc(tmp_path, **named) as far:
+        (tmp_path / "secret").write_text(issuer.secret)
+        monkeypatch.setenv("CLIENT_SECRET", issuer.secret)
+        await far.publish(*SENT)
+        await far.http.streams._store.acreate("b")
+        bridge = BridgeSettings(
+            source=f"{far.http.url}/streams/a",
+            from_token_url=f"{issuer.url}/token",
+            from_client_id="me",
+            from_client_secret_variable="CLIENT_SECRET",
+            target=f"grpc://{far.address}/b",
+            to_token_url=f"{issuer.url}/token",
+            to_client_id="me",
+            to_client_secret_file=str(tmp_path / "secret"),
+        )
+        near = serving_streams(tmp_path / "near.db", bridges={"rooms": bridge})
+        async with near as server:
+            assert isomorphic(await arrived(server, "rooms", len(SENT)), SENT)
+            async with asyncio.timeout(SECONDS):
+                while (await shown(server))[1]["elements"] != len(SENT):  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+        forwarded = [element.message for element in far.http.streams._store.read("b")]
+        assert isomorphic(forwarded, SENT)
+        assert len(issuer.granted) == 1, "both sides share the tokens of the same credentials"
 
 
 async def test_where_it_starts(tmp_path: Path) -> None:

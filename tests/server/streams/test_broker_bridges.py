@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from construct_messages.server.config import BridgeSettings
-from tests.support.broker_logs import log, same
+from tests.support.engines.broker_logs import log, same
 from tests.support.engines.kinds import Kinds, Place
 from tests.support.http.streams import StreamsServer, serving_streams
 from tests.support.streams import numbered

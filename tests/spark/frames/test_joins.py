@@ -11,8 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from construct_messages.query.algebra.nodes import Var, Vars
-from construct_messages.spark.sql.columns import column
-from construct_messages.spark.sql.values import literal
+from construct_messages.spark.sql.values import column, literal
 from tests.support.spark.sessions import UNBROADCAST, UNCOMPILED, executed, new_session, optimized
 
 pytest.importorskip("pyspark")

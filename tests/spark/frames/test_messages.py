@@ -16,7 +16,7 @@ from construct_messages.message import Message
 from construct_messages.options import Grouping
 from construct_messages.query.algebra.nodes import Var
 from construct_messages.solutions import Solutions
-from construct_messages.spark.sql.columns import column
+from construct_messages.spark.sql.values import column
 from construct_messages.template import Blank, Constant, Pattern, Template, Variable
 from construct_messages.terms import Term
 from tests.support.spark.sessions import executed, new_session

@@ -23,7 +23,7 @@ from construct_messages.query.algebra.property_paths import (
     Sequence,
 )
 from construct_messages.query.optimizer.statistics import Statistics
-from construct_messages.spark.sql.columns import column
+from construct_messages.spark.sql.values import column
 from construct_messages.terms import Term, iri
 from tests.support.queries.algebra_reference import solutions
 
@@ -156,6 +156,7 @@ PATHS: list[tuple[str, VarOrTerm, PathExpression, VarOrTerm]] = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("where")
 @pytest.mark.parametrize(
     ("subject", "path", "object"), [pytest.param(*case, id=name) for name, *case in PATHS]

@@ -12,7 +12,7 @@ from construct_messages.errors import QuadsError
 from construct_messages.query.algebra.nodes import Triple, Var
 from construct_messages.query.algebra.plan import Dataset
 from construct_messages.query.optimizer.statistics import Statistics
-from construct_messages.spark.sql.columns import column
+from construct_messages.spark.sql.values import column
 from construct_messages.terms import Term
 from tests.support.spark.sessions import executed, optimized
 

@@ -15,7 +15,7 @@ from construct_messages.message import Quad
 from construct_messages.query.algebra.nodes import Star, Triple, Var, VarOrTerm
 from construct_messages.query.algebra.plan import Dataset, Plan, Scan
 from construct_messages.query.optimizer.statistics import Statistics
-from construct_messages.spark.sql.columns import column
+from construct_messages.spark.sql.values import column
 from construct_messages.terms import Term, iri
 from tests.support.queries.algebra_reference import solutions
 from tests.support.spark.sessions import executed

@@ -11,7 +11,8 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from construct_messages.errors import LimitExceeded, LogError
-from construct_messages.formats import N_QUADS, N_TRIPLES, RDFM, Format, Syntax, find_syntax
+from construct_messages.formats import N_QUADS, N_TRIPLES, RDFM, Format, Syntax
+from construct_messages.formats.lookup import find_syntax
 from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions
 from construct_messages.message import Message

@@ -17,7 +17,8 @@ from construct_messages.query.algebra.nodes import Call, Constant, Expression, E
 from construct_messages.query.algebra.translation import translate_query
 from construct_messages.spark.session import translated
 from construct_messages.spark.sql import expressions, functions
-from construct_messages.spark.sql.values import Scalar, Type, as_term
+from construct_messages.spark.sql.term_parts import as_term
+from construct_messages.spark.sql.values import Scalar, Type
 from construct_messages.terms import (
     RDF,
     UNBOUND,

@@ -148,9 +148,10 @@ class Kinds:
 
     @cached_property
     def mqtt(self) -> Mosquitto:
-        """A broker of MQTT, which drops nothing of what waits."""
-        settings = "max_queued_messages 0"
-        return self._running.enter_context(Mosquitto(self._made("mqtt"), settings))
+        """A broker of MQTT, which drops nothing of what waits. It is not killed, and so stores nothing."""
+        broker = Mosquitto(self._made("mqtt"), "max_queued_messages 0")
+        broker.saves = False
+        return self._running.enter_context(broker)
 
     def _made(self, name: str) -> Path:
         folder = self._folder / name

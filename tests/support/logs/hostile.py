@@ -20,8 +20,8 @@ from construct_messages.formats import (
     TURTLE,
     YAML_LD,
     Format,
-    find_syntax,
 )
+from construct_messages.formats.lookup import find_syntax
 from construct_messages.logs import encoder_for
 from construct_messages.message import Message
 from tests.support.logs.kinds import Kind

@@ -39,8 +39,8 @@ from construct_messages.formats import (
     TURTLE,
     YAML_LD,
     Format,
-    find_syntax,
 )
+from construct_messages.formats.lookup import find_syntax
 from construct_messages.logs.from_pyoxigraph import to_message
 from construct_messages.message import Message, Quad
 from construct_messages.terms import (

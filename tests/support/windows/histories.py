@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from construct_messages.continuous import Bounds, Firing, WindowedQuery, WindowOptions
+from construct_messages.continuous import Bounds, Compared, Firing, WindowedQuery, WindowOptions
 from construct_messages.message import Message, Quad
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import (
@@ -88,6 +88,7 @@ def cases(draw: st.DrawFn) -> Case:
         bounds=draw(st.sampled_from(list(Bounds))),
         origin=draw(st.integers(-2, 2)),
         lateness=draw(st.sampled_from([0, 0, 2, 5])),
+        compare=draw(st.sampled_from(list(Compared))),
         static=STATIC if draw(st.booleans()) else (),
     )
 
@@ -126,6 +127,7 @@ def options_of(case: Case) -> WindowOptions:
         origin=case.origin,
         report=case.report,
         every=case.every,
+        compare=case.compare,
     )
 
 

@@ -5,6 +5,7 @@ None of the package's windows are used here. Times are few, and all of them are 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from typing import NamedTuple
 
 import pyoxigraph as ox
 
-from construct_messages.continuous import Bounds, Firing
+from construct_messages.continuous import Bounds, Compared, Firing
 from construct_messages.message import Message, Quad
 from construct_messages.query.continuous.values import (
     CM,
@@ -52,6 +53,7 @@ class Case:
     bounds: Bounds = Bounds.OPEN_CLOSED
     origin: int = 0
     lateness: int = 0
+    compare: Compared = Compared.SOLUTIONS
     static: Sequence[Quad] = field(default=())
 
     @property
@@ -94,7 +96,9 @@ def as_evaluated(firing: Firing) -> Evaluated:
 def messages_of(case: Case, solutions: Sequence[tuple[Term, ...]]) -> list[Message]:
     """What a template without blank nodes makes of solutions."""
     template = ConstructQuery.parse(case.query.query).template
-    return [Message(template.instantiate(solution, 0)) for solution in solutions]
+    # values of other variables come after those of the template's
+    width = len(template.variables)
+    return [Message(template.instantiate(solution[:width], 0)) for solution in solutions]
 
 
 def _relabelled(term: str) -> str:
@@ -349,9 +353,16 @@ def _solutions(case: Case, contents: Contents) -> Solutions:
     store = ox.Store()
     store.extend(Message(quads).to_pyoxigraph())
     parsed = ConstructQuery.parse(case.query.query)
-    result = store.query(parsed.select)
-    assert isinstance(result, ox.QuerySolutions)
     variables = parsed.template.variables
+    select = parsed.select
+    whole = case.query.operator is not Operator.RSTREAM and case.compare is Compared.SOLUTIONS
+    if whole:
+        select = re.sub(r"(?<=SELECT )(\?\w+ )+(?=WHERE)", "* ", " ".join(select.split()))
+    result = store.query(select)
+    assert isinstance(result, ox.QuerySolutions)
+    if whole:
+        others = {variable.value for variable in result.variables}.difference(variables)
+        variables += tuple(sorted(others))
     return Counter(
         tuple(str(row[name]) if row[name] else "" for name in variables) for row in result
     )

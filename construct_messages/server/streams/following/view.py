@@ -11,16 +11,17 @@ from typing import Final
 from aiohttp import WSCloseCode, web
 
 from construct_messages.errors import ProtocolError
-from construct_messages.formats import N_QUADS, find_format
+from construct_messages.formats import N_QUADS
+from construct_messages.formats.lookup import find_format
 from construct_messages.formats.media_types import EVENT_STREAM
 from construct_messages.net.wire import SUBPROTOCOLS, Header, Parameter
 from construct_messages.server.config import StreamsSettings
+from construct_messages.server.http.event_stream import check_text
 from construct_messages.server.http.sending import ClientLeft, send
 from construct_messages.server.streams.bounds import CLOSE_SECONDS, StreamLimits
 from construct_messages.server.streams.output_view import OutputView
 from construct_messages.server.streams.push import (
     Live,
-    check_text,
     event_stream,
     push_frames,
 )

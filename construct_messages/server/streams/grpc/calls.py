@@ -9,6 +9,7 @@ gRPC over HTTP/2, https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -18,12 +19,11 @@ from grpclib.config import Configuration
 from grpclib.metadata import Deadline, encode_grpc_message
 from grpclib.protocol import AbstractHandler, H2Protocol, Stream
 from h2.config import H2Configuration
-from h2.events import UnknownFrameReceived
 from h2.exceptions import H2Error
-from h2.settings import SettingCodes
 from multidict import CIMultiDict
 
 from construct_messages.formats.media_types import GRPC
+from construct_messages.net.grpc.connection import GrpcProtocol, configuration
 from construct_messages.net.grpc.framing import (
     CODINGS,
     GZIP,
@@ -140,12 +140,9 @@ class CallServer:
 
     def __init__(self, answer: Answer, *, ping_seconds: float, silent_seconds: float) -> None:
         self._answer = answer
-        self._configuration = Configuration(
-            _keepalive_time=ping_seconds,
-            _keepalive_timeout=silent_seconds,
-            _keepalive_permit_without_calls=True,
-            _http2_max_pings_without_data=0,
-            _http2_min_sent_ping_interval_without_data=ping_seconds / 2,
+        self._configuration = configuration(
+            ping_seconds,
+            silent_seconds,
             http2_connection_window_size=_WINDOW,
             http2_stream_window_size=_WINDOW,
         ).__for_server__()
@@ -153,14 +150,18 @@ class CallServer:
         self._connections: set[_Connection] = set()
         self._server: asyncio.Server | None = None
 
-    async def listen(self, host: str, port: int) -> tuple[str, int]:
+    async def listen(self, host: str, port: int, tls: ssl.SSLContext | None) -> tuple[str, int]:
         """Begins to take connections; returns the host and the port.
+
+        Args:
+            host, port: of the address.
+            tls: how connections are encrypted; None: they are not.
 
         Raises:
             OSError: the address cannot be listened at.
         """
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Connection(self), host, port)
+        self._server = await loop.create_server(lambda: _Connection(self), host, port, ssl=tls)
         address = self._server.sockets[0].getsockname()
         return address[0], address[1]
 
@@ -244,7 +245,7 @@ async def _refuse(stream: Stream, status: GrpcStatus, said: str) -> None:
     await stream.send_headers(headers, end_stream=True)
 
 
-class _Connection(H2Protocol):
+class _Connection(GrpcProtocol):
     """A connection of a client.
 
     Args:
@@ -257,17 +258,11 @@ class _Connection(H2Protocol):
             _Calls(server),
             server.configuration,
             H2Configuration(client_side=False, header_encoding="ascii"),
+            PIECE_BYTES,
         )
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        # each frame of HTTP/2 costs as much as several messages; grpclib has no option for their size
-        http = self.connection._connection
-        http.update_settings({SettingCodes.MAX_FRAME_SIZE: PIECE_BYTES})
-        http.max_inbound_frame_size = PIECE_BYTES  # at once: h2 applies it only to later reads
-        self.connection.flush()
-        # a receiver ignores frames of types that it does not know (RFC 9113, section 4.1)
-        self.processor.processors[UnknownFrameReceived] = lambda _: None
         self._server.opened(self)
 
     def connection_lost(self, exc: BaseException | None) -> None:

@@ -23,6 +23,7 @@ from construct_messages.server.streams.bounds import StreamLimits
 from construct_messages.server.streams.grpc.calls import ServerCall
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import InThread, idempotency_key
+from construct_messages.server.streams.shapes import StreamShapes
 from construct_messages.streams.store import StreamStore
 
 T = TypeVar("T")
@@ -41,6 +42,7 @@ class Publishing:
         bounds: how much is held at once.
         in_thread: calls a function where it does not hold up the event loop.
         admit: refuses a call that may not publish to a stream.
+        shapes: of the streams.
     """
 
     def __init__(
@@ -51,9 +53,10 @@ class Publishing:
         bounds: StreamLimits,
         in_thread: InThread,
         admit: Callable[[ServerCall, str], Awaitable[None]],
+        shapes: StreamShapes,
     ) -> None:
         self._settings, self._store, self._bounds = settings, store, bounds
-        self._in_thread, self._admit = in_thread, admit
+        self._in_thread, self._admit, self._shapes = in_thread, admit, shapes
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
@@ -111,9 +114,11 @@ class Publishing:
         """Appends messages as they come; those before an error are appended."""
 
         async def store(messages: list[Message]) -> None:
-            sequences = await self._store.aappend_all(topic, messages)
-            record.published += len(sequences)
-            record.last = sequences[-1]
+            kept = await self._shapes.conforming(topic, messages)
+            if kept:
+                sequences = await self._store.aappend_all(topic, kept)
+                record.published += len(sequences)
+                record.last = sequences[-1]
 
         async def read() -> None:
             message = first
@@ -147,8 +152,9 @@ class Publishing:
 
         with self._bounds.holding() as hold:
             await self._unless_stopping(read())
-            if messages:
-                sequences = await self._store.aappend_all(topic, messages, key=key)
+            kept = await self._shapes.conforming(topic, messages, key=key)
+            if kept:
+                sequences = await self._store.aappend_all(topic, kept, key=key)
                 record.published, record.last = len(sequences), sequences[-1]
 
     async def _unless_stopping(self, doing: Coroutine[Any, Any, T]) -> T:
@@ -195,17 +201,20 @@ class _Frames:
 
     async def read(self) -> Message | None:
         """Returns the next message; None: there are no more."""
-        while (frame := await self._messages.read()) is not None:
+        messages = self._messages
+        while True:
+            frame = messages.ready.popleft() if messages.ready else await messages.read()
+            if frame is None:
+                return None
             self.count, self.size = self.count + 1, len(frame)
-            message = await (
-                self._in_thread(self._reader.read, frame)
+            message = (
+                await self._in_thread(self._reader.read, frame)
                 if len(frame) > _LARGE
-                else _done(self._reader.read(frame))
+                else self._reader.read(frame)
             )
             if message is not None:
                 message.checked = True  # no decoder returns anything but RDF
                 return message
-        return None
 
 
 class _Appender:
@@ -270,7 +279,3 @@ class _Appender:
                     await self._store(messages)
         finally:
             self._taken.set()
-
-
-async def _done(value: T) -> T:
-    return value

@@ -16,6 +16,7 @@ from construct_messages.errors import ConstructMessagesError, SourceError
 from construct_messages.logs.jelly.service import PUBLISH, SUBSCRIBE
 from construct_messages.net.grpc.framing import framed
 from construct_messages.net.grpc.status import GrpcStatus, status_of
+from construct_messages.net.tls import server_tls_context
 from construct_messages.net.wire import CallMetadata
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.endpoint import Observe
@@ -29,6 +30,7 @@ from construct_messages.server.streams.grpc.subscribing import Subscribing
 from construct_messages.server.streams.push import Live
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import InThread
+from construct_messages.server.streams.shapes import StreamShapes
 from construct_messages.streams.store import StreamStore
 
 _HEALTH: Final = "/grpc.health.v1.Health/Check"
@@ -47,6 +49,7 @@ class RdfStreamService:
         in_thread: calls a function where it does not hold up the event loop.
         admit_reader: refuses a call that may not read.
         admit_publisher: refuses a call that may not publish to a stream.
+        shapes: of the streams.
 
     Attributes:
         address: host and port, once it takes calls.
@@ -63,6 +66,7 @@ class RdfStreamService:
         in_thread: InThread,
         admit_reader: Callable[[ServerCall], Awaitable[None]],
         admit_publisher: Callable[[ServerCall, str], Awaitable[None]],
+        shapes: StreamShapes,
     ) -> None:
         self._settings, self._admit_reader = settings, admit_reader
         self._live = Live(store, settings.heartbeat_seconds)
@@ -70,7 +74,12 @@ class RdfStreamService:
             settings, store, bounds=bounds, live=self._live, in_thread=in_thread
         )
         self._publishing = Publishing(
-            settings, store, bounds=bounds, in_thread=in_thread, admit=admit_publisher
+            settings,
+            store,
+            bounds=bounds,
+            in_thread=in_thread,
+            admit=admit_publisher,
+            shapes=shapes,
         )
         self._calls = CallServer(
             self._answer,
@@ -86,12 +95,30 @@ class RdfStreamService:
 
         Raises:
             OSError: the address cannot be listened at.
+            UsageError: the certificate or its key cannot be read.
         """
         self._observe = observe
-        host, port = self._settings.grpc_address
-        found, bound = await self._calls.listen(host, port)
-        self.address = f"[{found}]:{bound}" if ":" in found else f"{found}:{bound}"
+        settings, tls = self._settings, None
+        if settings.grpc_certificate is not None and settings.grpc_key is not None:
+            tls = server_tls_context(settings.grpc_certificate, settings.grpc_key)
+            tls.set_alpn_protocols(["h2"])
+        found, self._port = await self._calls.listen(*settings.grpc_address, tls)
+        self.address = f"[{found}]:{self._port}" if ":" in found else f"{found}:{self._port}"
         _LOGGER.info("listening for gRPC on %s", self.address)
+
+    def url(self, host: str | None) -> str | None:
+        """Returns the URL of the service, without a topic.
+
+        Args:
+            host: by which a client reaches this server over HTTP, without a proxy; None: there is a proxy.
+
+        Returns:
+            The URL, or None if it is not known.
+        """
+        if self._settings.grpc_url is not None or host is None:
+            return self._settings.grpc_url
+        name = f"[{host}]" if ":" in host else host
+        return f"grpc{'' if self._settings.grpc_key is None else 's'}://{name}:{self._port}"
 
     def stop(self) -> None:
         """Ends all calls that would go on without end; clients resume after what they got."""

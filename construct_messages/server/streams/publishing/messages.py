@@ -13,7 +13,8 @@ from typing import Final
 from construct_messages.documents import DocumentReader, document_format
 from construct_messages.documents.contexts import CONTEXTS, implied_context
 from construct_messages.errors import LimitExceeded, LogError, ProtocolError, UsageError
-from construct_messages.formats import FORMATS, find_format
+from construct_messages.formats import FORMATS
+from construct_messages.formats.lookup import find_format
 from construct_messages.formats.media_types import read_media_type
 from construct_messages.logs import Decoder, DecoderOptions, decoder_for
 from construct_messages.message import Message

@@ -29,6 +29,7 @@ from construct_messages.server.streams.publishing.messages import read_messages
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import InThread, idempotency_key, record_of
 from construct_messages.server.streams.resources import published_document
+from construct_messages.server.streams.shapes import StreamShapes
 from construct_messages.streams.store import StreamStore
 
 _LARGE: Final = (
@@ -46,6 +47,7 @@ class PublishingView:
         in_thread: calls a function where it does not hold up the event loop.
         iris_of: the IRIs of a stream, as the client of a request knows it.
         admit: refuses a request that may not publish to a stream.
+        shapes: of the streams.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class PublishingView:
         in_thread: InThread,
         iris_of: Callable[[web.Request, str], StreamIris],
         admit: Callable[[web.Request, str], Awaitable[None]],
+        shapes: StreamShapes,
     ) -> None:
         self._settings, self._store, self._bounds, self._in_thread = (
             settings,
@@ -64,7 +67,7 @@ class PublishingView:
             bounds,
             in_thread,
         )
-        self._iris_of, self._admit = iris_of, admit
+        self._iris_of, self._admit, self._shapes = iris_of, admit, shapes
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
@@ -84,12 +87,16 @@ class PublishingView:
             )
             if not messages:
                 raise ProtocolError("the log has no message", status=422, hint="send at least one")
-            sequences = await self._store.aappend_all(name, messages, key=key, own=own)
+            kept = await self._shapes.conforming(name, messages, key=key, own=own)
+            if not kept:
+                return web.json_response({"elements": 0, "invalid": len(messages)}, status=202)
+            sequences = await self._store.aappend_all(name, kept, key=key, own=own)
         record.published = len(sequences)
         location = iris.element(sequences[0]) if len(sequences) == 1 else iris.elements(sequences)
-        return web.json_response(
-            published_document(iris, sequences), status=201, headers={"Location": location}
-        )
+        document = published_document(iris, sequences)
+        if len(kept) < len(messages):
+            document["invalid"] = len(messages) - len(kept)
+        return web.json_response(document, status=201, headers={"Location": location})
 
     async def socket(self, request: web.Request) -> web.StreamResponse:
         """Appends what comes over a WebSocket: each frame is a message."""
@@ -115,7 +122,10 @@ class PublishingView:
 
         async def append(messages: list[Message], own: str, holding: ExitStack) -> str:
             with holding:
-                sequences = await self._store.aappend_all(name, messages, own=own)
+                kept = await self._shapes.conforming(name, messages, own=own)
+                if not kept:
+                    return json.dumps({"elements": 0, "invalid": len(messages)})
+                sequences = await self._store.aappend_all(name, kept, own=own)
             record.published += 1
             return json.dumps(published_document(iris, sequences))
 

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from construct_messages.continuous.registered.query import Watched
 from construct_messages.continuous.registered.registration import Registration
-from construct_messages.continuous.windows import Bounds
+from construct_messages.continuous.windows import Bounds, Compared
 from construct_messages.errors import ProtocolError, QueryError, UsageError
 from construct_messages.query.continuous.durations import duration
 from construct_messages.query.continuous.parse import parse_continuous
@@ -28,7 +28,7 @@ E = TypeVar("E", bound=Enum)
 Read: TypeAlias = tuple[Registration, str | None]
 """A registration, and the name that the query gives its output."""
 
-_OF_WINDOWS: Final = ("time", "lateness", "max_ahead", "bounds", "report", "static")
+_OF_WINDOWS: Final = ("time", "lateness", "max_ahead", "bounds", "report", "compare", "static")
 PARAMETERS: Final = ("stream", "from", "operator", *_OF_WINDOWS, "every", "source", "skip_after")
 _MAX_AHEAD: Final = "1d"
 _MOST_TRIES: Final = 100
@@ -128,6 +128,7 @@ def read_registration(
         max_ahead=_duration("max_ahead", given.get("max_ahead", _MAX_AHEAD), zero=True),
         skip_after=_tries(given["skip_after"]) if "skip_after" in given else None,
         bounds=_one_of(Bounds, "bounds", given.get("bounds", Bounds.OPEN_CLOSED.value)),
+        compare=_one_of(Compared, "compare", given.get("compare", Compared.SOLUTIONS.value)),
         report=_one_of(Report, "report", given["report"].upper()) if "report" in given else None,
     )
     if query.windows:

@@ -1,5 +1,4 @@
-"""The commands `spark load`, `run` and `convert`, jobs for dumps that one process is too small for; `spark verify`,
-which reads what they wrote; and `spark serve`.
+"""The commands `spark load`, `run` and `convert`, jobs for dumps that one process is too small for.
 
 The session is this program's own (local, or on the cluster of `--master`), that of `spark-submit`, or one of Spark
 Connect. `construct_messages/spark/` implements the commands.
@@ -8,7 +7,6 @@ Connect. `construct_messages/spark/` implements the commands.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
@@ -19,13 +17,9 @@ from construct_messages.cli.arguments import (
     NO_PREFIXES,
     Commands,
     add_format,
-    add_reports,
     format_options,
     option,
-    pairs,
 )
-from construct_messages.cli.examine import counted
-from construct_messages.cli.jobs import Job, add_session, open_job
 from construct_messages.cli.queries import (
     add_dataset,
     add_messages,
@@ -33,12 +27,13 @@ from construct_messages.cli.queries import (
     arguments,
     query_text,
 )
-from construct_messages.cli.report import report, warn
-from construct_messages.errors import IncompleteResult, UsageError
-from construct_messages.formats import FORMATS, find_log
+from construct_messages.cli.spark.jobs import Job, add_session, open_job, use_kept_session
+from construct_messages.errors import UsageError
+from construct_messages.formats import FORMATS
 from construct_messages.formats.file_names import default_format
+from construct_messages.formats.lookup import find_log
 from construct_messages.logs import check_options
-from construct_messages.spark.session import require, serve
+from construct_messages.spark.session import require
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,7 +44,6 @@ _STATUSES: Final = (
     "Exit status: 0 complete, 1 not written, 2 wrong usage or query, or no Spark, 3 malformed data, or Spark failed, "
     "4 beyond a limit."
 )
-_DAMAGED: Final = 3
 _ABOUT_THE_QUERY: Final = {
     "group_by",
     "bindings",
@@ -59,19 +53,11 @@ _ABOUT_THE_QUERY: Final = {
 }
 
 
-def add(commands: Commands) -> None:
+def add(steps: Commands) -> None:
     """Adds the commands."""
-    spark = commands.add_parser(
-        "spark",
-        help="load, query and convert large data on Spark",
-        description="Write message logs of RDF dumps, or of other logs, on Apache Spark.",
-    )
-    steps = spark.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_load(steps)
     _add_run(steps)
     _add_convert(steps)
-    _add_verify(steps)
-    _add_serve(steps)
 
 
 def _add_load(steps: Commands) -> None:
@@ -169,48 +155,6 @@ def _add_convert(steps: Commands) -> None:
     add_session(convert)
 
 
-def _add_verify(steps: Commands) -> None:
-    verify = steps.add_parser(
-        "verify",
-        help="check that folders of logs are whole",
-        description="Read all logs in the folders that spark run and convert have written, and compare them with what "
-        "their runs say in _SUCCESS and in their records. This starts no Spark.",
-        examples=["construct-messages spark verify messages"],
-        epilog="Exit status: 0 all folders are whole, 2 wrong usage, 3 a log is missing or damaged.",
-    )
-    verify.set_defaults(command=_verify)
-    verify.add_argument(
-        "folders",
-        metavar="FOLDER",
-        nargs="+",
-        help="folders, on any filesystem that pyarrow reaches",
-    )
-    option(verify, "--lenient", "pass malformed IRIs and language tags")
-    option(verify, "--json", "print a JSON object for each folder, for programs")
-    add_reports(verify, quiet=None)
-
-
-def _add_serve(steps: Commands) -> None:
-    serve = steps.add_parser(
-        "serve",
-        help="keep a session for many queries",
-        description="Start a Spark Connect server with the settings and the jar of this package, for commands with "
-        "--remote. It has no access control: whoever reaches its address may run any program.",
-        examples=[
-            "construct-messages spark serve --conf spark.driver.memory=4g",
-            "construct-messages spark run query.rq --quads dump.nt --output log.nq --remote sc://127.0.0.1:15002",
-        ],
-        epilog="It runs until it gets SIGINT or SIGTERM. Exit status: 2 wrong usage, or no Spark; else that of Spark.",
-    )
-    serve.set_defaults(command=_serve)
-    group = serve.add_argument_group("server")
-    option(group, "--bind HOST:PORT", "the address to listen on", default="127.0.0.1:15002")
-    option(group, "--master URL", "the Spark master", default="local[*]")
-    option(group, "--conf NAME=VALUE", "a setting of the server", repeatable=True)
-    option(group, "--no-class-archive", "do not use the archive of Java classes")
-    add_reports(group, quiet=None)
-
-
 def _add_reading(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("reading dumps")
     option(group, "--input-format nt|nq|ttl|…", "the format; default: that of the extensions")
@@ -249,6 +193,7 @@ def _add_writing(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 
 
 def _load(options: argparse.Namespace) -> int:
+    use_kept_session(options, "paths", "output", "quarantine")
     with open_job(options, options.paths) as job:
         from construct_messages.spark.quads.loading import read_quads, write_quads
 
@@ -265,6 +210,7 @@ def _run(options: argparse.Namespace) -> int:
     query = query_text(options, "--quads")
     if options.explain and options.output is not None:
         raise UsageError("--explain writes no log", hint="leave out --output, or --explain")
+    use_kept_session(options, "quads", "output", "quarantine")
     log = None if options.explain else _log(options)
     own = format_options(options)
     given = arguments(options)
@@ -313,6 +259,7 @@ def _check_query(query: str, given: Mapping[str, Any]) -> None:
 
 
 def _convert(options: argparse.Namespace) -> int:
+    use_kept_session(options, "logs", "output")
     target, format, syntax = _log(options)
     found, delimiting = find_log(format, syntax, FORMATS)
     own = format_options(options)
@@ -344,48 +291,6 @@ def _convert(options: argparse.Namespace) -> int:
         job.report("messages", written.message_count)
         job.report("quads", written.quads)
     return 0
-
-
-def _verify(options: argparse.Namespace) -> int:
-    require(java=False)
-    from construct_messages.spark.logs.verification import verify_folder
-
-    status = 0
-    for name in options.folders:
-        found = verify_folder(name, lenient=options.lenient)
-        if options.json:
-            print(json.dumps(found._asdict(), ensure_ascii=False), flush=True)
-        elif not found.problems:
-            figures = (
-                counted(found.messages, "message"),
-                counted(found.quads, "quad"),
-                counted(found.logs, "log"),
-                *(f"run {run}" for run in found.runs),
-            )
-            print(f"{name}: ok, {', '.join(figures)}", flush=True)
-        if not options.json:
-            for note in found.notes:
-                warn(f"{name}: {note}")
-        for problem in found.problems:
-            report(IncompleteResult(f"{name}: {problem}"), debug=options.debug)
-            status = _DAMAGED
-    return status
-
-
-def _serve(options: argparse.Namespace) -> int:
-    host, found, port = options.bind.rpartition(":")
-    if not found or not host or not port.isdecimal() or int(port) > 0xFFFF:
-        raise UsageError(
-            f"--bind {options.bind!r} is not HOST:PORT", hint="write --bind 127.0.0.1:15002"
-        )
-    settings = pairs("--conf", options.conf, "NAME=VALUE")
-    serve(
-        options.master,
-        settings,
-        host=host,
-        port=int(port),
-        class_archive=not options.no_class_archive,
-    )
 
 
 def _is_file(options: argparse.Namespace) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from construct_messages import Message, Quad, blank, iri, literal
+from construct_messages.terms import Term
 
 
 def log(count: int, *, large: int = 0, bytes: int = 1_000_000) -> list[Message]:
@@ -42,6 +44,21 @@ def same(read: Sequence[Message], sent: Sequence[Message]) -> bool:
     return len(read) == len(sent) and all(
         one.isomorphic(other) for one, other in zip(read, sent, strict=True)
     )
+
+
+def differences(read: Sequence[Message], sent: Sequence[Message]) -> dict[str, int]:
+    """How many messages were sent, and how many are lost or doubled, whatever their order and labels."""
+    found, wanted = Counter(map(_unlabelled, read)), Counter(map(_unlabelled, sent))
+    return {
+        "messages": len(sent),
+        "lost": (wanted - found).total(),
+        "doubled": (found - wanted).total(),
+    }
+
+
+def _unlabelled(message: Message) -> bytes:
+    lines = message.map_blanks(lambda _: Term("_:b")).lines.split(b"\n")
+    return b"\n".join(sorted(lines))
 
 
 def undoubled(read: Sequence[Message], sent: Sequence[Message]) -> bool:

@@ -1,0 +1,237 @@
+"""Shared parts of the commands that validate messages: their options, and where reports and dead letters go."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from construct_messages.cli.arguments import option
+from construct_messages.errors import CannotWrite, UsageError
+from construct_messages.formats.file_names import packing_of_name
+from construct_messages.formats.lookup import find_log
+from construct_messages.logs import EncoderOptions, encoder_for
+from construct_messages.message import Message
+from construct_messages.targets import format_of_target, log_file
+
+if TYPE_CHECKING:
+    from construct_messages.shapes import Validation, ValidationReport
+
+# `shapes` is imported only where it is used: other commands would wait for it
+
+DO_NOT_CONFORM: Final = 5
+"""The exit status where messages do not conform to the shapes, and were not dropped."""
+
+STATUS: Final = "5 messages do not conform to the shapes."
+
+_SHOWN: Final = 20  # reports on standard error
+_JSON_LINES: Final = (".jsonl", ".ndjson", ".json")
+
+
+def add_shapes(command: argparse.ArgumentParser) -> None:
+    """Adds the options of a command that validates messages."""
+    group = command.add_argument_group("shapes")
+    option(
+        group,
+        "--shapes FILE",
+        "validate each message by itself against these SHACL shapes; several files are one graph",
+        repeatable=True,
+    )
+    option(
+        group,
+        "--shapes-data FILE",
+        "data that each message is validated with, such as a class hierarchy",
+        repeatable=True,
+    )
+    option(
+        group,
+        "--on-invalid",
+        "messages that do not conform are written and reported, dropped, or stop the command; default: report",
+        choices=["report", "drop", "stop"],
+    )
+    option(
+        group,
+        "--invalid-to FILE",
+        "write messages that do not conform to this log, each with its report; with --on-invalid drop",
+    )
+    option(
+        group,
+        "--report FILE",
+        "write the reports to FILE: .jsonl has a line of JSON for each, .ttl, .nq and so on are a log of RDF",
+    )
+    option(
+        group,
+        "--allow-warnings",
+        "messages conform despite results of severity sh:Warning or sh:Info",
+    )
+
+
+class Reports:
+    """Where the results of validation go: standard error, the log of dead letters, and the file of reports.
+
+    Args:
+        quiet: whether standard error gets neither reports nor counts.
+        write: writes a report; None: there is no file.
+        invalid: the log of dead letters; None: there is none.
+    """
+
+    def __init__(
+        self,
+        *,
+        quiet: bool,
+        write: Callable[[ValidationReport], object] | None,
+        invalid: Callable[[Message], object] | None,
+    ) -> None:
+        self._quiet, self._write, self._invalid = quiet, write, invalid
+        self._count = 0
+
+    def take(self, message: Message, report: ValidationReport) -> None:
+        """Takes the report of a message that has results."""
+        from construct_messages.shapes import dead_letter
+
+        if self._invalid is not None and not report.conforms:
+            self._invalid(dead_letter(message, report))
+        if self._write is not None:
+            self._write(report)
+        elif not self._quiet and self._count < _SHOWN:
+            print(report, file=sys.stderr)
+        self._count += 1
+        if self._count == _SHOWN + 1 and self._write is None and not self._quiet:
+            print("further messages are only counted; --report FILE has all", file=sys.stderr)
+
+    def finish(self, validation: Validation) -> None:
+        """Prints the counts."""
+        if not self._quiet:
+            print(
+                f"{validation.messages:,} messages validated: {validation.invalid:,} do not conform, "
+                f"{validation.results:,} results",
+                file=sys.stderr,
+            )
+
+
+@contextmanager
+def validating(options: argparse.Namespace, *, grows: bool = False) -> Iterator[Validation | None]:
+    """Yields the validation of the messages of a command; None: it has no shapes.
+
+    Args:
+        options: of the command.
+        grows: whether dead letters and reports are appended to their files, each before the messages after it are
+            written to a stream; otherwise the files appear when the block ends without an error.
+
+    Raises:
+        UsageError: options that make no sense without others.
+        ShapesError: the shapes are not valid.
+        CannotWrite: a file cannot be written.
+    """
+    if not options.shapes:
+        for name in ("shapes_data", "on_invalid", "invalid_to", "report", "allow_warnings"):
+            if getattr(options, name):
+                raise UsageError(
+                    f"--{name.replace('_', '-')} needs --shapes", hint="name a file with shapes"
+                )
+        yield None
+        return
+    from construct_messages.shapes import Shapes, Validation
+
+    if (options.on_invalid == "drop") != (options.invalid_to is not None):
+        raise UsageError(
+            "--on-invalid drop and --invalid-to need each other",
+            hint="name the log of messages that do not conform, or leave both out",
+        )
+    shapes = Shapes(
+        options.shapes, data=options.shapes_data or (), allow_warnings=options.allow_warnings
+    )
+    opened = _appended if grows else _whole
+    with ExitStack() as stack:
+        write, invalid = None, None
+        if options.report is not None:
+            write = stack.enter_context(_reporting(options.report, grows=grows))
+        if options.invalid_to is not None:
+            _check_graphs(options.invalid_to)
+            invalid = stack.enter_context(opened(options.invalid_to))
+        reports = Reports(quiet=options.quiet, write=write, invalid=invalid)
+        validation = Validation(
+            shapes, on_invalid=options.on_invalid or "report", on_report=reports.take
+        )
+        yield validation
+        reports.finish(validation)
+
+
+def status_of(validation: Validation | None, options: argparse.Namespace) -> int:
+    """The exit status of a command that has come to its end."""
+    return (
+        DO_NOT_CONFORM
+        if validation is not None and validation.invalid and options.on_invalid != "drop"
+        else 0
+    )
+
+
+@contextmanager
+def _reporting(place: str, *, grows: bool) -> Iterator[Callable[[ValidationReport], object]]:
+    packing = packing_of_name(place)[0] or ""
+    if Path(place.removesuffix(packing)).suffix not in _JSON_LINES:
+        with (_appended if grows else _whole)(place) as put:
+            yield lambda report: put(report.as_message())
+        return
+    import json  # which a run without shapes does without
+
+    with _appending(place) if grows else log_file(place) as write:
+        yield lambda report: write(
+            json.dumps(report.as_json(), ensure_ascii=False).encode() + b"\n"
+        )
+
+
+@contextmanager
+def _appending(place: str) -> Iterator[Callable[[bytes], object]]:
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(open(place, "ab", buffering=0))
+        except OSError as error:
+            raise CannotWrite(f"{place}: cannot write: {error.strerror}") from error
+        yield file.write
+
+
+@contextmanager
+def _whole(place: str) -> Iterator[Callable[[Message], object]]:
+    """A log that appears when the command is complete."""
+    from construct_messages.shapes.graph import SH
+    from construct_messages.writing.growing import OpenLog
+
+    type = find_log(format_of_target(place))
+    with log_file(place) as write:
+        log = OpenLog(
+            encoder_for(
+                type.format, type.syntax, EncoderOptions({"sh": SH}, graphs=True, triple_terms=True)
+            ),
+            write,
+        )
+        yield log.write
+        log.finish()
+
+
+@contextmanager
+def _appended(place: str) -> Iterator[Callable[[Message], object]]:
+    """A log to which messages are appended, each on disk before the next message is written elsewhere."""
+    from construct_messages.writing.growing import GrowingLog
+
+    log = GrowingLog(place)
+    log.check_continued()
+    with log.opened(log.size) as opened:
+
+        def put(message: Message) -> None:
+            opened.write(message)
+            opened.sync()
+
+        yield put
+
+
+def _check_graphs(place: str) -> None:
+    format = find_log(format_of_target(place)).format
+    if not format.graphs:
+        raise UsageError(
+            f"--invalid-to {place}: {format.name} has no named graphs, and the report of a message is in one",
+            hint="write .nq, .trig or .jelly",
+        )

@@ -1,0 +1,61 @@
+"""Writes server-sent events. No I/O, and nothing about what events hold.
+
+WHATWG HTML, section 9.2.5 (parsing an event stream). `feeds/sse/event_stream.py` reads them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from construct_messages.errors import ConstructMessagesError, NotAcceptable
+from construct_messages.formats import Format
+from construct_messages.net.wire import Event
+
+STILL_HERE: Final = b": still here\n\n"
+"""A comment, which keeps a connection open and which clients skip."""
+
+_RETRY_MILLISECONDS: Final = 2000
+
+
+def retry() -> bytes:
+    """How long clients wait before they connect again.
+
+    >>> retry()
+    b'retry: 2000\\n\\n'
+    """
+    return b"retry: %d\n\n" % _RETRY_MILLISECONDS
+
+
+def event(type: Event, data: bytes, id: str | int | None = None) -> bytes:
+    r"""An event.
+
+    Args:
+        type: its name.
+        data: lines; a line end at the end is left out.
+        id: what clients send when they connect again, without line ends; None: the one of the event before.
+
+    >>> event(Event.MESSAGE, b"<urn:s> <urn:p> <urn:o> .\n<urn:s> <urn:p> <urn:o2> .\n", 3).decode().splitlines()
+    ['event: rdf-message', 'id: 3', 'data: <urn:s> <urn:p> <urn:o> .', 'data: <urn:s> <urn:p> <urn:o2> .', '']
+    """
+    lines = b"\ndata: ".join(data.removesuffix(b"\n").splitlines() or [b""])
+    named = b"" if id is None else b"id: %s\n" % str(id).encode()
+    return b"event: %s\n%sdata: %s\n\n" % (type.encode(), named, lines)
+
+
+def error_event(error: ConstructMessagesError, id: str | None = None) -> bytes:
+    """The event that ends a stream of events with the reason."""
+    said = f"{error.message}: {error.hint}" if error.hint else error.message
+    return event(Event.ERROR, said.encode(), id)
+
+
+def check_text(format: Format) -> None:
+    """Refuses a binary format for server-sent events.
+
+    Raises:
+        NotAcceptable: it is one.
+    """
+    if format.binary:
+        raise NotAcceptable(
+            f"server-sent events cannot carry {format.name}, which is binary",
+            hint="take a text format, or WebSocket",
+        )
