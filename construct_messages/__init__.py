@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from construct_messages.cli.notebook import load_ipython_extension
+    from construct_messages.columns.options import ColumnOptions
     from construct_messages.construct import QueryMessages, construct_messages
     from construct_messages.continuous.transform import transform
     from construct_messages.errors import (
         CannotFold,
         CannotWrite,
+        ColumnError,
         Conflict,
         ConstructMessagesError,
         DoesNotConform,
@@ -66,6 +68,8 @@ __version__ = "0.1.0"
 _ROOMS: Final = {
     "CannotFold": "errors",
     "CannotWrite": "errors",
+    "ColumnError": "errors",
+    "ColumnOptions": "columns.options",
     "Conflict": "errors",
     "ConstructMessagesError": "errors",
     "ConstructQuery": "query.rewrite",
@@ -133,6 +137,8 @@ _ROOMS: Final = {
 __all__ = [
     "CannotFold",
     "CannotWrite",
+    "ColumnError",
+    "ColumnOptions",
     "Conflict",
     "ConstructMessagesError",
     "ConstructQuery",

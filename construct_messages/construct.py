@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from construct_messages.arguments import checked
 from construct_messages.assembly import DISTINCT_LIMIT, Assembly, Options, Writing
+from construct_messages.assembly.rows import QueryRows
+from construct_messages.columns.options import ColumnOptions
+from construct_messages.columns.tables import Tabular
 from construct_messages.errors import UsageError
 from construct_messages.formats import LogType
 from construct_messages.formats.lookup import find_log
@@ -22,10 +25,9 @@ from construct_messages.logs import FormatOptions
 from construct_messages.message import Message
 from construct_messages.options import Dataset, Grouping, Requests
 from construct_messages.query.rewrite import ConstructQuery
-from construct_messages.single_use import SingleUse
 from construct_messages.solutions import Solutions
 from construct_messages.sources import Condition, Request, Source
-from construct_messages.sources.open import open_source
+from construct_messages.sources.open import name_of_source, open_source
 from construct_messages.targets import LogTarget, format_of_target, log_file
 from construct_messages.terms import Lenience, as_term, iri
 
@@ -148,10 +150,11 @@ def construct_messages(
         ),
         options,
         owns_source=opened is not source,
+        origin={"query": query, **name_of_source(source)},
     )
 
 
-class QueryMessages(SingleUse):
+class QueryMessages(Tabular):
     """The messages of one query. Iterate it, write it or serialize it, once.
 
     The source is released when the result is exhausted, closed, left as a context manager, or garbage collected. A
@@ -178,9 +181,10 @@ class QueryMessages(SingleUse):
         options: Options,
         *,
         owns_source: bool,
+        origin: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__()
-        self.query = query
+        self.query, self._origin = query, origin or {}
         self._source, self._request, self._owns_source = source, request, owns_source
         self._template = query.template.labelled(request.labels)
         paged = request.page_size is not None
@@ -243,16 +247,17 @@ class QueryMessages(SingleUse):
 
         Args:
             format: a name, extension or media type (`"nt"`, `"nq"`, `"ttl"`, `"trig"`, `"ndjsonld"`, `"yamlld"`,
-                `"rdfxml"`, `"jelly"`), or a type of log of `formats.negotiation`. Parameters of a media type override
-                `syntax`.
+                `"rdfxml"`, `"jelly"`, `"json"`, `"parquet"`, `"arrow"`, `"csv"`), or a type of log of
+                `formats.negotiation`. Parameters of a media type override `syntax`.
             syntax: `"rdfm"` (default), `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`; only for the
                 first four formats, because the others delimit messages by themselves.
             prefixes: for formats that have prefixes; None: those of the query.
-            options: options of the format, such as `JellyOptions`.
+            options: options of the format, such as `JellyOptions` or `ColumnOptions`.
 
         Raises:
             UsageError: an unknown format or syntax, or a combination that does not exist.
             UnsupportedByFormat: the format cannot represent a quad.
+            ColumnError: a value does not fit into its column.
             SourceError: the source failed; the log is incomplete.
         """
         self._begin()
@@ -295,7 +300,7 @@ class QueryMessages(SingleUse):
         Raises:
             UsageError: an unknown format, extension or syntax.
             CannotWrite: the target cannot be written.
-            UnsupportedByFormat, SourceError: see `serialize`; no file is written.
+            UnsupportedByFormat, ColumnError, SourceError: see `serialize`; no file is written.
         """
         with log_file(target) as write:
             for chunk in self.serialize(
@@ -320,7 +325,13 @@ class QueryMessages(SingleUse):
         found, delimiting = find_log(format, syntax)
         if prefixes is None:
             prefixes = self.query.prefixes if found.log_prefixes else {}
-        return Writing(self._assembly, self._template, found, delimiting, prefixes, options)
+        return Writing(
+            self._assembly, self._template, found, delimiting, prefixes, options, self._origin
+        )
+
+    def _record_batches(self, options: ColumnOptions) -> Generator[Any]:
+        rows = QueryRows(self._assembly, self._template, options, self._origin)
+        return _tabulate(self._batches(), rows)
 
     def _batches(self) -> Generator[Solutions]:
         return _pull(self._source, self._request, self._assembly, self._owns_source)
@@ -389,6 +400,13 @@ async def _aiterate(
                 yield message
         for message in assembly.finish():
             yield message
+
+
+def _tabulate(batches: Generator[Solutions], rows: QueryRows) -> Generator[Any]:
+    with closing(batches):
+        for batch in batches:
+            yield from rows.feed(batch)
+        yield from rows.finish()
 
 
 def _serialize(batches: Generator[Solutions], writing: Writing) -> Generator[bytes]:

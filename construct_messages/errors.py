@@ -240,6 +240,28 @@ class UnsupportedByFormat(ConstructMessagesError):
     default_status = 422
 
 
+class ColumnError(ConstructMessagesError, ValueError):
+    """A value does not fit into its column.
+
+    Attributes:
+        number: the number of the solution, counted from 1; None: several solutions do not fit together.
+        variable: the variable, without `?`.
+    """
+
+    default_status = 422
+
+    def __init__(
+        self, message: str, *, variable: str, number: int | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.variable, self.number = variable, number
+
+    def _text(self) -> str:
+        if self.number is None:
+            return self.message
+        return f"solution {self.number}: ?{self.variable} is {self.message}"
+
+
 class LogError(ConstructMessagesError, ValueError):
     """Bytes are not a log of the expected format.
 

@@ -20,6 +20,10 @@ from functools import partial
 from typing import IO, Any, Final, TypeAlias
 
 from construct_messages.arguments import checked
+from construct_messages.columns.options import ColumnOptions
+from construct_messages.columns.quads import MessageRows
+from construct_messages.columns.solutions import no_solutions
+from construct_messages.columns.tables import Tabular
 from construct_messages.errors import (
     ConstructMessagesError,
     IncompleteResult,
@@ -27,14 +31,13 @@ from construct_messages.errors import (
     LogError,
     UsageError,
 )
-from construct_messages.formats import Format, Syntax
+from construct_messages.formats import READ, Format, Syntax
 from construct_messages.formats.file_names import format_of_file, packing_of_name
 from construct_messages.formats.lookup import find_format, find_log, find_syntax, is_media_type
 from construct_messages.labels import Labels
 from construct_messages.logs import MESSAGE_BYTES, DecoderOptions, FormatOptions
 from construct_messages.logs.auto import DetectingDecoder, KnownProperties
 from construct_messages.message import Message
-from construct_messages.single_use import SingleUse
 from construct_messages.terms import Lenience
 
 Chunk: TypeAlias = bytes | bytearray | memoryview
@@ -131,7 +134,7 @@ def read_log(
     known = KnownProperties(
         packing=packing,
         archive=archive,
-        format=format_of_file(name) if format is None else find_format(format)[0],
+        format=format_of_file(name) if format is None else find_format(format, READ)[0],
         syntax=None if format is None else _announced(format, syntax),
         label=syntax,
     )
@@ -150,7 +153,7 @@ def read_log(
 
 def _announced(format: str, label: str | None) -> Syntax | None:
     """Returns the announcement for a log by its format's name or media type, and by a label."""
-    syntax = find_format(format)[1]
+    syntax = find_format(format, READ)[1]
     if label is None:
         return syntax
     asked = find_log(format, label)[1]
@@ -159,7 +162,7 @@ def _announced(format: str, label: str | None) -> Syntax | None:
     return asked
 
 
-class LogReader(SingleUse):
+class LogReader(Tabular):
     """The messages of one log, to iterate once with `for` or `async for`.
 
     The file is closed when the log is exhausted, closed, left as a context manager, or garbage collected.
@@ -235,8 +238,18 @@ class LogReader(SingleUse):
         """The number of messages so far."""
         return self._decoder.message_count
 
+    @property
+    def name(self) -> str:
+        """The name of the file; empty if there is none."""
+        return self._name
+
     def _messages(self) -> Generator[Message]:
         return _iterate(_chunks(self._source), self._decoder, self._name)
+
+    def _record_batches(self, options: ColumnOptions) -> Generator[Any]:
+        if options.layout == "solutions" or options.types or options.languages:
+            raise no_solutions()
+        return _tabulate(self._messages(), options, self._name)
 
     def _amessages(self) -> AsyncGenerator[Message]:
         return _aiterate(_achunks(self._source), self._decoder, self._name)
@@ -280,6 +293,14 @@ async def _aiterate(
         raise
     finally:
         _report(decoder, name)
+
+
+def _tabulate(messages: Generator[Message], options: ColumnOptions, name: str) -> Generator[Any]:
+    rows = MessageRows(options, {"source": name} if name else {})
+    with closing(messages):
+        for message in messages:
+            yield from rows.add(message)
+        yield from rows.finish()
 
 
 def _report(decoder: DetectingDecoder, name: str) -> None:

@@ -202,6 +202,11 @@ class Template:
         """Whether a quad may have a named graph."""
         return any(pattern.graph is not None for pattern in self.live)
 
+    @cached_property
+    def is_regular(self) -> bool:
+        """Whether a solution has a quad for each pattern, all different, wherever all terms are bound and allowed."""
+        return bool(self.compiled.rows) and not self.compiled.nested and not self._may_coincide
+
     @property
     def has_triple_terms(self) -> bool:
         """Whether the template itself has a triple term; what variables hold shows only in the solutions."""

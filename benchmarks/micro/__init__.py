@@ -6,6 +6,7 @@ Each module measures one thing and has a `main`; the names below are what the co
 NAMES = {
     "brokers": "messages through Mosquitto and the NATS server, against the client library alone",
     "continuous": "windows over streams, beside npm's rsp-js",
+    "columns": "typed columns, quads and nested messages as Parquet, against pyarrow",
     "documents": "JSON documents by a frame, against PyLD",
     "embedded": "the embedded engine",
     "endpoint": "an Oxigraph server over HTTP",

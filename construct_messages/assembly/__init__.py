@@ -132,12 +132,23 @@ class Assembly:
 
     def encode(self, encoder: TemplateEncoder, solutions: Solutions) -> EncodedBatch:
         """A batch by the fast path, which `is_plain` allows."""
-        if self.left is not None and len(solutions) > self.left:
-            solutions = solutions.head(self.left)
+        solutions = self._allowed(solutions)
         encoded = encoder.encode(solutions, self.message_count)
         self._count(solutions)
         self._deliver(len(solutions))
         return encoded
+
+    def take(self, solutions: Solutions) -> Solutions:
+        """Counts solutions, each of which is one message as `is_plain` allows, and returns those that may be."""
+        solutions = self._allowed(solutions)
+        self._count(solutions)
+        self._deliver(len(solutions))
+        return solutions
+
+    def _allowed(self, solutions: Solutions) -> Solutions:
+        if self.left is not None and len(solutions) > self.left:
+            return solutions.head(self.left)
+        return solutions
 
     def _count(self, solutions: Solutions) -> None:
         self.solutions += len(solutions)
@@ -157,12 +168,11 @@ class Assembly:
 
     def _each(self, solutions: Solutions) -> Iterator[Message]:
         """The messages of solutions that were counted, one each."""
-        first, left, limit = self.solutions - len(solutions), self.left, self._options.message_limit
+        first, limit = self.solutions - len(solutions), self._options.message_limit
         progress = self._options.progress
-        if left == 0:
+        if self.left == 0:
             return
-        if left is not None and len(solutions) > left:
-            solutions = solutions.head(left)
+        solutions = self._allowed(solutions)
         for quads in self._template.instantiate_all(solutions.text, first):
             # as `_deliver` does: a call for each message takes a twentieth of the time
             self.message_count += 1
@@ -284,6 +294,7 @@ class Writing:
         format, syntax: what the log is written in.
         prefixes: those that it may use.
         options: those that only the format has.
+        origin: see `EncoderOptions`.
     """
 
     def __init__(
@@ -294,6 +305,7 @@ class Writing:
         syntax: Syntax,
         prefixes: Mapping[str, str],
         options: FormatOptions | None = None,
+        origin: Mapping[str, str] | None = None,
     ) -> None:
         self._assembly = assembly
         self._message_bytes = assembly.message_bytes
@@ -304,6 +316,7 @@ class Writing:
             options,
             template,
             assembly.group_by,
+            origin or {},
         )
         self._encoder = encoder_for(format, syntax, encoding)
         self._batches = self._encoder.for_template(template) if assembly.is_plain else None

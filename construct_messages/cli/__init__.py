@@ -22,6 +22,7 @@ from construct_messages.cli.stopping import END_SIGNALS
 from construct_messages.errors import (
     CannotFold,
     CannotWrite,
+    ColumnError,
     ConstructMessagesError,
     DoesNotConform,
     IncompleteResult,
@@ -57,6 +58,7 @@ _EXIT_STATUS: Final[tuple[tuple[type[ConstructMessagesError], int], ...]] = (
     (DoesNotConform, 5),
     (TermError, 2),
     (UnsupportedByFormat, 2),
+    (ColumnError, 2),
     (CannotFold, 2),
     (SparkUnavailable, 2),
     (QuadsError, 3),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 from construct_messages import __version__
 from construct_messages.cli.standard import STANDARD
 from construct_messages.errors import UsageError
-from construct_messages.formats import FORMATS, SYNTAXES, WRITTEN, Format
+from construct_messages.formats import COLUMNS, FORMATS, READ, SYNTAXES, WRITTEN, Format
 from construct_messages.logs import FormatOptions, options_class
 
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ def _credentials(option: str, other: str | None) -> BearerToken:
     return credentials
 
 
-LOG_FORMATS: Final = "|".join([*(format.extension for format in FORMATS), "MEDIA-TYPE"])
+LOG_FORMATS: Final = "|".join([*(format.extension for format in READ), "MEDIA-TYPE"])
 """What options that name the format of a log take."""
 
 LABELS: Final = [syntax.label for syntax in SYNTAXES]
@@ -306,6 +306,54 @@ def add_format(
     if not has_contexts:
         add_contexts(group, "a JSON-LD context that the frame names")
     option(group, "--no-native", "write numbers and booleans of json documents as other literals")
+    if COLUMNS[0] in formats:
+        _add_columns(group)
+
+
+def _add_columns(group: argparse._ActionsContainer) -> None:
+    """Adds the options of files of columns; see `ColumnOptions`."""
+    option(
+        group,
+        "--layout",
+        "the rows of parquet, arrow and csv; default: solutions of a query, quads of a log",
+        choices=["solutions", "quads", "nested"],
+    )
+    option(group, "--raw-terms", "write terms into columns as in N-Triples")
+    option(
+        group,
+        "--column-type NAME=TYPE",
+        "the type of the column of a variable: boolean, int64, double, decimal, decimal(P,S), date, timestamp, "
+        "timestamptz, time, duration, string or raw",
+        repeatable=True,
+    )
+    option(
+        group,
+        "--language-column NAME",
+        "add a column with the languages of a variable",
+        repeatable=True,
+    )
+    option(
+        group,
+        "--invalid-values",
+        "what becomes of values that do not fit into a column; default: error",
+        choices=["error", "null"],
+    )
+
+
+def _column_options(options: argparse.Namespace) -> FormatOptions | None:
+    given = {
+        "layout": options.layout,
+        "raw": options.raw_terms,
+        "types": pairs("--column-type", options.column_type, "NAME=TYPE"),
+        "languages": options.language_column,
+        "invalid": options.invalid_values,
+    }
+    given = {name: value for name, value in given.items() if value}
+    if not given:
+        return None
+    from construct_messages.columns.options import ColumnOptions
+
+    return ColumnOptions(**given)
 
 
 def add_contexts(group: argparse._ActionsContainer, help: str) -> None:
@@ -356,6 +404,8 @@ def format_options(options: argparse.Namespace) -> FormatOptions | None:
             native=not options.no_native,
             array=options.array,
         )
+    if "layout" in options and (columns := _column_options(options)) is not None:
+        return columns
     for format in FORMATS:
         if (
             format.options

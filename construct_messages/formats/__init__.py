@@ -48,8 +48,8 @@ class Syntax:
 class Format:
     """An RDF serialization that logs are written in; to be compared by `==`, for processes of Spark's hold copies.
 
-    Encoder, decoder, options and sniffer are `module:name` within `logs/`, imported when they are first asked for: few
-    programs need more than one or two formats.
+    Encoder, decoder, options and sniffer are `module:name` within `logs/`, or of the package, imported when they are
+    first asked for: few programs need more than one or two formats.
 
     Args:
         name: as people write it.
@@ -255,6 +255,7 @@ FORMATS: Final = (N_QUADS, TRIG, N_TRIPLES, TURTLE, NDJSON_LD, JELLY, YAML_LD, R
 """All of them, in the order in which one is chosen where a client does not care: first those that carry everything and
 are quickest to read."""
 
+_COLUMN_OPTIONS: Final = "construct_messages.columns.options:ColumnOptions"
 JSON_DOCUMENTS: Final = Format(
     name="JSON",
     media_types=(NDJSON,),
@@ -268,8 +269,53 @@ JSON_DOCUMENTS: Final = Format(
     options="json.options:JsonOptions",
 )
 
-WRITTEN: Final = (*FORMATS, JSON_DOCUMENTS)
-"""Those that messages are written in: JSON documents are no RDF, so nothing reads them."""
+_COLUMNS: Final = _own(triple_terms=True, directions=True)
+PARQUET: Final = Format(
+    name="Parquet",
+    media_types=("application/vnd.apache.parquet",),
+    extensions=("parquet",),
+    subprotocol="",
+    graphs=True,
+    own=_COLUMNS,
+    encoder="columns.encoder:ColumnsEncoder",
+    decoder="columns.decoder:ColumnsDecoder",
+    options=_COLUMN_OPTIONS,
+    beginning=b"PAR1",
+    binary=True,
+)
+ARROW: Final = Format(
+    name="Arrow",
+    media_types=("application/vnd.apache.arrow.file", "application/vnd.apache.arrow.stream"),
+    extensions=("arrow", "arrows", "feather"),
+    subprotocol="",
+    graphs=True,
+    own=_COLUMNS,
+    encoder="columns.encoder:ColumnsEncoder",
+    decoder="columns.decoder:ColumnsDecoder",
+    options=_COLUMN_OPTIONS,
+    beginning=b"ARROW1|\xff\xff\xff\xff",
+    binary=True,
+)
+CSV: Final = Format(
+    name="CSV",
+    media_types=("text/csv",),
+    extensions=("csv",),
+    subprotocol="",
+    graphs=True,
+    own=_COLUMNS,
+    encoder="columns.encoder:ColumnsEncoder",
+    decoder=None,
+    options=_COLUMN_OPTIONS,
+)
+
+COLUMNS: Final = (PARQUET, ARROW, CSV)
+"""Files of columns, which no server sends: a file of Parquet or Arrow is whole or nothing."""
+
+READ: Final = (*FORMATS, PARQUET, ARROW)
+"""Those that files of messages are read in."""
+
+WRITTEN: Final = (*FORMATS, JSON_DOCUMENTS, *COLUMNS)
+"""Those that messages are written in: JSON documents and CSV are no RDF, so nothing reads them."""
 
 
 def _rdfm(version: str, *, triple_terms: bool, directions: bool) -> Syntax:

@@ -7,7 +7,7 @@ from typing import Final
 
 from construct_messages.errors import UsageError
 from construct_messages.files.compression import COMPRESSIONS
-from construct_messages.formats import FORMATS, N_QUADS, WRITTEN, Format
+from construct_messages.formats import N_QUADS, READ, WRITTEN, Format
 
 _ARCHIVES: Final = {".tgz": ".gz", ".tbz2": ".bz2", ".txz": ".xz", ".tzst": ".zst"}
 
@@ -19,7 +19,7 @@ def format_of_file(name: str) -> Format | None:
     ('TriG', 'NDJSON-LD', None)
     """
     extension = _extension(name)
-    return next((format for format in FORMATS if extension in format.extensions), None)
+    return next((format for format in READ if extension in format.extensions), None)
 
 
 def default_format(name: str | None, otherwise: Format = N_QUADS) -> str:
@@ -39,8 +39,8 @@ def default_format(name: str | None, otherwise: Format = N_QUADS) -> str:
     Traceback (most recent call last):
     ...
     construct_messages.errors.UsageError: data.rdf: .rdf is the extension of no log
-      hint: end the name in .nq, .trig, .nt, .ttl, .ndjsonld, .ndjson, .jsonl, .jelly, .yamlld, .yaml, .yml, .rdfxml \
-or .json (after it .gz, .bz2, .xz or .zst), or give the format
+      hint: end the name in .nq, .trig, .nt, .ttl, .ndjsonld, .ndjson, .jsonl, .jelly, .yamlld, .yaml, .yml, .rdfxml, \
+.json, .parquet, .arrow, .arrows, .feather or .csv (after it .gz, .bz2, .xz or .zst), or give the format
     """
     if name is None or not (extension := _extension(name)):
         return otherwise.extension

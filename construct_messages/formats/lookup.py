@@ -61,7 +61,7 @@ def is_media_type(text: str) -> bool:
     (True, False, False)
     """
     name = text.partition(";")[0].strip().lower()
-    return any(name in format.media_types for format in FORMATS)
+    return any(name in format.media_types for format in WRITTEN)
 
 
 def find_syntax(label: str) -> Syntax:

@@ -7,7 +7,7 @@ own. They are imported when they are first asked for: few programs need more tha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pkgutil import resolve_name
 from typing import Any, Final, Protocol, Self
@@ -95,6 +95,7 @@ class EncoderOptions:
         own: the format's own options; None: as is best for what else is known.
         template: the template that makes the messages; None: it is not known.
         group_by: the variables that have the same terms in all solutions of a message; None: a message is a solution.
+        origin: where the messages come from, as `query` and `source`, for formats that record it.
     """
 
     prefixes: Mapping[str, str] | None = None
@@ -103,6 +104,7 @@ class EncoderOptions:
     own: FormatOptions | None = None
     template: Template | None = None
     group_by: frozenset[str] | None = None
+    origin: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -354,7 +356,7 @@ def check_options(format: Format, options: FormatOptions | None) -> None:
     if (owner := next(owners, None)) is None:
         raise UsageError(
             f"options={options!r} are the options of no format",
-            hint="pass JellyOptions(…) or JsonOptions(…), or leave it out",
+            hint="pass JellyOptions(…), JsonOptions(…) or ColumnOptions(…), or leave it out",
         )
     raise UsageError(
         f"options of {owner} have no meaning for {format.name}",
@@ -395,7 +397,7 @@ def options_for_writing(
 
 
 @cache
-@cache
 def _resolve(name: str) -> Any:
-    """Imports the object at `module:name` of this folder."""
-    return resolve_name(f"{__name__}.{name}")
+    """Imports the object at `module:name` of this folder, or of the package if the name begins with the package's."""
+    package = __package__.partition(".")[0]
+    return resolve_name(name if name.startswith(f"{package}.") else f"{__name__}.{name}")

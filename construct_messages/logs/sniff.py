@@ -12,7 +12,7 @@ from typing import Final
 
 import pyoxigraph as ox
 
-from construct_messages.formats import FORMATS, N_QUADS, TRIG, Format
+from construct_messages.formats import FORMATS, N_QUADS, READ, TRIG, Format
 from construct_messages.logs import sniffer_of
 
 SNIFF_BYTES: Final = 1 << 12
@@ -22,7 +22,7 @@ _MOST_BYTES: Final = 1 << 20  # of lines without a statement, and of the first w
 # What may come first: a byte order mark, white space and, in text, comments.
 _FRONT: Final = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s++|#[^\r\n]*+[\r\n])*+")
 _BEGINNINGS: Final = tuple(
-    (format, re.compile(format.beginning)) for format in FORMATS if format.beginning is not None
+    (format, re.compile(format.beginning)) for format in READ if format.beginning is not None
 )
 _MEMBER_NAME: Final = re.compile(rb"[^\0-\x20<>\"{}|^`]++(?:\0.*+)?", re.DOTALL)
 _STATEMENT: Final = re.compile(rb"[ \t\r]*+[^\s#]")

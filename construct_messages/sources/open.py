@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
+from urllib.parse import urlsplit
 
 import pyoxigraph as ox
 
 from construct_messages.arguments import checked
 from construct_messages.errors import UsageError
-from construct_messages.net.urls import is_url
+from construct_messages.net.urls import is_url, without_query
 from construct_messages.options import RETRIES
 from construct_messages.sources import Source
 from construct_messages.sources.files import load_files, open_directory
@@ -125,6 +126,23 @@ def open_source(
             )
         return OxigraphSource(open_directory(Path(paths[0]), allow_stale=allow_stale))
     return OxigraphSource(load_files([Path(path) for path in paths], lenient=lenient))
+
+
+def name_of_source(source: SourceLike) -> dict[str, str]:
+    """Returns the names of files, or the URL of an endpoint without what may be secret, as `source`.
+
+    >>> name_of_source("https://user:secret@example.org/sparql?key=secret"), name_of_source(["a.ttl", "b.ttl"])
+    ({'source': 'https://example.org/sparql'}, {'source': 'a.ttl b.ttl'})
+    """
+    if source is None:
+        source = os.environ.get(VARIABLE)
+    if isinstance(source, str) and is_url(source):
+        parts = urlsplit(without_query(source))
+        return {"source": parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()}
+    paths = [source] if isinstance(source, str | os.PathLike) else source
+    if isinstance(paths, Sequence) and all(isinstance(path, str | os.PathLike) for path in paths):
+        return {"source": " ".join(map(str, paths))}
+    return {}
 
 
 def _is_source(source: Any) -> TypeGuard[Source]:

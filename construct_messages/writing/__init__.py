@@ -170,7 +170,9 @@ class _Log:
 
     def _start(self) -> Encoder:
         prefixes, graphs, options = self._prefixes, self._graphs, self._options
+        origin: dict[str, str] = {}
         if isinstance(self._messages, LogReader):
+            origin = {"source": self._messages.name} if self._messages.name else {}
             prefixes = dict(self._messages.prefixes) if prefixes is None else prefixes
             graphs = self._messages.names_graphs if graphs is None else graphs
             options = options_for_writing(
@@ -184,7 +186,7 @@ class _Log:
         self._checker = Checker(
             self._lenience, generalized=options is not None and options.is_generalized
         )
-        encoding = EncoderOptions(prefixes, graphs=graphs is not False, own=options)
+        encoding = EncoderOptions(prefixes, graphs=graphs is not False, own=options, origin=origin)
         self._encoder = encoder_for(self._format, self._syntax, encoding)
         return self._encoder
 

@@ -17,6 +17,7 @@ from construct_messages.arguments import checked
 from construct_messages.errors import UsageError
 from construct_messages.files.compression import COMPRESSIONS
 from construct_messages.files.growing import append_once, growing, settled_size, write_whole
+from construct_messages.formats import COLUMNS
 from construct_messages.formats.lookup import find_log
 from construct_messages.logs import (
     Encoder,
@@ -112,6 +113,11 @@ class GrowingLog:
         self._type = find_log(format_of_target(path, format), syntax)
         check_options(self._type[0], options)
         self._options = options
+        if self._type.format in COLUMNS:
+            raise UsageError(
+                f"{path}: a {self._type.format.name} file is written whole, and a log that grows has no end",
+                hint="write N-Quads, and convert that",
+            )
         if isinstance(options, JsonOptions) and options.array:
             raise UsageError(
                 f"{path}: an array has an end, and a log that grows has none",

@@ -23,6 +23,7 @@ _JOBS: Final[Mapping[str, str]] = {
     "engine": "pyoxigraph's stores in, solutions out",
     "results": "SPARQL results, HTTP, child processes",
     "query": "CONSTRUCT → SELECT + template",
+    "columns": "typed columns of Arrow",
     "template": "solution → message",
     "message": "values, the table of formats; RDF/XML",
     "isomorphism": "blank nodes",

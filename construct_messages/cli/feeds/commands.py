@@ -35,7 +35,7 @@ from construct_messages.cli.shapes import STATUS, add_shapes, status_of, validat
 from construct_messages.cli.standard import STANDARD, astandard_input, target
 from construct_messages.cli.stopping import until_stopped
 from construct_messages.errors import UsageError
-from construct_messages.formats import LogType
+from construct_messages.formats import COLUMNS, LogType
 from construct_messages.formats.lookup import find_log
 from construct_messages.logs import EncoderOptions, FormatOptions, encoder_for
 from construct_messages.message import Message
@@ -194,7 +194,7 @@ def _subscribe(options: argparse.Namespace) -> int:
     where = start(options)
     type = find_log(format_of_target(target(options.output), options.format), options.syntax)
     own = format_options(options)
-    if options.state is not None and type.format.binary:
+    if options.state is not None and (type.format.binary or type.format in COLUMNS):
         raise UsageError(
             f"a {type.format.name} log cannot be continued",
             hint="leave out --state, or write a text format",

@@ -1,0 +1,1 @@
+"""Messages and solutions in files of Parquet, Arrow and CSV. `columns/` makes the rows."""
