@@ -36,6 +36,11 @@ class ValidationResult(NamedTuple):
         source_shape: the shape itself, if it has an IRI.
         place: the file and the line of the shape, if they are known.
         path_node, path_triples: the path as RDF.
+
+    >>> from construct_messages import iri
+    >>> print(ValidationResult(iri("urn:s"), "<urn:p>", None, sh("MinCountConstraintComponent"), "sh:minCount 1",
+    ...                        sh("Violation"), (), iri("urn:S"), iri("urn:S"), "shapes.ttl:2"))
+    <urn:s> <urn:p>: sh:minCount 1 (shape <urn:S>, shapes.ttl:2)
     """
 
     focus_node: Term
@@ -83,6 +88,10 @@ class ValidationReport:
         results: the results, in a stable order.
         failure: why the message could not be validated, and does not conform; None: it was.
         number: of the message, counted from 1; None: it was validated alone.
+
+    >>> report = ValidationReport(False, failure="shapes nested too deep", number=3)
+    >>> bool(report), report.as_json()["failure"]
+    (False, 'shapes nested too deep')
     """
 
     conforms: bool
