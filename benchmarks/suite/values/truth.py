@@ -67,9 +67,10 @@ def expected_documents(
 ) -> dict[str, Leaves]:
     """The documents of a query by their `@id`."""
     statements: dict[str, dict[str, None]] = defaultdict(dict)
-    for solution in reference.solutions(query):
-        for group in instantiate(query, [solution]):
-            statements[solution[root]] |= dict.fromkeys(f"{s} {p} {o} ." for s, p, o in group)
+    solutions = list(reference.solutions(query))
+    # no group is empty: the root is bound in each
+    for solution, group in zip(solutions, instantiate(query, solutions), strict=True):
+        statements[solution[root]] |= dict.fromkeys(f"{s} {p} {o} ." for s, p, o in group)
     options = {"format": "application/n-quads", "useNativeTypes": True}
     documents = [
         jsonld.frame(jsonld.from_rdf("\n".join(lines), options), frame)

@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pyoxigraph as ox
 import pytest
 
@@ -21,6 +20,8 @@ from benchmarks.suite.values.truth import (
     expected_rows,
     leaves,
 )
+
+pd = pytest.importorskip("pandas")
 
 WANTED: dict[str, Any] = {"@id": "a", "name": "A", "of": {"@id": "c", "n": [1, 2]}}
 SECOND: dict[str, Any] = {"@id": "b", "name": "B"}
