@@ -84,8 +84,10 @@ def term_array(terms: Sequence[bytes]) -> Any:
     >>> term_array([b"<urn:a>", b""]).to_pylist()
     ['<urn:a>', None]
     """
+    pa = arrow()
     bound = terms if all(terms) else [term or None for term in terms]
-    return arrow().array(bound, arrow().string())
+    # UTF-8 is checked faster in all terms at once than in one after the other
+    return pa.array(bound, pa.binary()).cast(pa.string())
 
 
 def held(array: Any) -> bytes:
