@@ -8,7 +8,7 @@ nulls, or an empty list. Nothing here knows files.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, chain, repeat
+from itertools import chain, repeat
 from typing import Any, Final
 
 from construct_messages.columns.arrow import arrow, joined
@@ -177,9 +177,10 @@ class MessageRows:
         if self._nested:
             item = self._schema.field(QUADS).type.value_type
             quads = pa.StructArray.from_arrays(columns, fields=list(item))
-            offsets = pa.array(accumulate(sizes, initial=0), pa.int32())
+            ends = arrow("compute").cumulative_sum(pa.array(sizes, pa.int32()))
+            offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
             lists = pa.ListArray.from_arrays(offsets, quads, type=self._schema.field(QUADS).type)
-            arrays = [pa.array(numbers, pa.int64()), lists]
+            arrays = [_repeated(numbers, [1] * len(sizes)), lists]
         else:
             if 0 in sizes:
                 places = pa.array(list(chain.from_iterable(_places(sizes))), pa.int64())
@@ -212,6 +213,6 @@ def _repeated(numbers: range, sizes: Sequence[int]) -> Any:
     """Each number as often as its message has rows."""
     pa = arrow()
     if sizes and min(sizes) == max(sizes) and sizes[0]:
-        return pa.compute.add(rows_repeated(len(sizes), sizes[0]), numbers.start)
+        return arrow("compute").add(rows_repeated(len(sizes), sizes[0]), numbers.start)
     rows = (repeat(number, size or 1) for number, size in zip(numbers, sizes, strict=True))
     return pa.array(list(chain.from_iterable(rows)), pa.int64())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate, chain
 from typing import Any, Final
 
@@ -179,6 +180,7 @@ class WovenColumns:
         return taken
 
 
+@lru_cache(maxsize=2)  # four positions and the numbers of messages need the same
 def rows_repeated(count: int, width: int) -> Any:
     """Returns the numbers of rows from 0, each `width` times.
 
