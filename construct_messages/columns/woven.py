@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import accumulate, chain
 from typing import Any, Final
 
@@ -80,7 +79,9 @@ class WovenColumns:
         ]
         self._positions = list(zip(*(row[:4] for row in template.compiled.rows), strict=True))
         self._count = 0
-        # of a batch of `count` solutions, by position: places in the columns, and columns of constants only
+        # of a batch of `count` solutions: the solution of each quad, from 0; by position, places in the columns, and
+        # columns of constants only
+        self._rows: Any = None
         self._places: dict[int, Any] = {}
         self._fixed: dict[int, list[Any]] = {}
 
@@ -96,7 +97,7 @@ class WovenColumns:
             return None
         count = sum(map(len, batches))
         if count != self._count:
-            self._count = count
+            self._count, self._rows = count, rows_repeated(count, len(self.template.compiled.rows))
             self._places, self._fixed = {}, {}
         numbers = range(first, first + count)
         slots: list[Any] = [*variables, *self._constants]
@@ -171,8 +172,7 @@ class WovenColumns:
         starts = dict(zip(used, ends, strict=False))  # the last one starts nothing
         begins = [0 if index is None else starts[index] for index in indexes]
         steps = [0 if index is None or self._is_constant(index) else 1 for index in indexes]
-        rows = rows_repeated(self._count, len(indexes))
-        taken = compute.multiply(rows, _tiled(steps, self._count))
+        taken = compute.multiply(self._rows, _tiled(steps, self._count))
         taken = compute.add(taken, _tiled(begins, self._count))
         if None in indexes:
             named_graphs = pa.array([index is not None for index in indexes] * self._count)
@@ -180,7 +180,6 @@ class WovenColumns:
         return taken
 
 
-@lru_cache(maxsize=2)  # four positions and the numbers of messages need the same
 def rows_repeated(count: int, width: int) -> Any:
     """Returns the numbers of rows from 0, each `width` times.
 
