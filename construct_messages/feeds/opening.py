@@ -56,6 +56,21 @@ def check_url(url: str) -> None:
         )
 
 
+def check_token(url: str) -> None:
+    """Checks that a transport of a URL sends bearer tokens.
+
+    Raises:
+        UsageError: brokers have other credentials.
+    """
+    for kind in kinds_for(url):
+        if kind.credentials is not None:
+            raise UsageError(
+                f"a token is given, and {kind.title} has no bearer tokens",
+                hint=f"pass the options {kind.credentials}: --set NAME=VALUE, of a relay --from-set and --to-set, of a "
+                "bridge from_options and to_options",
+            )
+
+
 @asynccontextmanager
 async def opened(
     url: str,
@@ -75,9 +90,11 @@ async def opened(
         write: whether it is to be written to.
 
     Raises:
-        UsageError: no URL of a transport.
+        UsageError: no URL of a transport, or a token for one that has none.
         SourceError: nothing there that this package knows, nothing that fits, or it cannot be reached.
     """
+    if settings.token is not None:
+        check_token(url)
     kinds = [
         kind
         for kind in kinds_for(url)

@@ -50,6 +50,7 @@ class TransportKind:
             has an endpoint, otherwise the URL and `Settings`.
         endpoint: the property of a stream's description that names its URL; None: it has URLs of its own.
         extra: the extra of this package that it needs; None: none but `streams`.
+        credentials: the options that have credentials, where requests cannot have a bearer token; None: they can.
     """
 
     name: str
@@ -59,6 +60,7 @@ class TransportKind:
     room: str
     endpoint: Property | None = None
     extra: str | None = None
+    credentials: str | None = None
 
 
 _HTTP: Final = ("http", "https")
@@ -111,6 +113,7 @@ TRANSPORTS: Final = (
         capabilities=Capabilities(acknowledges=True, writes=True),
         room="mqtt.transport:MqttTransport",
         extra="mqtt",
+        credentials="username and password",
     ),
     TransportKind(
         name="nats",
@@ -119,6 +122,7 @@ TRANSPORTS: Final = (
         capabilities=Capabilities(ends=True, replays=True, numbered=True, writes=True, keyed=True),
         room="nats.transport:NatsTransport",
         extra="nats",
+        credentials="token, or user and password",
     ),
     TransportKind(
         name="kafka",
@@ -134,6 +138,7 @@ TRANSPORTS: Final = (
         ),
         room="kafka.transport:KafkaTransport",
         extra="kafka",
+        credentials="sasl.mechanism, sasl.username and sasl.password",
     ),
     TransportKind(
         name="grpc",
