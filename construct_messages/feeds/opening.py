@@ -71,6 +71,25 @@ def check_token(url: str) -> None:
             )
 
 
+def check_dead_letters(url: str, place: str) -> None:
+    """Checks that a stream has records, some of which may be no message, and that a place takes them.
+
+    Raises:
+        UsageError: only brokers have records.
+    """
+    if all(kind.credentials is None for kind in kinds_for(url)):
+        raise UsageError(
+            f"dead_letters is for records of a broker, and {url} has none", hint="leave it out"
+        )
+    if kinds_for(place):
+        check_url(place)
+        if place == url or all(kind.credentials is None for kind in kinds_for(place)):
+            raise UsageError(
+                f"dead letters cannot go to {place}",
+                hint="name a file, or a URL such as kafka://localhost/dead-letters",
+            )
+
+
 @asynccontextmanager
 async def opened(
     url: str,

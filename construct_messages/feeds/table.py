@@ -50,7 +50,9 @@ class TransportKind:
             has an endpoint, otherwise the URL and `Settings`.
         endpoint: the property of a stream's description that names its URL; None: it has URLs of its own.
         extra: the extra of this package that it needs; None: none but `streams`.
-        credentials: the options that have credentials, where requests cannot have a bearer token; None: they can.
+        credentials: of a broker, the options that have credentials, as it has no bearer tokens; None: it is no broker.
+        identity: the options of a reader that no other connection may have, such as that to the topic of its dead
+            letters.
     """
 
     name: str
@@ -61,6 +63,7 @@ class TransportKind:
     endpoint: Property | None = None
     extra: str | None = None
     credentials: str | None = None
+    identity: frozenset[str] = frozenset()
 
 
 _HTTP: Final = ("http", "https")
@@ -114,6 +117,7 @@ TRANSPORTS: Final = (
         room="mqtt.transport:MqttTransport",
         extra="mqtt",
         credentials="username and password",
+        identity=frozenset(("identifier",)),
     ),
     TransportKind(
         name="nats",

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from construct_messages.errors import ConstructMessagesError, UsageError
-from construct_messages.feeds.opening import check_token, check_via
+from construct_messages.feeds.opening import check_dead_letters, check_token, check_via
 from construct_messages.feeds.opening import check_url as check_stream
 from construct_messages.feeds.table import kinds_for
 from construct_messages.net.headers import HEADER_NAME
@@ -232,6 +232,9 @@ def _check_bridge(
     if bridge.source is not None:
         source = bridge.source
         _check_at(where("from"), lambda: check_via(source, bridge.via, follow=True))
+        if bridge.dead_letters is not None:
+            place = bridge.dead_letters
+            _check_at(where("dead_letters"), lambda: check_dead_letters(source, place))
     if bridge.target is not None:
         target = bridge.target
         _check_at(where("to"), lambda: check_stream(target))
