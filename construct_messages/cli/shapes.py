@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from construct_messages.cli.arguments import option
+from construct_messages.cli.standard import STANDARD
 from construct_messages.errors import CannotWrite, UsageError
 from construct_messages.formats.file_names import packing_of_name
 from construct_messages.formats.lookup import find_log
@@ -125,7 +126,7 @@ def validating(options: argparse.Namespace, *, grows: bool = False) -> Iterator[
             written to a stream; otherwise the files appear when the block ends without an error.
 
     Raises:
-        UsageError: options that make no sense without others.
+        UsageError: options that make no sense without others, or beside others.
         ShapesError: the shapes are not valid.
         CannotWrite: a file cannot be written.
     """
@@ -139,11 +140,14 @@ def validating(options: argparse.Namespace, *, grows: bool = False) -> Iterator[
         return
     from construct_messages.shapes import Shapes, Validation
 
+    if getattr(options, "select", False):
+        raise UsageError("--shapes and --select do not go together", hint="leave one of them out")
     if (options.on_invalid == "drop") != (options.invalid_to is not None):
         raise UsageError(
             "--on-invalid drop and --invalid-to need each other",
             hint="name the log of messages that do not conform, or leave both out",
         )
+    _check_places(options)
     shapes = Shapes(
         options.shapes, data=options.shapes_data or (), allow_warnings=options.allow_warnings
     )
@@ -234,6 +238,24 @@ def _appended(place: str) -> Iterator[Callable[[Message], object]]:
             opened.sync()
 
         yield put
+
+
+def _check_places(options: argparse.Namespace) -> None:
+    """Refuses reports and dead letters on standard output, and a file that would be written twice."""
+    names: dict[Path, str] = {}
+    for key in ("output", "to", "report", "invalid_to"):
+        place, name = getattr(options, key, None), f"--{key.replace('_', '-')}"
+        if place is None or "://" in place:
+            continue
+        if place == STANDARD:
+            if key in ("report", "invalid_to"):
+                raise UsageError(
+                    f"{name} {STANDARD}: reports and dead letters go to files",
+                    hint="name a file; without --report, reports are shown on standard error",
+                )
+            continue
+        if (other := names.setdefault(Path(place).resolve(), name)) != name:
+            raise UsageError(f"{other} and {name} are both {place}", hint="name different files")
 
 
 def _check_graphs(place: str) -> None:

@@ -56,6 +56,40 @@ def check_url(url: str) -> None:
         )
 
 
+def check_token(url: str) -> None:
+    """Checks that a transport of a URL sends bearer tokens.
+
+    Raises:
+        UsageError: brokers have other credentials.
+    """
+    for kind in kinds_for(url):
+        if kind.credentials is not None:
+            raise UsageError(
+                f"a token is given, and {kind.title} has no bearer tokens",
+                hint=f"pass the options {kind.credentials}: --set NAME=VALUE, of a relay --from-set and --to-set, of a "
+                "bridge from_options and to_options",
+            )
+
+
+def check_dead_letters(url: str, place: str) -> None:
+    """Checks that a stream has records, some of which may be no message, and that a place takes them.
+
+    Raises:
+        UsageError: only brokers have records.
+    """
+    if all(kind.credentials is None for kind in kinds_for(url)):
+        raise UsageError(
+            f"dead_letters is for records of a broker, and {url} has none", hint="leave it out"
+        )
+    if kinds_for(place):
+        check_url(place)
+        if place == url or all(kind.credentials is None for kind in kinds_for(place)):
+            raise UsageError(
+                f"dead letters cannot go to {place}",
+                hint="name a file, or a URL such as kafka://localhost/dead-letters",
+            )
+
+
 @asynccontextmanager
 async def opened(
     url: str,
@@ -75,9 +109,11 @@ async def opened(
         write: whether it is to be written to.
 
     Raises:
-        UsageError: no URL of a transport.
+        UsageError: no URL of a transport, or a token for one that has none.
         SourceError: nothing there that this package knows, nothing that fits, or it cannot be reached.
     """
+    if settings.token is not None:
+        check_token(url)
     kinds = [
         kind
         for kind in kinds_for(url)

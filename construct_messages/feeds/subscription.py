@@ -17,7 +17,7 @@ from construct_messages.arguments import checked
 from construct_messages.documents.contexts import KnownContexts
 from construct_messages.errors import UsageError
 from construct_messages.feeds.http.client import check_stream_url, origin_of
-from construct_messages.feeds.opening import check_url, check_via, opened
+from construct_messages.feeds.opening import check_dead_letters, check_via, opened
 from construct_messages.feeds.record import DeadLetters
 from construct_messages.feeds.records.dead_letters import DeadLetterFile, DeadLetterTopic
 from construct_messages.feeds.state import Checkpoint
@@ -186,19 +186,26 @@ def reading(
     """Returns what opens the transport of a stream to read it; see `subscribe`.
 
     Raises:
-        UsageError: no URL of a transport, or no transport of that name.
+        UsageError: no URL of a transport, no transport of that name, or dead letters of what has no records.
     """
     check_via(url, via, follow=follow)
     if dead_letters is not None:
-        settings = replace(settings, dead_letters=_dead_letters(os.fspath(dead_letters), settings))
+        place = os.fspath(dead_letters)
+        check_dead_letters(url, place)
+        settings = replace(settings, dead_letters=_dead_letters(url, place, settings))
     return opened(url, settings, via=via, follow=follow)
 
 
-def _dead_letters(place: str, settings: Settings) -> DeadLetters:
-    if kinds_for(place):
-        check_url(place)
-        return DeadLetterTopic(partial(opened, place, settings, write=True))
-    return DeadLetterFile(place)
+def _dead_letters(url: str, place: str, settings: Settings) -> DeadLetters:
+    kinds = kinds_for(place)
+    if not kinds:
+        return DeadLetterFile(place)
+    options = {
+        name: value
+        for name, value in settings.options.items()
+        if kinds == kinds_for(url) and not any(name in kind.identity for kind in kinds)
+    }
+    return DeadLetterTopic(partial(opened, place, replace(settings, options=options), write=True))
 
 
 class Subscription(AsyncIterator[Element]):

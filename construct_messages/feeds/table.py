@@ -50,6 +50,9 @@ class TransportKind:
             has an endpoint, otherwise the URL and `Settings`.
         endpoint: the property of a stream's description that names its URL; None: it has URLs of its own.
         extra: the extra of this package that it needs; None: none but `streams`.
+        credentials: of a broker, the options that have credentials, as it has no bearer tokens; None: it is no broker.
+        identity: the options of a reader that no other connection may have, such as that to the topic of its dead
+            letters.
     """
 
     name: str
@@ -59,6 +62,8 @@ class TransportKind:
     room: str
     endpoint: Property | None = None
     extra: str | None = None
+    credentials: str | None = None
+    identity: frozenset[str] = frozenset()
 
 
 _HTTP: Final = ("http", "https")
@@ -111,6 +116,8 @@ TRANSPORTS: Final = (
         capabilities=Capabilities(acknowledges=True, writes=True),
         room="mqtt.transport:MqttTransport",
         extra="mqtt",
+        credentials="username and password",
+        identity=frozenset(("identifier",)),
     ),
     TransportKind(
         name="nats",
@@ -119,6 +126,7 @@ TRANSPORTS: Final = (
         capabilities=Capabilities(ends=True, replays=True, numbered=True, writes=True, keyed=True),
         room="nats.transport:NatsTransport",
         extra="nats",
+        credentials="token, or user and password",
     ),
     TransportKind(
         name="kafka",
@@ -134,6 +142,7 @@ TRANSPORTS: Final = (
         ),
         room="kafka.transport:KafkaTransport",
         extra="kafka",
+        credentials="sasl.mechanism, sasl.username and sasl.password",
     ),
     TransportKind(
         name="grpc",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -152,12 +152,13 @@ class Shapes:
         def own(term: str) -> Term:
             return map_blanks(parse_term(term), lambda blank: labels.get(blank, blank))
 
-        nodes = None if self._static is None else _nodes(message)
+        static: Set[Term] = set() if self._static is None else self._static.nodes
+        nodes = _nodes(message)
         results = sorted(
             (
                 self._result(each, own)
                 for each in found
-                if nodes is None or own(each.focus_node) in nodes
+                if (focus := own(each.focus_node)) in nodes or focus not in static
             ),
             key=lambda result: (
                 result.focus_node,

@@ -213,15 +213,17 @@ class ShapesGraph:
         return found
 
     def shapes(self) -> set[Term]:
-        """Returns the nodes that are used as shapes: with a target or a type, or named by another shape."""
+        """Returns the nodes that are used as shapes: with a target, a type or a shape, or named by another shape."""
         found = {
             subject
             for subject, properties in self.objects.items()
             if {sh("NodeShape"), sh("PropertyShape")} & set(properties.get(TYPE, ()))
             or any(predicate.startswith(f"<{SH}target") for predicate in properties)
         }
-        for _, predicate, object in self:
+        for subject, predicate, object in self:
             name = local(predicate)
+            if name in SHAPE_NAMING:
+                found.add(subject)
             if name in _SHAPE_OBJECTS:
                 found.update(self.members(object) or [object])
             elif name in _LIST_SHAPES:

@@ -85,14 +85,19 @@ class StaticData:
     Args:
         triples: the data.
         graph: the shapes.
+
+    Attributes:
+        nodes: the subjects and objects of the data.
     """
 
     def __init__(self, triples: Iterable[Triple], graph: ShapesGraph) -> None:
         used, backward, whole = _read_by(graph)
+        self.nodes: set[Term] = set()
         self._lines: list[str] = []
         self._of: dict[Term, list[int]] = defaultdict(list)
         self._next: dict[Term, list[Term]] = defaultdict(list)
         for subject, predicate, object in triples:
+            self.nodes.update((subject, object))
             if used is not None and predicate not in used:
                 continue
             self._lines.append(f"{subject} {predicate} {object} .\n")

@@ -347,3 +347,17 @@ async def test_urls_that_are_none(url: str) -> None:
     with pytest.raises(UsageError) as raised:
         await first(subscribe(url), 1)
     assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "place", "words"),
+    [
+        ("http://127.0.0.1:9/streams/a", "dead.jsonl", "has none"),
+        ("grpc://127.0.0.1:9/a", "mqtt://127.0.0.1:9/dead", "has none"),
+        ("mqtt://127.0.0.1:9/a", "http://127.0.0.1:9/streams/dead", "cannot go to"),
+        ("mqtt://127.0.0.1:9/a", "mqtt://127.0.0.1:9/a", "cannot go to"),
+    ],
+)
+def test_places_of_no_dead_letters(url: str, place: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        subscribe(url, follow=True, dead_letters=place)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from construct_messages.cli import main
-from construct_messages.errors import SourceError
+from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds import publish, register, relay, subscribe
 from construct_messages.net.oauth import ClientCredentials
 from tests.support.engines.issuer import Issuer, issuing
@@ -92,6 +92,28 @@ async def test_credentials_that_the_issuer_refuses(
     wrong = ClientCredentials(f"{issuer.url}/token", "me", "wrong")
     with pytest.raises(SourceError, match="no access token"):
         await publish([numbered(1)], f"{protected.url}/streams/a", token=wrong)
+
+
+@pytest.mark.parametrize(
+    ("url", "options"),
+    [
+        ("mqtts://127.0.0.1:9/a", "username and password"),
+        ("nats://127.0.0.1:9/a", "token, or user and password"),
+        ("kafka://127.0.0.1:9/a", "sasl.username"),
+    ],
+)
+async def test_brokers_have_other_credentials(url: str, options: str) -> None:
+    """A token that would not be sent is refused, also with the credentials that tokens are fetched with."""
+    credentials = ClientCredentials("http://127.0.0.1:9/token", "me", "secret")
+    for token in ("secret", credentials):
+        with pytest.raises(UsageError, match="no bearer tokens") as refused:
+            await publish([numbered(1)], url, token=token)
+        assert options in str(refused.value)
+        assert "secret" not in str(refused.value)
+        with pytest.raises(UsageError, match="no bearer tokens"):
+            await anext(subscribe(url, token=token))
+    with pytest.raises(UsageError, match="no bearer tokens"):
+        await relay("http://127.0.0.1:9/streams/a", url, target_token="secret")
 
 
 @pytest.mark.parametrize(

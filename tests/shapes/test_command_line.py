@@ -186,6 +186,10 @@ def test_relay_and_its_transformation(here: Callable[..., Done]) -> None:
         ([*DROP[:-1], "bad.ttl"], 2, "Turtle has no named graphs"),
         ([*DROP[:-1], "no/bad.nq"], 1, "no/bad.nq"),
         (["--shapes", "shapes.ttl", "--shapes-data", "none.ttl"], 2, "none.ttl"),
+        (["--shapes", "shapes.ttl", "--report", "-"], 2, "name a file"),
+        ([*DROP, "--report", "./bad.nq"], 2, "--report and --invalid-to are both"),
+        ([*DROP, "--output", "bad.nq"], 2, "--output and --invalid-to are both"),
+        (["--shapes", "shapes.ttl", "--select"], 2, "--select do not go together"),
     ],
 )
 def test_errors(

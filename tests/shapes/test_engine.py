@@ -103,6 +103,15 @@ def test_all_graphs_are_one(shapes_of: Callable[..., Shapes]) -> None:
     assert shapes.validate(Message())
 
 
+def test_target_nodes(shapes_of: Callable[..., Shapes]) -> None:
+    """A named node is validated also where the message does not have it, with static data or without."""
+    shapes = "ex:S sh:targetNode ex:a ; sh:property [ sh:path ex:p ; sh:minCount 1 ] ."
+    for static, conforms in (("", False), ("ex:z ex:p 1 .", False), ("ex:a ex:q 1 .", True)):
+        report = shapes_of(shapes, static).validate(message("ex:b ex:p 1 ."))
+        assert report.conforms is conforms, static
+        assert shapes_of(shapes, static).validate(message("ex:a ex:p 1 ."))
+
+
 def test_warnings(shapes_of: Callable[..., Shapes]) -> None:
     one = message("ex:a a ex:City ; ex:population 3 .")
     assert not shapes_of(CITY).validate(one)

@@ -33,6 +33,13 @@ REFUSED = [
         "write sh:minCount",
     ),
     (
+        "misspelt target, of a shape without a type",
+        "ex:R sh:targetNode ex:a .\nex:S sh:tragetNode ex:a ;\n  sh:property [ sh:path ex:p ] .",
+        (2, 6),
+        "sh:tragetNode is no property",
+        "write sh:targetNode",
+    ),
+    (
         "no path",
         "ex:S sh:targetNode ex:a ;\n  sh:property [ sh:minCount 1 ] .",
         (2, 3),

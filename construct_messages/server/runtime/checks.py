@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 from construct_messages.errors import ConstructMessagesError, UsageError
+from construct_messages.feeds.opening import check_dead_letters, check_token, check_via
 from construct_messages.feeds.opening import check_url as check_stream
-from construct_messages.feeds.opening import check_via
 from construct_messages.feeds.table import kinds_for
 from construct_messages.net.headers import HEADER_NAME
 from construct_messages.net.oauth import read_secret
@@ -231,6 +232,9 @@ def _check_bridge(
     if bridge.source is not None:
         source = bridge.source
         _check_at(where("from"), lambda: check_via(source, bridge.via, follow=True))
+        if bridge.dead_letters is not None:
+            place = bridge.dead_letters
+            _check_at(where("dead_letters"), lambda: check_dead_letters(source, place))
     if bridge.target is not None:
         target = bridge.target
         _check_at(where("to"), lambda: check_stream(target))
@@ -238,7 +242,7 @@ def _check_bridge(
             raise UsageError(
                 f"{where('to')}: {target} takes no messages", hint="name a stream that does"
             )
-    for side in ("from", "to"):
+    for side, place in (("from", bridge.source), ("to", bridge.target)):
         variable = getattr(bridge, f"{side}_token_variable")
         if variable is not None and not environ.get(variable):
             raise UsageError(
@@ -250,6 +254,9 @@ def _check_bridge(
                 f"{where(f'{side}_token_url')} is set beside a token",
                 hint=f"set {side}_token_variable, or the credentials that tokens are fetched with",
             )
+        has_token = variable is not None or getattr(bridge, f"{side}_token_url") is not None
+        if has_token and place is not None:
+            _check_at(where(side), partial(check_token, place))
 
 
 def _check_jwt(settings: JwtSettings, where: Where) -> None:

@@ -14,10 +14,12 @@ from construct_messages.message import Message
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.streams.requests import InThread
 from construct_messages.shapes import Shapes, dead_letter, without_report
+from construct_messages.shapes.report import REPORT_GRAPH
 from construct_messages.shapes.validation import does_not_conform
 from construct_messages.streams.element import Element, messages_of
 from construct_messages.streams.store import StreamStore
 
+_REPORT: Final = REPORT_GRAPH.encode()
 _MANY: Final = 8  # quads that take as long to validate as a thread takes to begin
 
 
@@ -80,10 +82,16 @@ class StreamShapes:
         sort = partial(
             _sorted, shapes, messages_of(elements), collects=self._invalid_to[stream] is not None
         )
-        _, letters = await self._in_thread(sort)
+        kept, letters = await self._in_thread(sort)
         await self._store_letters(stream, [letter for _, letter in letters], None, None)
         left_out = {place for place, _ in letters}
-        return [each for place, each in enumerate(elements) if place not in left_out]
+        rest = (each for place, each in enumerate(elements) if place not in left_out)
+        return [
+            each._replace(nquads=message.lines.removesuffix(b"\n"))
+            if _REPORT in each.nquads
+            else each
+            for each, message in zip(rest, kept, strict=True)
+        ]
 
     async def _store_letters(
         self, stream: str, letters: Sequence[Message], key: str | None, own: str | None
@@ -91,7 +99,9 @@ class StreamShapes:
         place = self._invalid_to[stream]
         if letters and place is not None:
             await self._store.acreate(place, exist_ok=True)
-            await self._store.aappend_all(place, letters, key=key, own=own)
+            # several streams may have their dead letters there, whose publishers know nothing of each other
+            place_key = None if key is None else f"{stream}/{key}"
+            await self._store.aappend_all(place, letters, key=place_key, own=own)
 
 
 def _sorted(

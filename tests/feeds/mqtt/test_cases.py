@@ -166,6 +166,11 @@ async def test_dead_letters(broker: Mosquitto, tmp_path: Path) -> None:
         await read_while(url, sending, 1, dead_letters=broker.url("dead"))
         with pytest.raises(LogError):
             await anext(dead)
+    # whoever writes them does not end the session of the reader
+    sending = [send(broker, b"<urn:s>", "text/turtle"), send(broker, b"", None)]
+    options = {"identifier": "reader"}
+    read = await read_while(url, sending, 1, dead_letters=broker.url("dead"), options=options)
+    assert same(read, [Message()])
 
 
 @pytest.mark.engine

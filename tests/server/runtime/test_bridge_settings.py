@@ -92,3 +92,14 @@ def test_credentials_of_a_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     path.write_text(f'{table}from_token_variable = "TOKEN"\n')
     with pytest.raises(UsageError, match="from_token_url is set beside a token"):
         load_config(path, {"TOKEN": "t"}, {})
+
+
+def test_brokers_have_no_tokens(tmp_path: Path) -> None:
+    path = tmp_path / "server.toml"
+    path.write_text(
+        f'{STREAMS}[streams.rooms]\nfrom = "mqtt://a/b"\nfrom_token_variable = "TOKEN"\n'
+    )
+    with pytest.raises(UsageError, match=r"streams.rooms.from: a token is given") as refused:
+        load_config(path, {"TOKEN": "secret"}, {})
+    assert "username and password" in str(refused.value)
+    assert "secret" not in str(refused.value)

@@ -12,7 +12,7 @@ import pytest
 from construct_messages import Message
 from construct_messages.feeds import publish, subscribe
 from construct_messages.server.config import BridgeSettings
-from construct_messages.shapes import without_report
+from construct_messages.shapes import ValidationReport, dead_letter, without_report
 from tests.support.conformance.shapes import PREFIXES, message
 from tests.support.http.streams import StreamsServer, serving_streams
 from tests.support.waiting import SECONDS
@@ -75,6 +75,28 @@ async def test_dead_letters(server: StreamsServer) -> None:
     assert (answer.status, answer.json) == (202, {"elements": 0, "invalid": 1})
 
 
+async def test_dead_letters_of_several_streams(tmp_path: Path) -> None:
+    """Their publishers may have the same keys."""
+    (tmp_path / "shapes.ttl").write_text(
+        f"{PREFIXES}ex:S sh:targetSubjectsOf ex:p ; sh:property [ sh:path ex:p ; sh:minInclusive 3 ] ."
+    )
+    shaped = BridgeSettings(shapes=(str(tmp_path / "shapes.ttl"),), invalid_to="letters")
+    async with serving_streams(tmp_path / "s.db", bridges={"a": shaped, "b": shaped}) as server:
+        for name in ("a", "b"):
+            assert (await server.ask("PUT", f"/streams/{name}")).status == 201
+            for _ in range(2):
+                answer = await server.ask(
+                    "POST",
+                    f"/streams/{name}/input",
+                    BAD.replace("org/a", f"org/{name}").encode(),
+                    TURTLE,
+                    Idempotency_Key='"k"',
+                )
+                assert answer.status == 202
+        subjects = [without_report(letter).subjects() for letter in await there(server, "letters")]
+        assert subjects == [["<http://example.org/a>"], ["<http://example.org/b>"]]
+
+
 async def test_a_websocket(server: StreamsServer) -> None:
     async with server.client.ws_connect(
         f"{server.url}/streams/sorted/input", protocols=["rdfm.turtle"]
@@ -94,7 +116,8 @@ async def test_a_websocket(server: StreamsServer) -> None:
 async def test_a_stream_that_is_fed(server: StreamsServer, tmp_path: Path) -> None:
     shapes = (str(tmp_path / "shapes.ttl"),)
     url = f"{server.url}/streams/free"
-    await publish([message(text) for text in (GOOD, BAD, GOOD)], url)
+    repaired = dead_letter(message(GOOD), ValidationReport(False, failure="as it was"))
+    await publish([*(message(text) for text in (GOOD, BAD)), repaired], url)
     bridges = {
         "fed": BridgeSettings(source=url, shapes=shapes, invalid_to="letters"),
         "stopped": BridgeSettings(source=url, shapes=shapes),
