@@ -85,7 +85,7 @@ def main(arguments: Sequence[str]) -> None:
     values = commands.add_parser(
         "values", help="JSON documents and rows, beside scripts: what is right, rates, memory"
     )
-    values.add_argument("--triples", type=int, default=1_500_000, help="of the generated data")
+    values.add_argument("--triples", type=int, default=300_000, help="of the generated data")
     values.add_argument("--seed", type=int, default=42, help="of the generated data")
     values.add_argument(
         "--check", action="store_true", help="fail unless all of this package is right"

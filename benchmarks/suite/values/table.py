@@ -270,7 +270,10 @@ def run(
     Raises:
         SystemExit: with `check`, where a result of this package is wrong, or a program failed.
     """
-    outcomes = list(measure(triples, seed, documents))
+    outcomes = []
+    for each in measure(triples, seed, documents):
+        outcomes.append(each)
+        print(f"{each.task}: {each.program}: {', '.join(_cells(each))}", file=sys.stderr)
     console = Console(width=140)
     for table in tables(outcomes):
         console.print(table)
