@@ -11,7 +11,7 @@ import argparse
 import asyncio
 import statistics
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -57,10 +57,16 @@ class Shape:
 
     def __init__(self, broker: Kafka, quads: int, messages: int, batch: int) -> None:
         self._broker, self._batch = broker, batch
-        self._sent = [message(number, quads) for number in range(messages)]
-        self._lines = [each.lines for each in self._sent]
+        sent = [message(number, quads) for number in range(messages)]
+        self._lines = [each.lines for each in sent]
+        self._quads = [tuple(each) for each in sent]
         self._keys = count(1)
         self.topic = ""
+
+    @property
+    def _sent(self) -> Iterator[Message]:
+        """The messages anew for each run, so that none was checked or written before."""
+        return map(Message, self._quads)
 
     def _checked(self, found: Sequence[object]) -> None:
         if found != self._lines:

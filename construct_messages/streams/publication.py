@@ -6,13 +6,14 @@ No database here.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
+from itertools import repeat
 from typing import Final, NamedTuple
 
 from construct_messages.checking import Checker
 from construct_messages.message import Message, of_lines
-from construct_messages.streams.element import GENERATED_AT, Element, generated_at
+from construct_messages.streams.element import GENERATED_AT, Element, generated_at, make_elements
 from construct_messages.terms import Term
 
 _GENERATED: Final = f"<{GENERATED_AT}>".encode()
@@ -57,18 +58,28 @@ def received(
 
 
 def received_lines(
-    stream: str, sequence: int, lines: bytes, microseconds: int | None = None
-) -> Element:
-    r"""Returns the canonical N-Quads lines of a message that was received, as an element; see `received`.
+    stream: str,
+    sequences: Sequence[int],
+    lines: Sequence[bytes],
+    microseconds: Sequence[int | None],
+) -> list[Element]:
+    r"""Returns the canonical N-Quads lines of messages that were received, as elements; see `received`.
 
-    >>> received_lines("https://example.org/streams/a", 7, b'<urn:s> <urn:p> "o" .\n').nquads
+    Args:
+        stream: see `Element`.
+        sequences, lines, microseconds: of each message; its lines are at least one.
+
+    >>> received_lines("https://example.org/streams/a", [7], [b'<urn:s> <urn:p> "o" .\n'], [None])[0].nquads
     b'<urn:s> <urn:p> "o" .'
     """
-    if _GENERATED in lines:
-        return received(stream, sequence, of_lines(lines), microseconds)
-    if microseconds is None:
-        microseconds = time.time_ns() // 1000
-    return Element(stream, sequence, microseconds, lines[:-1])
+    # to look for it in all of them at once takes a fifth of the time
+    if None in microseconds or _GENERATED in b"".join(lines):
+        return [
+            received(stream, sequence, of_lines(each), time)
+            for sequence, each, time in zip(sequences, lines, microseconds, strict=True)
+        ]
+    nquads = [each[:-1] for each in lines]
+    return list(make_elements(zip(repeat(stream), sequences, microseconds, nquads, repeat(None))))
 
 
 class Publications(NamedTuple):

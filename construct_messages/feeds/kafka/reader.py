@@ -18,7 +18,7 @@ from construct_messages.errors import SourceError, UsageError
 from construct_messages.feeds.kafka.client import GROUP, OffsetBounds, Topic, TopicClient
 from construct_messages.feeds.kafka.failures import passes
 from construct_messages.feeds.kafka.groups import ConsumerGroup
-from construct_messages.feeds.record import TYPE_HEADERS, Record, content_type_in
+from construct_messages.feeds.record import TYPE_HEADERS, Record, content_type_in, make_records
 from construct_messages.feeds.state import Checkpoint
 from construct_messages.feeds.transport import Start
 from construct_messages.streams.element import microseconds_of
@@ -27,6 +27,7 @@ _PLACE: Final = "offsets"
 _GONE: Final = 410
 _WAIT_SECONDS: Final = 0.2
 _AT_ONCE: Final = 500
+_END_MILLISECONDS: Final = 10
 _NO_OFFSET: Final = 0  # those that mean something else are less
 _HEADERS: Final = 64  # sets of headers that are remembered
 _TYPES: Final = frozenset(name.lower() for name in TYPE_HEADERS)
@@ -88,7 +89,7 @@ class TopicReader:
     async def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Sequence[Record]]:
         """See `RecordTransport.records`. Records without a value (tombstones) are skipped."""
         topic = await self._client.describe()
-        self._consumer = await self._client.run(self._created)
+        self._consumer = await self._client.run(self._created, follow=follow)
         bounds = await self._client.bounds(topic.partitions)
         oldest = {number: each.oldest for number, each in bounds.items()}
         ends = {number: each.end for number, each in bounds.items()}
@@ -102,22 +103,21 @@ class TopicReader:
         yield ()
         before: Mapping[int, int] = found
         async for messages in self._messages(self._next, None if follow else ends):
-            records = [
-                self._record(message, value)
-                for message in messages
-                if (value := message.value()) is not None
-            ]
-            if records:
+            if records := self._records_of(messages):
                 self._before, before = before, dict(self._next)
                 yield records
 
-    def _created(self) -> Consumer:
-        config = {
+    def _created(self, *, follow: bool) -> Consumer:
+        config: dict[str, object] = {
             GROUP: "construct-messages",  # the library needs one; it is not used
             "enable.auto.commit": False,
             "enable.partition.eof": True,
             "auto.offset.reset": "error",
         }
+        if (
+            not follow
+        ):  # a broker tells the end after this time, where the last record is that of a transaction
+            config["fetch.wait.max.ms"] = _END_MILLISECONDS
         return self._client.created(Consumer, config)
 
     async def _begin(
@@ -283,23 +283,30 @@ class TopicReader:
             hint="the records were removed before they were read; begin again, without the state",
         )
 
-    def _record(self, message: Message, value: bytes) -> Record:
-        raw = message.headers()
-        if raw != self._raw:
-            self._raw, self._read = raw, self._headers_in(tuple(raw or ()))
-        headers = self._read
-        kind, milliseconds = message.timestamp()
-        self._count += 1
-        return Record(
-            value,
-            headers[0],
-            _text(message.key()),
-            self._count,
-            milliseconds * 1000 if kind else None,
-            headers[1],
-            message.partition(),
-            message.offset() or 0,
-        )
+    def _records_of(self, messages: Sequence[Message]) -> list[Record]:
+        raw, read, count = self._raw, self._read, self._count
+        rows: list[tuple[object, ...]] = []
+        for message in messages:
+            if (value := message.value()) is None:
+                continue
+            if (headers := message.headers()) != raw:
+                raw, read = headers, self._headers_in(tuple(headers or ()))
+            kind, milliseconds = message.timestamp()
+            count += 1
+            rows.append(
+                (
+                    value,
+                    read[0],
+                    _text(message.key()),
+                    count,
+                    milliseconds * 1000 if kind else None,
+                    read[1],
+                    message.partition(),
+                    message.offset() or 0,
+                )
+            )
+        self._raw, self._read, self._count = raw, read, count
+        return list(make_records(rows))
 
     def _headers_in(self, raw: _RawHeaders) -> _Headers:
         headers = self._headers.get(raw)
@@ -361,4 +368,4 @@ def _read_headers(raw: _RawHeaders) -> _Headers:
 
 
 def _text(data: bytes | None) -> str:
-    return (data or b"").decode(errors="backslashreplace")
+    return (data or b"").decode("utf-8", "backslashreplace")

@@ -6,7 +6,7 @@ RDF Messages, section 3: the type of a message comes from its record, or else fr
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from operator import attrgetter
 from typing import Final
@@ -24,7 +24,17 @@ from construct_messages.streams import Element
 from construct_messages.streams.publication import received, received_lines
 
 _lines_of: Final = attrgetter("lines")
+_PART_BYTES: Final = 1 << 17
 _READERS: Final = 32  # a header can name any number of types, all of one format
+
+
+def _parts(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
+    """The records in parts of a size that caches of processors hold: to look at more at once takes longer."""
+    size = sum([len(record.value) for record in records])
+    if size <= _PART_BYTES:
+        return iter((records,) if records else ())
+    step = max(1, len(records) * _PART_BYTES // size)
+    return (records[start : start + step] for start in range(0, len(records), step))
 
 
 class RecordTransport(Transport):
@@ -83,19 +93,32 @@ class RecordTransport(Transport):
             SourceError: also for a record without a media type, or with one that is not read.
         """
         async with aclosing(self.records(start, follow=follow)) as batches:
-            async for records in batches:
-                if not records:
+            async for batch in batches:
+                if not batch:
                     yield None
-                elif lines := self._lines_of(records):
-                    for record, each in zip(records, lines, strict=True):
-                        self.pass_by(record)
-                        yield received_lines(self.url, record.sequence, each, record.microseconds)
-                else:
+                for records in _parts(batch):
+                    if elements := self._elements_of(records):
+                        for record, element in zip(records, elements, strict=True):
+                            self.pass_by(record)
+                            yield element
+                        continue
                     for record in records:
                         message = await self._message(record)
                         self.pass_by(record)
                         if message is not None:
                             yield received(self.url, record.sequence, message, record.microseconds)
+
+    def _elements_of(self, records: Sequence[Record]) -> Sequence[Element]:
+        """The elements of records whose values are lines; none: they have to be read one by one."""
+        lines = self._lines_of(records)
+        if lines is None:
+            return ()
+        return received_lines(
+            self.url,
+            [record.sequence for record in records],
+            lines,
+            [record.microseconds for record in records],
+        )
 
     def _lines_of(self, records: Sequence[Record]) -> Sequence[bytes] | None:
         """The lines of the messages that records are; None: they have to be read one by one."""

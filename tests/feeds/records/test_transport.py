@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from construct_messages import Message
 from construct_messages.documents.contexts import CONTEXTS
 from construct_messages.errors import CannotWrite, LogError, SourceError, UsageError
 from construct_messages.feeds.record import Record, content_type_in
+from construct_messages.feeds.records import transport
 from construct_messages.feeds.records.dead_letters import (
     DeadLetterFile,
     DeadLetterTopic,
@@ -231,28 +233,30 @@ class Letters:
     values=st.lists(documents() | st.just(b""), max_size=7),
     together=st.integers(1, 4),
     is_patient=st.booleans(),
+    part_bytes=st.sampled_from([1, 100, transport._PART_BYTES]),
 )
 async def test_records_are_read_as_one_by_one(
-    values: list[bytes], together: int, is_patient: bool
+    values: list[bytes], together: int, is_patient: bool, part_bytes: int
 ) -> None:
     """The messages, the dead letters, and the position where reading ends."""
     found = []
-    for kind in (Topic, OneByOne):
-        letters = Letters()
-        topic = kind(
-            settings(dead_letters=letters if is_patient else None),
-            [Record(value, "application/n-quads") for value in values],
-        )
-        topic.together = together
-        elements, error = [], None
-        try:
-            async for element in topic.read(Start(), follow=False):
-                if element is not None:
-                    elements.append(element)
-                    assert topic.position == Checkpoint(element.sequence)
-        except LogError as raised:
-            error = raised.position
-        found.append((elements, letters.kept, error, topic.position))
+    with mock.patch.object(transport, "_PART_BYTES", part_bytes):
+        for kind in (Topic, OneByOne):
+            letters = Letters()
+            topic = kind(
+                settings(dead_letters=letters if is_patient else None),
+                [Record(value, "application/n-quads") for value in values],
+            )
+            topic.together = together
+            elements, error = [], None
+            try:
+                async for element in topic.read(Start(), follow=False):
+                    if element is not None:
+                        elements.append(element)
+                        assert topic.position == Checkpoint(element.sequence)
+            except LogError as raised:
+                error = raised.position
+            found.append((elements, letters.kept, error, topic.position))
     (fast, *others), (simple, *same) = found
     assert others == same
     assert [each.sequence for each in fast] == [each.sequence for each in simple]
