@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from keyword import iskeyword
 from typing import Any, Final, NoReturn, Protocol
 
 from construct_messages.cli.arguments import Parser, option
@@ -137,7 +138,7 @@ def run_cell(shell: Shell, line: str, cell: str) -> MessageList | None:
     try:
         options = _parser().parse_args(_split(line))
         name = options.output
-        if name is not None and not name.isidentifier():
+        if name is not None and (not name.isidentifier() or iskeyword(name)):
             raise UsageError(f"-o {name} is no name of a variable", hint="write -o NAME")
         with ask(f"\n{cell}", options.source or None, options) as messages:
             found = MessageList(messages)

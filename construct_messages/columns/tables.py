@@ -65,7 +65,8 @@ class Tabular(SingleUse):
             columns: the fields of `ColumnOptions`; see `to_arrow`.
 
         Raises:
-            UsageError: pandas or pyarrow is not installed, or invalid options.
+            UsageError: pandas or pyarrow is not installed, invalid options, or a date of a year that Python does not
+                have.
             ColumnError, SourceError, LogError: see `to_arrow`.
         """
         if dtype_backend not in _BACKENDS:
@@ -87,7 +88,16 @@ class Tabular(SingleUse):
                 pa.bool_(): pandas.BooleanDtype(),
                 pa.string(): pandas.StringDtype(),
             }.get
-        frame: pd.DataFrame = table.to_pandas(types_mapper=mapper)
+        try:
+            frame: pd.DataFrame = table.to_pandas(types_mapper=mapper)
+        except (
+            ValueError,
+            OverflowError,
+        ) as error:  # Python's dates are those of the years 1 to 9999
+            raise UsageError(
+                f"a date that Python does not have: {error}",
+                hint='ask for dtype_backend="pyarrow", or for the type string or raw (types)',
+            ) from error
         return frame
 
     def to_polars(self, **columns: Unpack[ColumnArguments]) -> pl.DataFrame:

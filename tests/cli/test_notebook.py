@@ -85,6 +85,7 @@ def test_few_messages_are_shown() -> None:
         (f"{COMPANIES} --nothing", QUERY, "error: unrecognized arguments: --nothing"),
         (f"{COMPANIES} --nothing", QUERY, "hint: see %%construct --help"),
         (f"{COMPANIES} -o 1x", QUERY, "error: -o 1x is no name of a variable"),
+        (f"{COMPANIES} -o class", QUERY, "error: -o class is no name of a variable"),
         (f"{COMPANIES} 'x", QUERY, "No closing quotation"),
         (f"{COMPANIES} --group-by ?other", QUERY, "error: "),
         (f"{COMPANIES} --bind s", QUERY, "error: --bind 's' is not v=TERM"),

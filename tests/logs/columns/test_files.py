@@ -29,7 +29,7 @@ from construct_messages import (
 from construct_messages.columns import arrow
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
-from construct_messages.terms import Term, number
+from construct_messages.terms import XSD, Term, number
 
 QUERY = """PREFIX : <http://example.org/>
 CONSTRUCT { ?s :name ?name ; :age ?age ; :since ?since }
@@ -106,6 +106,16 @@ def test_pandas(store: ox.Store) -> None:
     )
     with pytest.raises(UsageError, match="dtype_backend"):
         construct_messages(QUERY, store).to_pandas(dtype_backend="polars")
+
+
+def test_pandas_has_dates_of_all_years_by_arrow(store: ox.Store) -> None:
+    pytest.importorskip("pandas")
+    query = f"""CONSTRUCT {{ ?s <urn:on> ?day }}
+        WHERE {{ VALUES (?s ?day) {{ (<urn:s> "-0044-03-15"^^<{XSD}date>) }} }}"""
+    with pytest.raises(UsageError, match="a date that Python does not have") as caught:
+        construct_messages(query, store).to_pandas()
+    assert 'dtype_backend="pyarrow"' in (caught.value.hint or "")
+    assert len(construct_messages(query, store).to_pandas(dtype_backend="pyarrow")) == 1
 
 
 def test_csv_is_that_of_sparql_results(store: ox.Store, tmp_path: Path) -> None:
