@@ -82,6 +82,14 @@ def main(arguments: Sequence[str]) -> None:
     )
     data.add_argument("--profile", choices=_PROFILES, default="default")
     data.add_argument("--seed", type=int, default=42, help="of the generated data")
+    values = commands.add_parser(
+        "values", help="JSON documents and rows, beside scripts: what is right, rates, memory"
+    )
+    values.add_argument("--triples", type=int, default=1_500_000, help="of the generated data")
+    values.add_argument("--seed", type=int, default=42, help="of the generated data")
+    values.add_argument(
+        "--check", action="store_true", help="fail unless all of this package is right"
+    )
     report = commands.add_parser(
         "report", help="write tables, plots and pages from the rows of a run"
     )
@@ -99,6 +107,10 @@ def main(arguments: Sequence[str]) -> None:
             importlib.import_module("benchmarks.suite.commands").run(known)
         case "data":
             importlib.import_module("benchmarks.suite.commands").data(known)
+        case "values":
+            importlib.import_module("benchmarks.suite.values.table").run(
+                known.triples, known.seed, check=known.check
+            )
         case "report":
             paths = {"source": known.results, "output": known.output}
             given = {name: path for name, path in paths.items() if path is not None}

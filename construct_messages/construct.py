@@ -12,7 +12,7 @@ from contextlib import aclosing, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from construct_messages.arguments import checked
+from construct_messages.arguments import checked, wrong_type
 from construct_messages.assembly import DISTINCT_LIMIT, Assembly, Options, Writing
 from construct_messages.assembly.rows import QueryRows
 from construct_messages.columns.options import ColumnOptions
@@ -132,7 +132,7 @@ def construct_messages(
         skolemize,
         max_messages,
         requests.strict,
-        passed=None if validation is None else validation.passed,
+        passed=None if validation is None else _passed(validation),
         progress=progress,
     )
     return QueryMessages(
@@ -152,6 +152,15 @@ def construct_messages(
         owns_source=opened is not source,
         origin={"query": query, **name_of_source(source)},
     )
+
+
+def _passed(validation: object) -> Callable[[Iterator[Message]], Iterator[Message]]:
+    from construct_messages.shapes import Validation  # whose library most queries do without
+
+    if not isinstance(validation, Validation):
+        hint = "pass Validation(Shapes(…)), or leave it out"
+        raise wrong_type("construct_messages", "validation", validation, "a Validation", hint)
+    return validation.passed
 
 
 class QueryMessages(Tabular):

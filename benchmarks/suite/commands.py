@@ -21,6 +21,7 @@ from benchmarks.suite.real import place_of, real
 from benchmarks.suite.records import Row
 from benchmarks.suite.runs import PROFILES, Session, opened
 from benchmarks.suite.truth import Reference
+from benchmarks.suite.values import table as values
 from benchmarks.suite.workload import expected, queries
 
 _Named = TypeVar("_Named")
@@ -62,6 +63,9 @@ def run(arguments: argparse.Namespace) -> None:
         f"{output}: {len(results.rows)} rows, "
         + ", ".join(f"{n} {status}" for status, n in sorted(counts.items()))
     )
+    chosen = arguments.endpoint or arguments.only or arguments.queries
+    if profile.documents and not chosen:
+        values.run(profile.sizes[0], arguments.seed, profile.documents, check=arguments.check)
     if arguments.check and (found := list(findings(results.rows))):
         raise SystemExit("\n".join(["not as it should be:", *found]))
 

@@ -44,6 +44,7 @@ class Profile:
         capped: names of the queries that are also asked of Virtuoso with DBpedia's caps.
         capped_from: the size from which on they are.
         largest: names of competitors that are run from ten million triples on.
+        documents: tasks of `values/` that are run after the rest, with rows; empty for none of them.
     """
 
     sizes: tuple[int, ...]
@@ -54,6 +55,7 @@ class Profile:
     capped: tuple[str, ...] = ("capped", "tree")
     capped_from: int = 0
     largest: tuple[str, ...] = ("ours", "ours-spark", "oxigraph-cli")
+    documents: tuple[str, ...] = ()
 
     def asks(self, competitor: Competitor, query: Query, size: int) -> bool:
         """Whether the profile has a row of that size."""
@@ -70,6 +72,7 @@ PROFILES = {
         runs=1,
         limit=300,  # it asserts what comes, however busy the machine
         few=("star", "tree", "blank-data", "blank-template", "optional", "aggregate", "capped"),
+        documents=("ages",),
     ),
     "default": Profile(
         sizes=(10_000, 100_000, 1_000_000),

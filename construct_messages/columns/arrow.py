@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 from typing import Any
 
 from construct_messages.errors import UsageError
 
 
+@cache
 def arrow(module: str = "") -> Any:
     """Returns pyarrow, or one of its modules.
 

@@ -7,15 +7,14 @@ nulls, or an empty list. Nothing here knows files.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, chain, repeat
+from itertools import chain, repeat
 from typing import Any, Final
 
 from construct_messages.columns.arrow import arrow, joined
 from construct_messages.columns.options import ColumnOptions
 from construct_messages.columns.solutions import MOST_BYTES, metadata
-from construct_messages.columns.woven import WovenColumns, columns_of
+from construct_messages.columns.woven import WovenColumns, columns_of, rows_repeated
 from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import Template
@@ -113,7 +112,7 @@ class MessageRows:
         if len(solutions):
             self._waiting.append(solutions)
             self._rows += len(solutions) * len(template.compiled.rows)
-            sampled = (len(term) for column in solutions.utf8 for term in column[::_SAMPLE])
+            sampled = [sum(map(len, column[::_SAMPLE])) for column in solutions.utf8]
             self._bytes += _SAMPLE * sum(sampled)
         return self._full()
 
@@ -178,9 +177,10 @@ class MessageRows:
         if self._nested:
             item = self._schema.field(QUADS).type.value_type
             quads = pa.StructArray.from_arrays(columns, fields=list(item))
-            offsets = pa.array(accumulate(sizes, initial=0), pa.int32())
+            ends = arrow("compute").cumulative_sum(pa.array(sizes, pa.int32()))
+            offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
             lists = pa.ListArray.from_arrays(offsets, quads, type=self._schema.field(QUADS).type)
-            arrays = [pa.array(numbers, pa.int64()), lists]
+            arrays = [_repeated(numbers, [1] * len(sizes)), lists]
         else:
             if 0 in sizes:
                 places = pa.array(list(chain.from_iterable(_places(sizes))), pa.int64())
@@ -213,11 +213,6 @@ def _repeated(numbers: range, sizes: Sequence[int]) -> Any:
     """Each number as often as its message has rows."""
     pa = arrow()
     if sizes and min(sizes) == max(sizes) and sizes[0]:
-        size = sizes[0]
-        values = array("q", bytes(8 * size * len(sizes)))
-        once = array("q", numbers)
-        for place in range(size):
-            values[place::size] = once
-        return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
+        return arrow("compute").add(rows_repeated(len(sizes), sizes[0]), numbers.start)
     rows = (repeat(number, size or 1) for number, size in zip(numbers, sizes, strict=True))
     return pa.array(list(chain.from_iterable(rows)), pa.int64())

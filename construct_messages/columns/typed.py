@@ -6,7 +6,9 @@ value that does not fit is an error, or null: a type never changes. Nothing here
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from decimal import Decimal
 from typing import Any, Final
 
 from construct_messages.columns.arrow import arrow
@@ -24,12 +26,14 @@ from construct_messages.columns.types import (
 )
 from construct_messages.errors import ColumnError, shown
 from construct_messages.terms import RDF, XSD
+from construct_messages.terms.natives import integer_bounds, native
 
 _TEXT: Final = "text"
 _RESOURCE: Final = "resource"
 _STRINGS: Final = {f"{XSD}string", f"{RDF}langString", f"{RDF}dirLangString"}
 _SHORT_INTEGER: Final = 18
 """How many characters the forms of integers have at most of which all are in the range of int64."""
+_INTEGER: Final = re.compile(r"\s*[+-]?[0-9]+\s*")
 _PLAIN: Final = {
     "boolean": "boolean",
     "date": "date",
@@ -151,9 +155,8 @@ instead of them (invalid="null", --invalid-values null)
         return any(map(has_zone, self._texts(category, column)))
 
     def _of_times(self, category: str, column: Characters) -> ColumnType:
-        for kind in (TYPES["timestamp"], ZONED_TIMES):
-            if kind.usual is not None and kind.usual.fits(column.array):
-                return kind
+        if ZONED_TIMES.usual is not None and ZONED_TIMES.usual.fits(column.array):
+            return ZONED_TIMES
         zoned = [has_zone(text) for text in self._texts(category, column)]
         if all(zoned):
             return ZONED_TIMES
@@ -173,9 +176,11 @@ instead of them (invalid="null", --invalid-values null)
         compute = arrow("compute")
         if (compute.max(compute.binary_length(column.array)).as_py() or 0) <= _SHORT_INTEGER:
             return False
-        bounds = range(-(1 << 63), 1 << 63)
+        # int() refuses thousands of digits, and Decimal does not
         return any(
-            len(text) > _SHORT_INTEGER and text.lstrip("+-").isdecimal() and int(text) not in bounds
+            len(text) > _SHORT_INTEGER
+            and _INTEGER.fullmatch(text)
+            and not -(1 << 63) <= Decimal(text) < 1 << 63
             for text in self._texts("integer", column)
         )
 
@@ -291,15 +296,19 @@ instead of them (invalid="null", --invalid-values null)
         if self._type.name == STRING:
             return column.array
         try:
-            return self._type.array(column)
-        except ValueError:
+            found = self._type.array(column)
+            if self._is_within(column, found):
+                return found
+        except (ValueError, OverflowError):
             pass  # the form is found below
         values: list[Any] = []
-        for place, form in enumerate(column.forms):
+        for place, (form, kind) in enumerate(zip(column.forms, column.kinds, strict=True)):
             value = None
-            if form is not None:
+            if form is not None and kind is not None:
                 try:
                     value = self._type.value(form)
+                    if self._declared is None:
+                        native(form, kind.datatype)
                 except (ValueError, OverflowError) as error:
                     self._refuse(
                         terms[place],
@@ -308,6 +317,19 @@ instead of them (invalid="null", --invalid-values null)
                     )
             values.append(value)
         return self._type.values(values)
+
+    def _is_within(self, column: Characters, values: Any) -> bool:
+        """Whether all values are within the bounds of all datatypes of the column."""
+        if self._declared is not None or self._categories is None:
+            return True
+        if "integer" not in self._categories:
+            return True
+        bounds = [integer_bounds(kind.datatype) for kind in column.counts]
+        least, most = arrow("compute").min_max(values).as_py().values()
+        return least is None or not any(
+            (low is not None and least < low) or (high is not None and most > high)
+            for low, high in bounds
+        )
 
     def _refuse(self, term: Any, before: int, reason: str) -> None:
         """Counts a value that does not fit.

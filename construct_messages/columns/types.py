@@ -36,18 +36,24 @@ class Usual(NamedTuple):
     Args:
         alphabet: the characters that they may consist of.
         least: the length that they have at least: the cast also reads times without minutes.
+        most: the length that they have at most: the cast does not notice all decimals that exceed 128 bits.
         ending: what each of them ends with.
     """
 
     alphabet: bytes
     least: int = 0
     ending: str = ""
+    most: int | None = None
 
     def fits(self, forms: Any) -> bool:
         """Whether all forms are such ones."""
         compute = arrow("compute")
         if held(forms).translate(None, self.alphabet):
             return False
+        if self.most is not None:
+            longest = compute.max(compute.binary_length(forms)).as_py() or 0
+            if longest > self.most:
+                return False
         if self.least and (compute.min(compute.binary_length(forms)).as_py() or 0) < self.least:
             return False
         return not self.ending or bool(compute.all(compute.ends_with(forms, self.ending)).as_py())
@@ -196,7 +202,7 @@ def _decimals(precision: int, scale: int, name: str = "decimal") -> ColumnType:
         name,
         lambda: arrow().decimal128(precision, scale),
         partial(_decimal, precision, scale),
-        Usual(b"0123456789.+-"),
+        Usual(b"0123456789.+-", most=_DIGITS[0] - scale),
     )
 
 

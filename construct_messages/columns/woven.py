@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from itertools import chain, repeat
+from itertools import accumulate, chain
 from typing import Any, Final
 
 from construct_messages.columns.arrow import arrow, joined
@@ -79,7 +79,9 @@ class WovenColumns:
         ]
         self._positions = list(zip(*(row[:4] for row in template.compiled.rows), strict=True))
         self._count = 0
-        # of a batch of `count` solutions, by position: places in the columns, and columns of constants only
+        # of a batch of `count` solutions: the solution of each quad, from 0; by position, places in the columns, and
+        # columns of constants only
+        self._rows: Any = None
         self._places: dict[int, Any] = {}
         self._fixed: dict[int, list[Any]] = {}
 
@@ -95,7 +97,7 @@ class WovenColumns:
             return None
         count = sum(map(len, batches))
         if count != self._count:
-            self._count = count
+            self._count, self._rows = count, rows_repeated(count, len(self.template.compiled.rows))
             self._places, self._fixed = {}, {}
         numbers = range(first, first + count)
         slots: list[Any] = [*variables, *self._constants]
@@ -165,23 +167,32 @@ class WovenColumns:
         self, slots: Sequence[Any], used: Sequence[int], indexes: Sequence[int | None]
     ) -> Any:
         """The place of each part in the columns that are used, one after the other."""
-        pa = arrow()
-        count, width = self._count, len(indexes)
-        starts: dict[int, int] = {}
-        start = 0
-        for index in used:
-            starts[index], start = start, start + len(slots[index])
-        places = array("q", bytes(8 * count * width))
-        for place, named in enumerate(indexes):
-            if named is None:
-                continue
-            begin = starts[named]
-            places[place::width] = array(
-                "q",
-                repeat(begin, count) if self._is_constant(named) else range(begin, begin + count),
-            )
-        taken = pa.Array.from_buffers(pa.int64(), len(places), [None, pa.py_buffer(places)])
+        pa, compute = arrow(), arrow("compute")
+        ends = accumulate([len(slots[index]) for index in used], initial=0)
+        starts = dict(zip(used, ends, strict=False))  # the last one starts nothing
+        begins = [0 if index is None else starts[index] for index in indexes]
+        steps = [0 if index is None or self._is_constant(index) else 1 for index in indexes]
+        taken = compute.multiply(self._rows, _tiled(steps, self._count))
+        taken = compute.add(taken, _tiled(begins, self._count))
         if None in indexes:
-            named_graphs = pa.array([index is not None for index in indexes] * count)
-            taken = pa.compute.if_else(named_graphs, taken, None)
+            named_graphs = pa.array([index is not None for index in indexes] * self._count)
+            taken = compute.if_else(named_graphs, taken, None)
         return taken
+
+
+def rows_repeated(count: int, width: int) -> Any:
+    """Returns the numbers of rows from 0, each `width` times.
+
+    >>> rows_repeated(2, 3).to_pylist()
+    [0, 0, 0, 1, 1, 1]
+    """
+    pa, compute = arrow(), arrow("compute")
+    places = compute.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), count * width), start=-1)
+    return compute.divide(places, width)
+
+
+def _tiled(values: Sequence[int], count: int) -> Any:
+    """All values, one after the other, `count` times."""
+    pa = arrow()
+    tiled = array("q", values) * count
+    return pa.Array.from_buffers(pa.int64(), len(tiled), [None, pa.py_buffer(tiled)])

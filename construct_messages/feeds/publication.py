@@ -19,7 +19,7 @@ from construct_messages.feeds.delivery.progress import Delivery
 from construct_messages.feeds.delivery.targets import StreamTarget
 from construct_messages.feeds.state import Sent, read_state
 from construct_messages.feeds.transport import IDLE_SECONDS, RETRIES, Settings
-from construct_messages.message import Message
+from construct_messages.message import Message, of_lines
 from construct_messages.net.oauth import BearerToken
 from construct_messages.single_use import each_of
 
@@ -89,16 +89,22 @@ async def publish(
     async with aclosing(target):
         await target.open()
         await delivery.finish()
-        rest = _after(messages, delivery.sent.acknowledged)
+        rest = _after(messages, delivery.sent.acknowledged, as_lines=target.writes_lines)
         async with aclosing(batches(rest, lambda: None, _size, batch)) as waiting:
             await delivery.deliver(waiting, labelled)
     return delivery.sent.acknowledged
 
 
 async def _after(
-    messages: Iterable[Message] | AsyncIterable[Message], skipped: int
+    messages: Iterable[Message] | AsyncIterable[Message], skipped: int, *, as_lines: bool
 ) -> AsyncGenerator[Message]:
-    """The messages after some that were sent before; each is checked."""
+    """The messages after some that were sent before; each is checked.
+
+    Args:
+        messages: all of them.
+        skipped: how many were sent before.
+        as_lines: make them of their lines, which are then written once, while the batch before is being sent.
+    """
     checker = Checker(None)
     count = 0
     async with aclosing(each_of(messages)) as each:
@@ -106,7 +112,7 @@ async def _after(
             checker.check(message)
             count += 1
             if count > skipped:
-                yield message
+                yield of_lines(message.lines) if as_lines else message
     if count < skipped:
         raise UsageError(
             f"{skipped} messages were sent before, and there are {count}",

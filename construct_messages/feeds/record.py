@@ -6,9 +6,11 @@ RDF Messages, section 3: a record of a broker is one message, and a header names
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import repeat
 from types import MappingProxyType
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, cast
 
 from construct_messages.net.wire import Header
 
@@ -59,6 +61,31 @@ class Record(NamedTuple):
         if self.content_type is None:
             return dict(self.headers)
         return {**self.headers, **dict.fromkeys(TYPE_HEADERS, self.content_type)}
+
+
+make_records = cast(
+    "Callable[[Iterable[tuple[object, ...]]], Iterator[Record]]",
+    partial(map, tuple.__new__, repeat(Record)),
+)
+"""Makes a record of each row of its eight parts, as `Record._make` does, but without counting them."""
+
+
+def records_of(values: Sequence[bytes], content_type: str, key: str) -> list[Record]:
+    """Returns the records of a batch; the key of each is that of the batch and the number of the record, from 1.
+
+    Args:
+        values: of the records.
+        content_type: of all values.
+        key: of the batch.
+
+    >>> records = records_of([b"", b""], "application/n-quads", "a1-1")
+    >>> records == [Record(b"", "application/n-quads", f"a1-1-{number}", number) for number in (1, 2)]
+    True
+    """
+    numbers = range(1, len(values) + 1)
+    keys = [f"{key}-{number}" for number in numbers]
+    shared = map(repeat, (None, _NONE, None, 0))
+    return list(make_records(zip(values, repeat(content_type), keys, numbers, *shared)))
 
 
 def content_type_in(headers: Mapping[str, str]) -> str | None:

@@ -131,6 +131,11 @@ class Transport(ABC):
         """
 
     @property
+    def writes_lines(self) -> bool:
+        """Whether `write` sends the lines of messages as they are, so that messages made of lines take less time."""
+        return False
+
+    @property
     def behind(self) -> int | None:
         """How many elements are known to come after `position`; None: it is not known."""
         return None

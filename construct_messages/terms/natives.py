@@ -72,6 +72,15 @@ def native(lexical: str, datatype: str | None) -> Any:
     return lexical if read is None else read(lexical.strip(_SPACE))
 
 
+def integer_bounds(datatype: str | None) -> tuple[int | None, int | None]:
+    """Returns the least and the greatest integer of a datatype; None: there is none, or it is no datatype of integers.
+
+    >>> integer_bounds(f"{XSD}byte"), integer_bounds(f"{XSD}decimal")
+    ((-128, 127), (None, None))
+    """
+    return _BOUNDS.get((datatype or "").removeprefix(XSD), (None, None))
+
+
 def form_of(value: object) -> tuple[str, str] | None:
     """Returns the lexical form of a value of Python and the IRI of its datatype; None: it has none.
 

@@ -47,12 +47,14 @@ DECIDED: list[tuple[list[Term], Any, list[Any]]] = [
     ([Term('<<( <urn:s> <urn:p> "o" )>>')], pa.string(), ['<<( <urn:s> <urn:p> "o" )>>']),
     ([typed(1, "integer"), typed(2, "byte")], pa.int64(), [1, 2]),
     ([typed(1 << 70, "integer"), typed(2, "int")], pa.decimal128(38, 0), [Decimal(1 << 70), 2]),
+    ([typed(f" {1 << 70} ", "integer")], pa.decimal128(38, 0), [Decimal(1 << 70)]),
     ([typed("1.5", "decimal"), typed(2, "integer")], pa.decimal128(38, 18), [Decimal("1.5"), 2]),
     ([typed("1.5", "decimal"), typed("1e0", "float"), typed(3, "int")], pa.float64(), [1.5, 1, 3]),
     ([typed("true", "boolean")], pa.bool_(), [True]),
     ([typed("2024-05-01", "date")], pa.date32(), [dt.date(2024, 5, 1)]),
     ([typed("2024-05-01", "date"), typed("2024-05-01Z", "date")], pa.string(), ["2024-05-01", "2024-05-01Z"]),
     ([typed("2024-05-01T00:00:00", "dateTime")], pa.timestamp("us"), [dt.datetime(2024, 5, 1)]),
+    ([typed("2024-04-30T19:00:00-05:00", "dateTime")], pa.timestamp("us", "UTC"), [MAY]),
     ([typed("2024-05-01T00:00:00Z", "dateTimeStamp")], pa.timestamp("us", "UTC"), [MAY]),
     ([typed("PT1H", "dayTimeDuration")], pa.duration("us"), [dt.timedelta(hours=1)]),
     ([typed("P1Y", "duration")], pa.string(), ["P1Y"]),
@@ -78,10 +80,18 @@ MIXED = [
     ([typed("1", "x:a"), typed("1", "x:b")], "of <x:b>, where solution 1"),
     ([typed(1, "integer"), typed("2024-05-01", "date"), typed("1.5", "decimal")], "solution 2: ?v0 is"),
     ([typed("x", "integer")], 'solution 1: ?v0 is "x"^^xsd:integer, in a column of int64: no xsd:integer'),
+    ([typed("9" * 5000, "integer")], "more than 38 digits before the point"),
+    ([typed(1, "integer"), typed(300, "byte")], '?v0 is "300"^^xsd:byte, in a column of int64: not between'),
+    ([typed("1.5", "double"), typed(-1, "unsignedInt")], "not between 0 and"),
+    ([typed("P99999999999999D", "dayTimeDuration")], "in a column of duration"),
     ([typed("2023-02-29", "date")], "no xsd:date"),
     (
         [typed("2024-05-01T00:00:00", "dateTime"), typed("2024-05-01T00:00:00Z", "dateTime")],
         "with a time zone, such as 2024-05-01T00:00:00Z, and without",
+    ),
+    (
+        [typed("2024-05-01T00:00:00", "dateTime"), typed("2024-05-01T00:00:00-05:00", "dateTime")],
+        "with a time zone, such as 2024-05-01T00:00:00-05:00, and without",
     ),
 ]  # fmt: skip
 

@@ -24,10 +24,10 @@ _NODE: Final = "CONSTRUCT_MESSAGES_NODE"
 """The environment variable that names the folder which `npm install --prefix FOLDER` filled."""
 
 _MODULES: Final = Path(os.environ.get(_NODE, _ROOT)) / "node_modules"
-_ENVIRONMENT: Final = {"PYTHONPATH": str(_ROOT), "NODE_PATH": str(_MODULES)}
+ENVIRONMENT: Final = {"PYTHONPATH": str(_ROOT), "NODE_PATH": str(_MODULES)}
 
 
-def _python(*packages: str) -> Callable[[], str | None]:
+def python(*packages: str) -> Callable[[], str | None]:
     """The versions of Python packages."""
 
     def found() -> str | None:
@@ -39,7 +39,7 @@ def _python(*packages: str) -> Callable[[], str | None]:
     return found
 
 
-def _npm(*packages: str) -> Callable[[], str | None]:
+def npm(*packages: str) -> Callable[[], str | None]:
     """The versions of npm packages."""
 
     def found() -> str | None:
@@ -67,11 +67,11 @@ def _npm_install(*packages: str) -> str:
 
 
 def _curl() -> str | None:
-    return None if shutil.which("curl") is None else _python("construct-messages")()
+    return None if shutil.which("curl") is None else python("construct-messages")()
 
 
 def _java() -> str | None:
-    return None if shutil.which("java") is None else _python("construct-messages", "pyspark")()
+    return None if shutil.which("java") is None else python("construct-messages", "pyspark")()
 
 
 def _oxigraph() -> str:
@@ -190,92 +190,92 @@ _RDFM: Final = b"\n# @message\n"  # the second message begins: the first is comp
 
 COMPETITORS: Final = (
     Competitor(
-        "ours", "construct-messages run, file", "ours", "file", True, _python("construct-messages"),
-        _pip("."), _run, printed_groups, _RDFM, "renamed", _ENVIRONMENT,
+        "ours", "construct-messages run, file", "ours", "file", True, python("construct-messages"),
+        _pip("."), _run, printed_groups, _RDFM, "renamed", ENVIRONMENT,
     ),
     Competitor(
-        "ours-endpoint", "construct-messages run, endpoint", "ours", "oxigraph", False, _python("construct-messages"),
-        _pip("."), _run, printed_groups, _RDFM, "renamed", _ENVIRONMENT,
+        "ours-endpoint", "construct-messages run, endpoint", "ours", "oxigraph", False, python("construct-messages"),
+        _pip("."), _run, printed_groups, _RDFM, "renamed", ENVIRONMENT,
     ),
     Competitor(
         "ours-server", "construct-messages serve, curl", "ours", "oxigraph", False, _curl,
         "apt-get install curl; pip install '.[server]'",
-        _curl_asks, printed_groups, _RDFM, "renamed", _ENVIRONMENT, service=_served,
+        _curl_asks, printed_groups, _RDFM, "renamed", ENVIRONMENT, service=_served,
     ),
     Competitor(
-        "ours-python", "construct-messages, Message objects", "ours", "file", True, _python("construct-messages"),
+        "ours-python", "construct-messages, Message objects", "ours", "file", True, python("construct-messages"),
         _pip("."), lambda job: [*_module("messages"), str(job.query_path), str(job.data)],
-        printed_groups, blank="renamed", environment=_ENVIRONMENT,
+        printed_groups, blank="renamed", environment=ENVIRONMENT,
     ),
     Competitor(
         "ours-spark", "construct-messages spark run", "ours", "file", True, _java,
         "apt-get install openjdk-17-jre-headless; pip install '.[spark]'", _spark,
-        printed_groups, _RDFM, "renamed", _ENVIRONMENT, smallest=1_000_000,
+        printed_groups, _RDFM, "renamed", ENVIRONMENT, smallest=1_000_000,
     ),
     Competitor(
-        "flat-cbd", "flat CONSTRUCT + CBD", "flat", "oxigraph", False, _python("pyoxigraph"),
-        _pip("pyoxigraph"), _over_endpoint("cbd"), printed_groups, environment=_ENVIRONMENT,
+        "flat-cbd", "flat CONSTRUCT + CBD", "flat", "oxigraph", False, python("pyoxigraph"),
+        _pip("pyoxigraph"), _over_endpoint("cbd"), printed_groups, environment=ENVIRONMENT,
     ),
     Competitor(
-        "flat-scbd", "flat CONSTRUCT + symmetric CBD", "flat", "oxigraph", False, _python("pyoxigraph"),
-        _pip("pyoxigraph"), _over_endpoint("cbd", "--symmetric"), printed_groups, environment=_ENVIRONMENT,
+        "flat-scbd", "flat CONSTRUCT + symmetric CBD", "flat", "oxigraph", False, python("pyoxigraph"),
+        _pip("pyoxigraph"), _over_endpoint("cbd", "--symmetric"), printed_groups, environment=ENVIRONMENT,
     ),
     Competitor(
         "flat-shape", "flat CONSTRUCT + extract-cbd-shape", "flat", "oxigraph", False,
-        _npm("extract-cbd-shape", "rdf-stores", "n3"),
+        npm("extract-cbd-shape", "rdf-stores", "n3"),
         _npm_install("extract-cbd-shape@0.1.14", "rdf-stores@2.5.0", "n3@2.13.12"),
-        _script("shape.cjs"), printed_groups, environment=_ENVIRONMENT,
+        _script("shape.cjs"), printed_groups, environment=ENVIRONMENT,
     ),
     Competitor(
-        "flat-rdflib", "flat CONSTRUCT + pattern again, rdflib", "flat", "oxigraph", False, _python("rdflib"),
-        _pip("rdflib"), _over_endpoint("rematch", "rdflib"), printed_groups, environment=_ENVIRONMENT,
+        "flat-rdflib", "flat CONSTRUCT + pattern again, rdflib", "flat", "oxigraph", False, python("rdflib"),
+        _pip("rdflib"), _over_endpoint("rematch", "rdflib"), printed_groups, environment=ENVIRONMENT,
     ),
     Competitor(
         "flat-pyoxigraph", "flat CONSTRUCT + pattern again, pyoxigraph", "flat", "oxigraph", False,
-        _python("pyoxigraph"), _pip("pyoxigraph"), _over_endpoint("rematch", "pyoxigraph"),
-        printed_groups, environment=_ENVIRONMENT,
+        python("pyoxigraph"), _pip("pyoxigraph"), _over_endpoint("rematch", "pyoxigraph"),
+        printed_groups, environment=ENVIRONMENT,
     ),
     Competitor(
         "select-sparqlwrapper", "SELECT + own code, SPARQLWrapper", "select", "oxigraph", False,
-        _python("SPARQLWrapper"), _pip("SPARQLWrapper"), _select("sparqlwrapper"),
-        printed_groups, environment=_ENVIRONMENT,
+        python("SPARQLWrapper"), _pip("SPARQLWrapper"), _select("sparqlwrapper"),
+        printed_groups, environment=ENVIRONMENT,
     ),
     Competitor(
         "select-pages", "SELECT + own code, SPARQLWrapper in pages of 10,000", "select", "oxigraph", False,
-        _python("SPARQLWrapper"), _pip("SPARQLWrapper"), _select("pages"),
-        printed_groups, environment=_ENVIRONMENT,
+        python("SPARQLWrapper"), _pip("SPARQLWrapper"), _select("pages"),
+        printed_groups, environment=ENVIRONMENT,
     ),
     Competitor(
-        "select-rdflib", "SELECT + own code, rdflib", "select", "file", True, _python("rdflib"),
-        _pip("rdflib"), _select("rdflib"), printed_groups, environment=_ENVIRONMENT,
+        "select-rdflib", "SELECT + own code, rdflib", "select", "file", True, python("rdflib"),
+        _pip("rdflib"), _select("rdflib"), printed_groups, environment=ENVIRONMENT,
     ),
     Competitor(
-        "select-pyoxigraph", "SELECT + own code, pyoxigraph", "select", "file", True, _python("pyoxigraph"),
-        _pip("pyoxigraph"), _select("pyoxigraph"), printed_groups, environment=_ENVIRONMENT,
+        "select-pyoxigraph", "SELECT + own code, pyoxigraph", "select", "file", True, python("pyoxigraph"),
+        _pip("pyoxigraph"), _select("pyoxigraph"), printed_groups, environment=ENVIRONMENT,
     ),
     Competitor(
-        "oxigraph-cli", "SELECT + own code, Oxigraph's command line", "select", "file", True, _python("oxigraph"),
+        "oxigraph-cli", "SELECT + own code, Oxigraph's command line", "select", "file", True, python("oxigraph"),
         _pip("oxigraph"), lambda job: [*_select("oxigraph")(job), _oxigraph()],
-        printed_groups, environment=_ENVIRONMENT,
+        printed_groups, environment=ENVIRONMENT,
     ),
     Competitor(
         "entities", "one query for each entity", "entities", "oxigraph", False, lambda: sys.version.split()[0],
-        "Python alone", _over_endpoint("entities"), printed_groups, environment=_ENVIRONMENT,
+        "Python alone", _over_endpoint("entities"), printed_groups, environment=ENVIRONMENT,
     ),
     Competitor(
         "comunica", "SELECT + own code, Comunica", "select", "file", True,
-        _npm("@comunica/query-sparql-file", "n3"), _npm_install("@comunica/query-sparql-file@4.5.0", "n3@2.13.12"),
-        _script("comunica.cjs"), printed_groups, environment=_ENVIRONMENT,
+        npm("@comunica/query-sparql-file", "n3"), _npm_install("@comunica/query-sparql-file@4.5.0", "n3@2.13.12"),
+        _script("comunica.cjs"), printed_groups, environment=ENVIRONMENT,
     ),
     Competitor(
         "comunica-cli", "Comunica's command line + pattern again, pyoxigraph", "flat", "file", True,
-        _npm("@comunica/query-sparql-file"), _npm_install("@comunica/query-sparql-file@4.5.0"),
+        npm("@comunica/query-sparql-file"), _npm_install("@comunica/query-sparql-file@4.5.0"),
         lambda job: [*_module("comunica"), _by_hand(job), str(job.data), str(job.query_path), str(_MODULES)],
-        printed_groups, environment=_ENVIRONMENT,
+        printed_groups, environment=ENVIRONMENT,
     ),
     Competitor(
-        "ldkit", "LDkit", "entities", "oxigraph", False, _npm("ldkit"), _npm_install("ldkit@2.7.1"),
-        _script("ldkit.cjs"), printed_groups, environment=_ENVIRONMENT,
+        "ldkit", "LDkit", "entities", "oxigraph", False, npm("ldkit"), _npm_install("ldkit@2.7.1"),
+        _script("ldkit.cjs"), printed_groups, environment=ENVIRONMENT,
     ),
 )  # fmt: skip
 

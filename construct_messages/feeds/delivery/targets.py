@@ -83,6 +83,11 @@ class StreamTarget:
         self._connection = AsyncExitStack()
         self._transport: Transport | None = None
 
+    @property
+    def writes_lines(self) -> bool:
+        """See `Transport.writes_lines`; known once it is open."""
+        return self._transport is not None and self._transport.writes_lines
+
     async def open(self) -> None:
         """See `Target.open`."""
         await self._connected()

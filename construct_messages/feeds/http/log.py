@@ -64,6 +64,11 @@ class LogTransport(ConnectedTransport):
                     transient=True,
                 )
 
+    @property
+    def writes_lines(self) -> bool:
+        """See `Transport.writes_lines`."""
+        return True
+
     async def write(self, batch: Sequence[Message], key: str) -> None:
         """See `Transport.write`: a server that knows the key of a batch appends it once, however often it arrives."""
         url = self._stream.endpoints.urls[Property.INPUT]

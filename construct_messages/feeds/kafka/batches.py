@@ -67,10 +67,10 @@ class RecordBatch(NamedTuple):
     @classmethod
     def of(cls, records: Sequence[Record], key: str) -> RecordBatch:
         """A batch that is to be sent."""
-        digest = blake2b(digest_size=16)
-        for record in records:
-            digest.update(b"%d:" % len(record.value))
-            digest.update(record.value)
+        values = [record.value for record in records]
+        sizes = ",".join(map(str, map(len, values)))
+        digest = blake2b(f"{sizes}:".encode(), digest_size=16)
+        digest.update(b"".join(values))
         return cls(key, digest.hexdigest(), records[0].key)
 
     @property

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -20,6 +20,10 @@ from construct_messages.feeds.kafka.client import PARTITION, TRANSACTION, TopicC
 from construct_messages.feeds.record import Record
 
 T = TypeVar("T")
+
+Headers: TypeAlias = list[tuple[str, str | bytes | None]]
+Prepared: TypeAlias = tuple[bytes, bytes | None, Headers]
+"""A record as the library takes it: its value, its key and its headers."""
 
 _BY_KEY: Final = "key"
 _ANY: Final = -1  # the partition that the library chooses
@@ -69,15 +73,15 @@ class TopicWriter:
             SourceError: also if another process writes with the same key.
         """
         await self._prepare()
-        self._check_sizes(records)
+        prepared = self._prepared(records)
         deadline = time.monotonic() + self._client.patience
         while True:
             try:
                 if self._repeatable:
-                    await self._send_once(records, key, deadline)
+                    await self._send_once(prepared, RecordBatch.of(records, key), deadline)
                 else:
                     await self._take_producer(None, deadline)
-                    await self._produce(records, deadline)
+                    await self._produce(prepared, deadline)
                 return
             except KafkaException as error:
                 failed = error.args[0]
@@ -86,10 +90,11 @@ class TopicWriter:
                 raise self._client.failure(self._client.refused or failed)
             await self._client.survive(failed, deadline)
 
-    async def _send_once(self, records: Sequence[Record], key: str, deadline: float) -> None:
+    async def _send_once(
+        self, records: Sequence[Prepared], batch: RecordBatch, deadline: float
+    ) -> None:
         """Sends a batch in a transaction, unless it is there."""
-        batch = RecordBatch.of(records, key)
-        writer = BatchKey.parse(key).writer
+        writer = BatchKey.parse(batch.key).writer
         name = self._client.own.get(TRANSACTION) or f"construct-messages-{writer}"
         batches = await self._take_producer(name, deadline)
         assert batches is not None
@@ -128,23 +133,39 @@ class TopicWriter:
     def _report(self, error: KafkaError | None, _: Message) -> None:
         self._failed = self._failed or error
 
-    def _check_sizes(self, records: Sequence[Record]) -> None:
-        named: object = None
-        headers = 0
-        for number, record in enumerate(records, 1):
-            if named != (now := (record.content_type, record.headers)):
+    def _prepared(self, records: Sequence[Record]) -> list[Prepared]:
+        """Returns records as the library takes them, after their sizes were checked.
+
+        Raises:
+            LimitExceeded: one is too large.
+        """
+        prepared: list[Prepared] = []
+        named: Record | None = None  # the record that the headers are of: all of a batch share them
+        headers: Headers = []
+        left = 0  # bytes for a value and its key
+        for record in records:
+            if (
+                named is None
+                or record.headers is not named.headers
+                or record.content_type != named.content_type
+            ):
                 pairs = record.named.items()
-                headers = sum(len(each.encode()) + 2 for pair in pairs for each in pair)
-                named = now
-            size = len(record.value) + len(record.key.encode()) + headers + _OVERHEAD
-            if size > self._limit:
+                headers = [(name, value.encode()) for name, value in pairs]
+                left = self._limit - _OVERHEAD
+                left -= sum(len(each.encode()) + 2 for pair in pairs for each in pair)
+                named = record
+            value, key = record.value, record.key.encode()
+            if len(value) + len(key) > left:
+                size = len(value) + len(key) + self._limit - left
                 raise LimitExceeded(
-                    f"{self._client.url}: message {number} of {len(records)} takes {size} bytes as a record; the topic "
-                    f"takes {self._limit}",
+                    f"{self._client.url}: message {len(prepared) + 1} of {len(records)} takes {size} bytes as a "
+                    f"record; the topic takes {self._limit}",
                     hint="raise max.message.bytes of the topic",
                 )
+            prepared.append((value, key or None, headers))
+        return prepared
 
-    async def _produce(self, records: Sequence[Record], deadline: float) -> None:
+    async def _produce(self, records: Sequence[Prepared], deadline: float) -> None:
         """Sends records, and waits until all are acknowledged."""
         producer = self._producer
         assert producer is not None
@@ -157,23 +178,12 @@ class TopicWriter:
         if self._failed is not None:
             raise KafkaException(self._failed)
 
-    def _queue(self, producer: Producer, records: Sequence[Record]) -> int:
-        topic, partition = self._client.topic, self._partition
-        headers: list[tuple[str, str | bytes | None]] = []
-        named: object = None
-        for record in records:
-            if named != (now := (record.content_type, record.headers)):
-                headers = [(name, value.encode()) for name, value in record.named.items()]
-                named = now
+    def _queue(self, producer: Producer, records: Sequence[Prepared]) -> int:
+        topic, partition, produce = self._client.topic, self._partition, producer.produce
+        for value, key, headers in records:
             while True:
                 try:
-                    producer.produce(
-                        topic,
-                        record.value,
-                        record.key.encode() or None,
-                        partition,
-                        headers=headers,
-                    )
+                    produce(topic, value, key, partition, headers=headers)
                     break
                 except BufferError:
                     producer.poll(_STEP_SECONDS)
@@ -191,7 +201,7 @@ class TopicWriter:
                 await self._batches.load()
         return self._batches
 
-    async def _transact(self, records: Sequence[Record], deadline: float) -> None:
+    async def _transact(self, records: Sequence[Prepared], deadline: float) -> None:
         assert self._producer is not None
         self._in_transaction = True
         await self._client.run(self._producer.begin_transaction)

@@ -8,13 +8,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from operator import attrgetter
 from typing import Final
 
 from construct_messages.documents import DocumentReader, document_format, document_writer
 from construct_messages.documents.contexts import implied_context
 from construct_messages.errors import LimitExceeded, LogError, SourceError
 from construct_messages.feeds.documents import reader_of
-from construct_messages.feeds.record import Record
+from construct_messages.feeds.record import Record, records_of
 from construct_messages.feeds.transport import Settings, Start, Transport
 from construct_messages.formats import N_QUADS
 from construct_messages.formats.media_types import read_media_type
@@ -22,6 +23,7 @@ from construct_messages.message import Message
 from construct_messages.streams import Element
 from construct_messages.streams.publication import received, received_lines
 
+_lines_of: Final = attrgetter("lines")
 _READERS: Final = 32  # a header can name any number of types, all of one format
 
 
@@ -47,6 +49,7 @@ class RecordTransport(Transport):
             format = document_format(settings.media_type)
         self.content_type = format.document_type
         self._write = document_writer(format)
+        self._lines = format is N_QUADS
         self._readers: dict[str, DocumentReader] = {}
 
     @abstractmethod
@@ -119,11 +122,15 @@ class RecordTransport(Transport):
 
     async def write(self, batch: Sequence[Message], key: str) -> None:
         """See `Transport.write`: each message is a record, whose key is that of the batch and its number in it."""
-        records = [
-            Record(self._write(message), self.content_type, f"{key}-{number}", number)
-            for number, message in enumerate(batch, 1)
-        ]
-        await self.send(records, key)
+        values = list(map(_lines_of if self.writes_lines else self._write, batch))
+        await self.send(records_of(values, self.content_type, key), key)
+
+    @property
+    def writes_lines(self) -> bool:
+        """See `Transport.writes_lines`."""
+        return (
+            self._lines
+        )  # N-Quads has all that messages can have, so that there is nothing to check
 
     def message_in(self, record: Record) -> Message:
         """Returns the message that a record is.

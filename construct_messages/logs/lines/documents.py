@@ -31,9 +31,8 @@ def read_n_quads(document: bytes, options: DecoderOptions) -> Iterator[Message]:
 def read_n_triples(document: bytes, options: DecoderOptions) -> Iterator[Message]:
     r"""The messages of a document of N-Triples; see `read_document`.
 
-    >>> list(read_n_triples(b'<urn:s> <urn:p> "o" <urn:g> .\n', DecoderOptions()))
-    Traceback (most recent call last):
-    construct_messages.errors.LogError: message 1, line 1, column 21: Quads are only allowed in N-Quads
+    >>> list(read_n_triples(b'<urn:s> <urn:p> "o" .\n', DecoderOptions()))
+    [<Message of 1 quad: <urn:s> <urn:p> "o" .>]
     """
     return _read(N_TRIPLES, document, options)
 

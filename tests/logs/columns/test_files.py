@@ -312,6 +312,7 @@ def test_without_pyarrow(store: ox.Store, monkeypatch: pytest.MonkeyPatch) -> No
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
     monkeypatch.setattr(arrow, "import_module", missing)
+    arrow.arrow.cache_clear()
     with pytest.raises(UsageError, match="pyarrow, which is not installed") as caught:
         construct_messages(QUERY, store).write(io.BytesIO(), "parquet")
     assert caught.value.hint == "pip install 'construct-messages[arrow]'"
