@@ -242,7 +242,7 @@ def _check_bridge(
             raise UsageError(
                 f"{where('to')}: {target} takes no messages", hint="name a stream that does"
             )
-    for side, place in (("from", bridge.source), ("to", bridge.target)):
+    for side, url in (("from", bridge.source), ("to", bridge.target)):
         variable = getattr(bridge, f"{side}_token_variable")
         if variable is not None and not environ.get(variable):
             raise UsageError(
@@ -255,8 +255,8 @@ def _check_bridge(
                 hint=f"set {side}_token_variable, or the credentials that tokens are fetched with",
             )
         has_token = variable is not None or getattr(bridge, f"{side}_token_url") is not None
-        if has_token and place is not None:
-            _check_at(where(side), partial(check_token, place))
+        if has_token and url is not None:
+            _check_at(where(side), partial(check_token, url))
 
 
 def _check_jwt(settings: JwtSettings, where: Where) -> None:
