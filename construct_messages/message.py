@@ -212,7 +212,7 @@ class Message:
         """The quads as a table, for notebooks."""
         table = html_table(self._quads[:_SHOWN_QUADS])
         left = len(self) - _SHOWN_QUADS
-        return f"<p>Message of {len(self):,} quads</p>{table}" + (
+        return f"<p>Message of {len(self):,} quad{'' if len(self) == 1 else 's'}</p>{table}" + (
             f"<p>and {left:,} more</p>" if left > 0 else ""
         )
 

@@ -59,7 +59,7 @@ class ColumnsDecoder:
         self._labels = options.labels or Labels()
         self._file = spooled_file()
         self.options: ColumnOptions | None = None
-        self._number = 0
+        self._number = self._last = 0
         self._known: dict[_Row | str, Term] = {}
 
     @property
@@ -93,7 +93,9 @@ class ColumnsDecoder:
             numbers = batch.column(0).to_pylist()
             if self.options is not None and self.options.layout == "nested":
                 for number, quads in zip(numbers, batch.column(1).to_pylist(), strict=True):
-                    self._number += 1
+                    self._begin(number)
+                    if quads is not None and None in quads:
+                        raise self._error("a quad is null", "leave it out")
                     rows = [tuple(quad.values()) for quad in quads or ()]
                     self._bound(rows)
                     yield number, rows
@@ -108,17 +110,24 @@ class ColumnsDecoder:
                     continue
                 if held is not None:
                     yield held
-                if number is None:
-                    raise self._error(f"{NUMBER} is null", "number the messages from 1")
-                if held is not None and number < held[0]:
-                    raise self._error(
-                        f"{NUMBER} {number} comes after {held[0]}", f"sort the rows by {NUMBER}"
-                    )
-                self._number += 1
+                self._begin(number)
                 self._bound(rows)
                 held = number, rows
         if held is not None:
             yield held
+
+    def _begin(self, number: int | None) -> None:
+        """Counts a message, whose number is after that of the one before."""
+        self._number += 1
+        if number is None or number < 1:
+            raise self._error(
+                f"{NUMBER} is {'null' if number is None else number}", "number the messages from 1"
+            )
+        if number <= self._last:
+            raise self._error(
+                f"{NUMBER} {number} comes after {self._last}", f"sort the rows by {NUMBER}"
+            )
+        self._last = number
 
     def _batches(self) -> Iterator[Any]:
         """The record batches, with the columns in order."""
@@ -153,18 +162,26 @@ class ColumnsDecoder:
         pa = arrow()
         names = set(schema.names)
         layout, parts = "quads", names
-        if {NUMBER, QUADS} <= names and pa.types.is_list(schema.field(QUADS).type):
-            layout, item = "nested", schema.field(QUADS).type.value_type
-            parts = {item.field(place).name for place in range(item.num_fields)}
-            if [item.field(place).name for place in range(item.num_fields)] not in (
-                list(SPLIT),
-                list(WHOLE),
-            ):
-                parts = set()
+        if {NUMBER, QUADS} <= names:
+            layout, type = "nested", schema.field(QUADS).type
+            is_list = pa.types.is_list(type) or pa.types.is_large_list(type)
+            fields = (
+                tuple(
+                    type.value_type.field(place).name for place in range(type.value_type.num_fields)
+                )
+                if is_list and pa.types.is_struct(type.value_type)
+                else ()
+            )
+            parts = set(fields) if fields in (SPLIT, WHOLE) else set()
         raw = not parts >= set(SPLIT)
         if NUMBER not in names or not parts >= set(WHOLE):
             raise self._error(
                 f"no messages: the columns are {', '.join(schema.names) or 'none'}", _LAYOUT_HINT
+            )
+        if not pa.types.is_integer(schema.field(NUMBER).type):
+            raise self._error(
+                f"{NUMBER} is {schema.field(NUMBER).type}, not an integer",
+                "number the messages from 1, as int64",
             )
         self.options = ColumnOptions(layout, raw)
         if layout == "nested":

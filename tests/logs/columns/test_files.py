@@ -276,6 +276,9 @@ def test_terms_of_other_programs_are_normalised() -> None:
         ({"object": pa.array([None], pa.string())}, "the object of a quad is null"),
         ({"object": [5]}, "is no text"),
         ({"message": pa.array([None], pa.int64())}, "message is null"),
+        ({"message": [-1]}, "message is -1"),
+        ({"message": [1.0]}, "message is double, not an integer"),
+        ({"message": ["1"]}, "message is string, not an integer"),
         (
             {"datatype": ["urn:x"], "language": ["en"], "subject": ["urn:s"], "predicate": ["urn:p"]},
             "has the language en",
@@ -289,6 +292,34 @@ def test_files_that_are_no_logs(columns: dict[str, Any], error: str) -> None:
         given["graph"] = pa.array([None, None], pa.string())
     with pytest.raises(LogError, match=error):
         list(read_log(parquet(**given)))
+
+
+QUAD = {"subject": "<urn:s>", "predicate": "<urn:p>", "object": "5", "graph": None}
+NESTED = pa.list_(pa.struct([(name, pa.string()) for name in QUAD]))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "quads", "error"),
+    [
+        ([1, 3, 2], [[QUAD]] * 3, "2 comes after 3"),
+        ([1, 1], [[QUAD]] * 2, "1 comes after 1"),
+        ([1], [[QUAD, None]], "a quad is null"),
+    ],
+)
+def test_nested_files_that_are_no_logs(
+    numbers: list[int], quads: list[list[Any]], error: str
+) -> None:
+    with pytest.raises(LogError, match=error):
+        list(read_log(parquet(message=numbers, quads=pa.array(quads, NESTED))))
+
+
+def test_polars_writes_messages(store: ox.Store, tmp_path: Path) -> None:
+    """As lists with longer offsets than those of this package."""
+    polars = pytest.importorskip("polars")
+    ours, theirs = tmp_path / "ours.parquet", tmp_path / "theirs.parquet"
+    construct_messages(QUERY, store).write(ours, options=ColumnOptions("nested"))
+    polars.read_parquet(ours).filter(polars.col("message") > 1).write_parquet(theirs)
+    assert list(read_log(theirs)) == list(read_log(ours))[1:]
 
 
 @pytest.mark.parametrize("format", ["parquet", "arrow"])
