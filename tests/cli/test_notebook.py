@@ -67,7 +67,7 @@ def test_few_messages_are_shown() -> None:
         Message([Quad(iri("urn:s"), iri("urn:p"), literal(number))]) for number in range(1200)
     )
     html = messages._repr_html_()
-    assert html.startswith("<p>1,200 messages</p><p>1. Message of 1 quads</p><table>")
+    assert html.startswith("<p>1,200 messages</p><p>1. Message of 1 quad</p><table>")
     assert html.count("<table>") == 10
     assert html.endswith("<p>and 1,190 more</p>")
 
