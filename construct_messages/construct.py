@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from construct_messages.arguments import checked, wrong_type
 from construct_messages.assembly import DISTINCT_LIMIT, Assembly, Options, Writing
-from construct_messages.assembly.rows import QueryRows
-from construct_messages.columns.options import ColumnOptions
 from construct_messages.columns.tables import Tabular
 from construct_messages.errors import UsageError
 from construct_messages.formats import LogType
@@ -32,6 +30,8 @@ from construct_messages.targets import LogTarget, format_of_target, log_file
 from construct_messages.terms import Lenience, as_term, iri
 
 if TYPE_CHECKING:
+    from construct_messages.assembly.rows import QueryRows
+    from construct_messages.columns.options import ColumnOptions
     from construct_messages.shapes import Validation
     from construct_messages.sources.open import SourceLike
 
@@ -339,6 +339,8 @@ class QueryMessages(Tabular):
         )
 
     def _record_batches(self, options: ColumnOptions) -> Generator[Any]:
+        from construct_messages.assembly.rows import QueryRows
+
         rows = QueryRows(self._assembly, self._template, options, self._origin)
         return _tabulate(self._batches(), rows)
 

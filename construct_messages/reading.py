@@ -17,12 +17,9 @@ from collections.abc import (
 )
 from contextlib import aclosing, closing
 from functools import partial
-from typing import IO, Any, Final, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 from construct_messages.arguments import checked
-from construct_messages.columns.options import ColumnOptions
-from construct_messages.columns.quads import MessageRows
-from construct_messages.columns.solutions import no_solutions
 from construct_messages.columns.tables import Tabular
 from construct_messages.errors import (
     ConstructMessagesError,
@@ -39,6 +36,9 @@ from construct_messages.logs import MESSAGE_BYTES, DecoderOptions, FormatOptions
 from construct_messages.logs.auto import DetectingDecoder, KnownProperties
 from construct_messages.message import Message
 from construct_messages.terms import Lenience
+
+if TYPE_CHECKING:
+    from construct_messages.columns.options import ColumnOptions
 
 Chunk: TypeAlias = bytes | bytearray | memoryview
 LogSource: TypeAlias = (
@@ -248,6 +248,8 @@ class LogReader(Tabular):
 
     def _record_batches(self, options: ColumnOptions) -> Generator[Any]:
         if options.layout == "solutions" or options.types or options.languages:
+            from construct_messages.columns.solutions import no_solutions
+
             raise no_solutions()
         return _tabulate(self._messages(), options, self._name)
 
@@ -296,6 +298,8 @@ async def _aiterate(
 
 
 def _tabulate(messages: Generator[Message], options: ColumnOptions, name: str) -> Generator[Any]:
+    from construct_messages.columns.quads import MessageRows
+
     rows = MessageRows(options, {"source": name} if name else {})
     with closing(messages):
         for message in messages:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from construct_messages.arguments import checked
 from construct_messages.columns.arrow import arrow, needed
-from construct_messages.columns.options import ColumnArguments, ColumnOptions
 from construct_messages.errors import UsageError
 from construct_messages.single_use import SingleUse
 
@@ -16,6 +15,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+
+    from construct_messages.columns.options import ColumnArguments, ColumnOptions
 
 _BACKENDS: Final = ("numpy", "numpy_nullable", "pyarrow")
 
@@ -45,6 +46,8 @@ class Tabular(SingleUse):
             SourceError, LogError: the result is incomplete.
         """
         self._begin()
+        from construct_messages.columns.options import ColumnOptions
+
         options = ColumnOptions(**columns)
         batches = self._running = self._record_batches(options)
         first = next(batches)
