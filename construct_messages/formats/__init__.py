@@ -9,7 +9,7 @@ decides which one a client gets.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from construct_messages.errors import UsageError
@@ -283,18 +283,12 @@ PARQUET: Final = Format(
     beginning=b"PAR1",
     binary=True,
 )
-ARROW: Final = Format(
+ARROW: Final = replace(
+    PARQUET,
     name="Arrow",
     media_types=("application/vnd.apache.arrow.file", "application/vnd.apache.arrow.stream"),
     extensions=("arrow", "arrows", "feather"),
-    subprotocol="",
-    graphs=True,
-    own=_COLUMNS,
-    encoder="columns.encoder:ColumnsEncoder",
-    decoder="columns.decoder:ColumnsDecoder",
-    options=_COLUMN_OPTIONS,
     beginning=b"ARROW1|\xff\xff\xff\xff",
-    binary=True,
 )
 CSV: Final = Format(
     name="CSV",

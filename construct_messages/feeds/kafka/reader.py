@@ -114,9 +114,7 @@ class TopicReader:
             "enable.partition.eof": True,
             "auto.offset.reset": "error",
         }
-        if (
-            not follow
-        ):  # a broker tells the end after this time, where the last record is that of a transaction
+        if not follow:  # a broker reports the end after this time, where the last record is that of a transaction
             config["fetch.wait.max.ms"] = _END_MILLISECONDS
         return self._client.created(Consumer, config)
 

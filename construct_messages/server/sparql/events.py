@@ -2,7 +2,7 @@
 
 WHATWG HTML, section 9.2; w3c/sparql-query issue 323. A client of events connects again when the connection ends, with
 the id of the last event. So each id is a position in the result, which the answer to the next request begins after, and
-the ids of the last event tell a client that asks again that there is no more.
+a client that asks again with the id of the last event gets 204: there is no more.
 """
 
 from __future__ import annotations
