@@ -23,12 +23,12 @@ STATES = {
     "an error": "await run('CONSTRUCT { ?s } WHERE'); await page.waitForSelector('.paint .token-error');",
     "a table": "await run('SELECT * { ?s ?p ?o }'); await page.waitForSelector('table');",
     "one graph": (
-        "await run(given.query); await page.click('#tab-graph'); await page.waitForSelector('#graph-view .message');"
+        "await run(given.query); await page.click('#tab-graph'); await page.waitForSelector('#other-view .message');"
     ),
     OTHER: (
         "await run(given.query); await page.fill('#filter', 'nothing'); await page.fill('#query', 'SELECT nothing');"
         "await page.click('#download'); await page.waitForSelector('#download-state.bad');"
-        "await page.waitForSelector('#asked:not([hidden])'); await page.waitForSelector('#kept:text(\"no match\")');"
+        "await page.waitForSelector('#asked:not([hidden])'); await page.waitForSelector('#kept:text(\"0 of 3 match\")');"
     ),
     "no messages": "await page.fill('#filter', ''); await run('CONSTRUCT WHERE { <urn:none> <urn:none> ?o }');",
     "a copy": "await page.click('#copy-curl'); await page.waitForSelector('dialog[open]');",
@@ -45,7 +45,7 @@ RUN = """
 const run = async (query) => {
   await page.fill("#query", query);
   await page.press("#query", "Control+Enter");
-  await page.waitForSelector("#banner:not([hidden]), #table-view:not([hidden])");
+  await page.waitForSelector("#banner:not([hidden]), #other-view:not([hidden])");
 };
 await page.waitForSelector("html[data-ready]");
 """

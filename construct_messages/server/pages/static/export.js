@@ -1,6 +1,6 @@
 // Takes the query of the form away: its answer as a file, and the query as a command, a program or a link.
 
-import { element } from "./message-view.js";
+import { element } from "./elements.js";
 import { Refusal, ask } from "./server.js";
 import { asCommand, asCurl, asPython } from "./snippets.js";
 
