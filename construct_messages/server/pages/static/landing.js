@@ -76,7 +76,7 @@ async function firstMessages(endpoint, { query, group_by: groupBy = [] }, signal
     const response = await ask(urlOf(endpoint.path), query, LOG_TYPE, own.signal, parameters);
     const type = response.headers.get("Content-Type");
     await readLog(piecesOf(response.body), ({ lines }) => {
-      if (lines.length) found.push(lines);
+      if (lines.length && !own.signal.aborted) found.push(lines);
       const isMuch = found.flatMap((each) => each.slice(0, STATEMENTS)).length >= FEWEST_STATEMENTS;
       if (found.length === MESSAGES || isMuch) own.abort();
     }, syntaxOf(type));
@@ -85,7 +85,7 @@ async function firstMessages(endpoint, { query, group_by: groupBy = [] }, signal
   } finally {
     clearTimeout(timer);
   }
-  return found.length ? found.slice(0, MESSAGES) : null;
+  return found.length ? found : null;
 }
 
 function comparisonParts(messages, endpoint, example) {
