@@ -148,7 +148,13 @@ def random_message(random: Random) -> Message:
     subjects = [*blanks, iri("urn:s"), iri("urn:t"), iri("urn:u")]
     label = iri("http://www.w3.org/2000/01/rdf-schema#label")
     predicates = [iri("urn:p"), label, *(iri(f"{RDF}{name}") for name in ("type", "first", "rest"))]
-    objects = [*subjects, iri(f"{RDF}nil"), literal("a"), parse_term('"b"@en'), parse_term('"c"@nl')]
+    objects = [
+        *subjects,
+        iri(f"{RDF}nil"),
+        literal("a"),
+        parse_term('"b"@en'),
+        parse_term('"c"@nl'),
+    ]
     objects.append(parse_term("<<( _:b0 <urn:p> _:b1 )>>"))
     graphs = [None, None, None, iri("urn:g"), blanks[0]]
     return Message(

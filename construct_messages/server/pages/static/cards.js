@@ -8,7 +8,7 @@ import { cardElement } from "./card.js";
 import { element } from "./elements.js";
 import { learnPrefixes, statementsOf } from "./message-view.js";
 import { Prefixes } from "./prefixes.js";
-import { searchedText } from "./search.js";
+import { searchFor } from "./search.js";
 import { MessageStore } from "./store.js";
 
 const FRAME_MILLISECONDS = 8; // for making cards or searching, of the 16 that a frame has
@@ -107,10 +107,11 @@ export class Cards {
   /** Searches on for the time of a frame; the messages of a block are read before. */
   async searchOn(turn) {
     const [start, messages] = await this.store.some(this.searched);
+    const holds = searchFor(this.filter, this.prefixes);
     let end = performance.now() + FRAME_MILLISECONDS;
     for (const [index, message] of messages.entries()) {
       if (turn !== this.turn || start + index >= this.end) return;
-      if (searchedText(message, this.prefixes, this.filter)) this.found.push(start + index);
+      if (holds(message)) this.found.push(start + index);
       this.searched = start + index + 1;
       if (performance.now() < end) continue;
       this.changed();

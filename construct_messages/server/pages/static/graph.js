@@ -78,7 +78,7 @@ function columnsOf(nodes, edges, textOf, nameOf) {
   const columns = [];
   for (const node of nodes) {
     const column = (columns[node.column] ??= { width: 40, name: 0 });
-    column.width = Math.max(column.width, textOf(node).length * CHARACTER + 16);
+    column.width = Math.max(column.width, widthOf(textOf(node)));
   }
   for (const edge of edges) {
     const column = columns[edge.to.column];
@@ -102,11 +102,12 @@ export function graphElement(statements, prefixes) {
   const names = new Map(edges.map((edge) => [edge, edge.isFirst ? nameOf(edge.predicate, prefixes) : ""]));
   const columns = columnsOf(nodes, edges, (node) => texts.get(node), (edge) => names.get(edge));
   const y = (node) => 8 + node.row * ROW;
+  const endOf = (node) => columns[node.column].x + widthOf(texts.get(node)); // where a node ends at its right
   const width = columns.at(-1).end;
   const height = 16 + (Math.max(...nodes.map(({ row }) => row)) + 1) * ROW;
   const name = `graph of ${countOf(nodes.length, "node")} and ${countOf(edges.length, "statement")}`;
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": name });
-  for (const edge of edges) picture.append(...edgeParts(edge, columns, y, names.get(edge)));
+  for (const edge of edges) picture.append(...edgeParts(edge, { columns, y, name: names.get(edge), end: endOf(edge.from) }));
   for (const node of nodes) picture.append(nodePart(node, columns[node.column], y(node), texts.get(node)));
   const made = document.createDocumentFragment();
   made.append(picture);
@@ -122,20 +123,23 @@ function nameOf(predicate, prefixes) {
   return cut(name, EDGE_CHARACTERS);
 }
 
-function edgeParts({ from, to, predicate }, columns, y, name) {
+function widthOf(text) {
+  return text.length * CHARACTER + 16;
+}
+
+function edgeParts({ from, to, predicate }, { columns, y, name, end }) {
   const [start, middle] = [y(from) + HEIGHT / 2, y(to) + HEIGHT / 2];
-  const begin = columns[from.column].end - TRUNK;
-  const trunk = begin + TRUNK / 2;
+  const trunk = columns[from.column].end - TRUNK / 2;
   const { x } = columns[to.column];
-  const way = start === middle ? `M${begin} ${start} H${x}` : `M${begin} ${start} H${trunk} V${middle} H${x}`;
+  const way = start === middle ? `M${end} ${start} H${x}` : `M${end} ${start} H${trunk} V${middle} H${x}`;
   const edge = svg("path", { class: "edge", d: way }, svg("title", {}, predicate));
   if (name === "") return [edge];
   return [edge, svg("text", { class: "edge-label", x: trunk + 8, y: middle - 4 }, name)];
 }
 
-function nodePart({ term, again }, { x, width: most }, y, text) {
+function nodePart({ term, again }, { x }, y, text) {
   const full = term.kind === "literal" ? term.value.slice(0, 1000) : termText(term).slice(0, 1000);
-  const width = Math.min(most, text.length * CHARACTER + 16);
+  const width = widthOf(text);
   const radius = term.kind === "literal" ? 2 : HEIGHT / 2;
   const direction = term.kind === "literal" && term.direction === "rtl" ? "rtl" : "ltr";
   const anchor = direction === "rtl" ? "end" : "start"; // which is at its left, either way

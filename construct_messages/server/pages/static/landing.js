@@ -26,8 +26,8 @@ const SAMPLE = [
 ]);
 
 /** Fills `place`. `examples` are those of the endpoint, `choose(example)` puts one into the form and runs it; `signal` ends
- *  what is asked for. */
-export async function showLanding(place, { server, endpoint, examples, choose, signal }) {
+ *  what is asked for, which begins `after` so many milliseconds. */
+export async function showLanding(place, { server, endpoint, examples, choose, signal, after = 0 }) {
   const comparison = element("div", { class: "comparison" });
   place.replaceChildren(
     element("h2", {}, "Each solution is a message"),
@@ -44,6 +44,8 @@ export async function showLanding(place, { server, endpoint, examples, choose, s
   );
   place.hidden = false;
   const [example] = examples;
+  await new Promise((done) => setTimeout(done, after));
+  if (signal.aborted) return;
   const messages = await firstMessages(endpoint, example, signal);
   if (signal.aborted) return;
   comparison.append(...comparisonParts(messages, endpoint, example));

@@ -4,18 +4,17 @@ import { button, countOf, element } from "./elements.js";
 import { LAND } from "./land.js";
 import { svg } from "./svg.js";
 
-const WIDTH = 720;
-const HEIGHT = 400;
+const TALL = 0.56; // of the width
 const MARGIN = 0.08; // of the width, around the places
 const NARROWEST = 0.5; // degrees
 const LISTED = 40;
 const CELL = 8; // pixels: places nearer than that are one mark
 
 /** The map of places {number, label, points}; `open(number)` shows a message. */
-export function mapElement(places, { open, note }) {
-  const view = viewOf(places.flatMap(({ points }) => points));
+export function mapElement(places, { open, note, width }) {
+  const view = viewOf(places.flatMap(({ points }) => points), width);
   const name = `map of ${countOf(places.length, "place")}`;
-  const picture = svg("svg", { class: "map", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": name });
+  const picture = svg("svg", { class: "map", viewBox: `0 0 ${view.width} ${view.height}`, role: "img", "aria-label": name });
   picture.append(svg("path", { class: "land", d: landPath(view) }), ...gridParts(view));
   for (const { x, y, places: there } of marksOf(places, view)) {
     const [first] = there;
@@ -41,16 +40,17 @@ function placeList(places, open) {
   return element("ul", { class: "places", "aria-label": "Places" }, ...items);
 }
 
-/** The part of the world that has all points: {west, north, scale}, in pixels a degree. */
-function viewOf(points) {
+/** The part of the world that has all points: {width, height, west, north, scale}, in pixels and pixels a degree. */
+function viewOf(points, width) {
+  const height = Math.round(width * TALL);
   const [xs, ys] = [points.map(([x]) => x), points.map(([, y]) => y)];
   const [west, east] = [least(xs), -least(xs.map((x) => -x))];
   const [south, north] = [least(ys), -least(ys.map((y) => -y))];
-  const width = Math.max(NARROWEST, (east - west) * (1 + 2 * MARGIN));
-  const height = Math.max(NARROWEST, (north - south) * (1 + 2 * MARGIN));
-  const scale = Math.min(WIDTH / Math.min(width, 360), HEIGHT / Math.min(height, 180));
+  const wide = Math.max(NARROWEST, (east - west) * (1 + 2 * MARGIN));
+  const tall = Math.max(NARROWEST, (north - south) * (1 + 2 * MARGIN));
+  const scale = Math.min(width / Math.min(wide, 360), height / Math.min(tall, 180));
   const [middleX, middleY] = [(west + east) / 2, (south + north) / 2];
-  return { west: middleX - WIDTH / scale / 2, north: middleY + HEIGHT / scale / 2, scale };
+  return { width, height, west: middleX - width / scale / 2, north: middleY + height / scale / 2, scale };
 }
 
 function least(numbers) {
@@ -71,18 +71,18 @@ function landPath(view) {
 
 /** Lines of longitude and latitude, with their degrees. */
 function gridParts(view) {
-  const { west, north, scale } = view;
+  const { width, height, west, north, scale } = view;
   const step = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60].find((each) => each * scale > 70) ?? 60;
   const digits = step < 1 ? 1 : 0;
   const parts = [];
-  for (let x = Math.ceil(west / step) * step; x <= west + WIDTH / scale; x += step) {
+  for (let x = Math.ceil(west / step) * step; x <= west + width / scale; x += step) {
     const [left] = at([x, 0], view);
-    parts.push(svg("path", { class: "grid", d: `M${left} 0V${HEIGHT}` }));
-    parts.push(svg("text", { class: "degrees", x: left + 3, y: HEIGHT - 5 }, degrees(x, digits, "E", "W")));
+    parts.push(svg("path", { class: "grid", d: `M${left} 0V${height}` }));
+    parts.push(svg("text", { class: "degrees", x: left + 3, y: height - 5 }, degrees(x, digits, "E", "W")));
   }
-  for (let y = Math.floor(north / step) * step; y >= north - HEIGHT / scale; y -= step) {
+  for (let y = Math.floor(north / step) * step; y >= north - height / scale; y -= step) {
     const [, top] = at([0, y], view);
-    parts.push(svg("path", { class: "grid", d: `M0 ${top}H${WIDTH}` }));
+    parts.push(svg("path", { class: "grid", d: `M0 ${top}H${width}` }));
     parts.push(svg("text", { class: "degrees", x: 3, y: top - 3 }, degrees(y, digits, "N", "S")));
   }
   return parts;

@@ -1,10 +1,11 @@
-// Messages as a table: a row for each node that a message is about, a column for each of their properties.
+// Messages as a table: a row for each node that a message is about, a column for each of their properties, and of paths
+// of properties to what is said of their objects.
 
 import { DataTable } from "./data-table.js";
 import { element } from "./elements.js";
 import { statementsOf } from "./message-view.js";
 import { nest } from "./nesting.js";
-import { RDF } from "./terms.js";
+import { RDF, XSD } from "./terms.js";
 
 const MESSAGES = 2000;
 const COLUMNS = 30;
@@ -29,7 +30,8 @@ export function messageTable(store, prefixes) {
 function headOf(column, prefixes) {
   if (column === NUMBER) return "message";
   if (column === SUBJECT) return "subject";
-  return column === `${RDF}type` ? "a" : (prefixes.shorten(column) ?? column);
+  const names = column.split(" ").map((each) => (each === `${RDF}type` ? "a" : (prefixes.shorten(each) ?? each)));
+  return names.join(" / ");
 }
 
 async function fill(table, store, note) {
@@ -60,20 +62,21 @@ async function fill(table, store, note) {
 
 /** A row for each node that stands by itself in a message: the terms of a cell by column. */
 function rowsOf(message) {
-  const number = { kind: "literal", value: String(message.number), language: null, datatype: NUMBER_TYPE };
+  const number = { kind: "literal", value: String(message.number), language: null, datatype: `${XSD}integer` };
   return nest(statementsOf(message.lines).statements).flatMap(({ nodes }) =>
     nodes.map(({ term, properties }) => {
-      const cells = properties.map(([predicate, objects]) => [predicate, objects.flatMap(termsOf)]);
-      return new Map([[NUMBER, [number]], [SUBJECT, [term]], ...cells]);
+      const row = new Map([[NUMBER, [number]], [SUBJECT, [term]]]);
+      for (const [predicate, objects] of properties) fillCells(row, predicate, objects);
+      return row;
     }),
   );
 }
 
-const NUMBER_TYPE = "http://www.w3.org/2001/XMLSchema#integer";
-
-/** The terms of an object: itself, the items of a list, or what a blank node has, which has no name in a table. */
-function termsOf({ term, node, items }) {
-  if (items !== null) return items.flatMap(termsOf);
-  if (node === null || term.kind === "iri") return [term];
-  return node.properties.flatMap(([, objects]) => objects.flatMap(termsOf));
+/** Puts objects into the cell of their path, and what is said of them here into those of longer ones. */
+function fillCells(row, path, objects) {
+  for (const { term, node, items } of objects) {
+    if (items !== null) fillCells(row, path, items);
+    else if (node === null || term.kind === "iri") row.set(path, [...(row.get(path) ?? []), term]);
+    for (const [predicate, others] of node?.properties ?? []) fillCells(row, `${path} ${predicate}`, others);
+  }
 }

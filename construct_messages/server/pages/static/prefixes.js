@@ -117,6 +117,11 @@ export class Prefixes {
     return prefix === undefined ? null : `${prefix}:${iri.slice(namespace.length)}`;
   }
 
+  /** Whether the name of a prefix that is used holds a text in lower case, or "a" does, which is shown for rdf:type. */
+  has(text) {
+    return "a".includes(text) || [...this.names].some((name) => name.toLowerCase().includes(text));
+  }
+
   /** Makes a prefix up for the namespace of an IRI that has none.
    *
    *  It is one where two names were seen; `isTerm` says that an IRI names a property or a class, of which one is enough. */

@@ -10,6 +10,7 @@ import { COMMON_PREFIXES, Prefixes } from "./prefixes.js";
 import { Results } from "./results.js";
 import { ROOT, urlOf } from "./server.js";
 
+const SETTLED = 600; // milliseconds after which an endpoint that was chosen is asked for a sample
 const LONGEST_LINK = 1_000_000; // characters of a fragment; Chromium takes two million of a URL
 
 const $ = (id) => document.getElementById(id);
@@ -32,7 +33,7 @@ export class QuerySection {
   }
 
   /** Shows what a message is, until something is asked. */
-  land() {
+  land({ after = 0 } = {}) {
     if (this.asked !== null) return;
     const choose = (example) => {
       this.editor.replace(example.query);
@@ -40,7 +41,8 @@ export class QuerySection {
     };
     this.landing?.abort();
     const { signal } = (this.landing = new AbortController());
-    showLanding($("landing"), { server: this.server, endpoint: this.endpoint, examples: this.examples, choose, signal });
+    const { server, endpoint, examples } = this;
+    showLanding($("landing"), { server, endpoint, examples, choose, signal, after });
   }
 
   // --- what can be chosen ---
@@ -66,7 +68,7 @@ export class QuerySection {
     $("endpoint").addEventListener("change", () => {
       this.fillExamples();
       this.edited();
-      this.land();
+      this.land({ after: SETTLED });
     });
     $("examples").addEventListener("change", (event) => {
       const example = this.examples[event.target.value];

@@ -87,6 +87,7 @@ export class ResultViews {
   viewOf(name) {
     const { cards, facets } = this;
     const { prefixes } = cards;
+    const width = Math.max(320, Math.min(900, $("results").clientWidth));
     const open = (number) => {
       this.show("messages");
       cards.jump(number);
@@ -95,9 +96,9 @@ export class ResultViews {
       case "table":
         return messageTable(cards.store, prefixes);
       case "map":
-        return mapElement(facets.places, { open, note: facets.note });
+        return mapElement(facets.places, { open, note: facets.note, width });
       case "timeline":
-        return timelineElement(facets.times, { open, note: facets.note, nameOf: (iri) => prefixes.shorten(iri) ?? iri });
+        return this.timeline({ open, note: facets.note, width });
       case "log":
         return new LogText(cards.store).element;
       case "documents":
@@ -105,6 +106,11 @@ export class ResultViews {
       default:
         return this.once(name, graphView);
     }
+  }
+
+  timeline(options) {
+    const nameOf = (iri) => this.cards.prefixes.shorten(iri) ?? iri;
+    return timelineElement(this.facets.times, { ...options, nameOf });
   }
 
   /** A view that asks the server: once, but again where that failed. */

@@ -250,7 +250,7 @@ export class Results {
   progress(seconds) {
     const where = `/${this.asked.endpoint}`;
     const grouped = groupedBy(this.asked.parameters);
-    if (!this.answered) return `Asked ${where}: no answer yet, after ${seconds} s.`;
+    if (!this.answered) return `The query runs at ${where}: no answer yet, after ${seconds} s.`;
     if (this.first === null) return `${where} answers: waiting for the first ${this.what}, ${seconds} s so far.`;
     const most = this.most === null ? "" : ` of at most ${this.most.toLocaleString()}`;
     return `Receiving${grouped}: ${countOf(this.count, this.what)}${most}, ${seconds} s so far.`;
