@@ -32,11 +32,12 @@ STATES = {
     "text": "await run(given.query); await page.click('#tab-log'); await page.waitForSelector('pre.text');",
     "JSON": "await run(given.query); await page.click('#tab-documents'); await page.waitForSelector('pre.text');",
     "a map": "await run(given.places); await page.click('#tab-map'); await page.waitForSelector('svg.map');",
-    "a timeline": "await run(given.places); await page.click('#tab-timeline'); await page.waitForSelector('svg.timeline');",
+    "a timeline": "await run(given.places); await page.click('#tab-timeline'); await page.waitForSelector('time');",
     OTHER: (
         "await run(given.query); await page.fill('#filter', 'nothing'); await page.fill('#query', 'SELECT nothing');"
         "await page.click('#download'); await page.waitForSelector('#download-state.bad');"
-        "await page.waitForSelector('#asked:not([hidden])'); await page.waitForSelector('#kept:text(\"0 of 3 match\")');"
+        "await page.waitForSelector('#asked:not([hidden])');"
+        "await page.waitForSelector('#kept:text(\"0 of 3 match\")');"
     ),
     "no messages": "await page.fill('#filter', ''); await run('CONSTRUCT WHERE { <urn:none> <urn:none> ?o }');",
     "a copy": "await page.click('#copy-curl'); await page.waitForSelector('dialog[open]');",

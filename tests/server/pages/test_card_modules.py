@@ -1,4 +1,4 @@
-"""The page's modules for cards that touch no document: prefixes, marks, the shape of messages, pictures, and the store."""
+"""The page's modules for cards that touch no document: prefixes, marks, shapes of messages, pictures, and the store."""
 
 from __future__ import annotations
 
@@ -109,12 +109,16 @@ function main(messages) {
       return [said(term.subject), said(term.predicate), said(term.object)].join(" ");
     };
     const node = ({ term, label, properties }, isNamed) => [
-      isNamed ? said(term) : "", properties.map(([predicate, objects]) => [predicate, objects.map(object)]), label?.value ?? null];
+      isNamed ? said(term) : "",
+      properties.map(([predicate, objects]) => [predicate, objects.map(object)]),
+      label?.value ?? null,
+    ];
     const object = ({ term, node: own, items }) => {
       if (items !== null) return items.length ? items.map(object) : "()";
       return own === null ? said(term) : node(own, term.kind === "iri");
     };
-    return nest(lines.map(parseLine)).map(({ name, nodes }) => [name && said(name), nodes.map((each) => node(each, true))]);
+    const graphs = nest(lines.map(parseLine));
+    return graphs.map(({ name, nodes }) => [name && said(name), nodes.map((each) => node(each, true))]);
   });
 }
 """
@@ -139,7 +143,7 @@ def shape_of(message: Message) -> Any:
             return list(map(value, of.items)) or "()"
         return node(of) if of.nested else text(of.term)
 
-    graphs = card(message, lambda iri: None).graphs
+    graphs = card(message, lambda _: None).graphs
     return [[name and text(name), list(map(node, subjects))] for name, subjects in graphs]
 
 

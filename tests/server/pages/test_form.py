@@ -295,7 +295,7 @@ async def test_a_query_that_no_url_holds_is_run_and_kept(page: Browser) -> None:
     [
         (
             EVERYTHING,
-            ["messages", "one graph"],
+            ["messages", "messages, other versions", "one graph"],
             "messages.nq",
             ["curl", "python", "command", "link"],
         ),

@@ -1,4 +1,4 @@
-"""A hundred thousand messages in a real browser, or as many as MANY says: all are kept and can be gone to, and the page answers all the while."""
+"""Many messages in a real browser: all are kept and can be gone to. `MANY=1000000` tries a million."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from construct_messages.message import Message, Quad
-from construct_messages.server.streams.html.shown import Href, Labels, Shown, show
+from construct_messages.server.streams.html.shown import Href, NodeNames, Shown, show
 from construct_messages.terms import (
     RDF,
     Term,
@@ -110,7 +110,7 @@ def card(message: Message, href: Href) -> Card:
     graphs: dict[Term | None, list[Quad]] = {}
     for quad in quads:
         graphs.setdefault(quad.graph, []).append(quad)
-    mentions, labels = _mentions(quads), Labels()
+    mentions, labels = _mentions(quads), NodeNames()
     shown = [
         GraphShown(
             None if name is None else show(name, href, labels),
@@ -150,7 +150,7 @@ class _Nesting:
     """The subjects of one graph."""
 
     def __init__(
-        self, quads: Iterable[Quad], mentions: Mapping[Term, int], href: Href, labels: Labels
+        self, quads: Iterable[Quad], mentions: Mapping[Term, int], href: Href, labels: NodeNames
     ) -> None:
         self._mentions, self._href, self._labels = mentions, href, labels
         self._properties: dict[Term, _Properties] = {}

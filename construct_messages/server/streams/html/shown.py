@@ -75,11 +75,11 @@ class Shown(NamedTuple):
     parts: Sequence[Shown] = ()
 
 
-class Labels:
+class NodeNames:
     """The names of the blank nodes of a message, in the order in which they are shown.
 
-    >>> labels = Labels()
-    >>> labels[Term("_:c14n7")], labels[Term("_:x")], labels[Term("_:c14n7")]
+    >>> names = NodeNames()
+    >>> names[Term("_:c14n7")], names[Term("_:x")], names[Term("_:c14n7")]
     ('_:b1', '_:b2', '_:b1')
     """
 
@@ -103,7 +103,7 @@ def common_prefixes() -> Mapping[str, str]:
     return prefixes
 
 
-def show(term: Term, href: Href, labels: Labels, depth: int = 0) -> Shown:
+def show(term: Term, href: Href, labels: NodeNames, depth: int = 0) -> Shown:
     """A term, as it is shown.
 
     Args:
@@ -113,7 +113,7 @@ def show(term: Term, href: Href, labels: Labels, depth: int = 0) -> Shown:
         depth: the number of triple terms around it.
 
     >>> from construct_messages.terms import iri
-    >>> show(iri(f"{XSD}integer"), lambda iri: None, Labels()).text
+    >>> show(iri(f"{XSD}integer"), lambda iri: None, NodeNames()).text
     'xsd:integer'
     """
     if is_literal(term):
@@ -133,7 +133,7 @@ def show(term: Term, href: Href, labels: Labels, depth: int = 0) -> Shown:
     return Shown("iri", _shortened(value), value, href(value))
 
 
-def _literal(term: Term, href: Href, labels: Labels) -> Shown:
+def _literal(term: Term, href: Href, labels: NodeNames) -> Shown:
     text, datatype, language, direction = literal_parts(term)
     kind, pattern = _VALUES.get(datatype or "", ("literal", None))
     if pattern is not None and datatype is not None and pattern.fullmatch(text):
