@@ -28,7 +28,7 @@ export function cardElement(message, prefixes, title = undefined) {
   const head = element(
     "header",
     {},
-    element("h3", {}, title ?? message.number.toLocaleString()),
+    element("h3", { class: title === undefined ? "number" : null }, title ?? message.number.toLocaleString()),
     element("span", { class: "size" }, countOf(message.lines.length, "statement")),
     ...(message.lines.length ? [draw, copy] : []),
   );

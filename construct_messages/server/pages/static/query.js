@@ -167,6 +167,6 @@ export class QuerySection {
   refused(line, column, text) {
     $("query-error").textContent = `Line ${line}, column ${column}: ${text}`;
     $("query-error").hidden = false;
-    if (this.isAsked) this.editor.mark(line, column);
+    if (this.isAsked) this.editor.mark(line, column, text);
   }
 }
