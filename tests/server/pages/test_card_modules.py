@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from construct_messages import Message, Quad, iri, literal
+from construct_messages.server.streams.html.marks import pieces
 from construct_messages.server.streams.html.nesting import Node, card
 from construct_messages.server.streams.html.shown import Shown, common_prefixes
 from construct_messages.terms import RDF, Term, parse_term
@@ -92,6 +93,8 @@ def test_marks(modules: Modules) -> None:
       return [whole, parts.map((part) => part.name ?? part)];
     });"""
     assert modules.run(script, list(MARKED)) == [[True, parts] for parts in MARKED.values()]
+    for text, parts in MARKED.items():
+        assert [piece.name or piece.text for piece in pieces(text)] == parts
 
 
 # --- the shape of a message ------------------------------------------------------------------------------------------

@@ -61,6 +61,7 @@ export class Results {
       if (this.running !== running) return;
       this.answered = true;
       this.expect(response);
+      this.showFigures();
       const type = response.headers.get("Content-Type") ?? "";
       const whole = syntaxOf(type) === null ? this.takeOther(response, type, running) : this.takeLog(response, running);
       const complete = `Complete: ${await whole}${groupedBy(asked.parameters)}.`;

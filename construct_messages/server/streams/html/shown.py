@@ -13,6 +13,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from construct_messages.server.pages.files import static_files
+from construct_messages.server.streams.html.marks import Piece, pieces
 from construct_messages.terms import (
     RDF,
     XSD,
@@ -73,6 +74,11 @@ class Shown(NamedTuple):
     datatype: Shown | None = None
     omitted: int = 0
     parts: Sequence[Shown] = ()
+
+    @property
+    def pieces(self) -> Sequence[Piece]:
+        """The text, with what nobody sees marked."""
+        return pieces(self.text)
 
 
 class NodeNames:
