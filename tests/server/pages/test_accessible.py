@@ -32,7 +32,7 @@ STATES = {
     "text": "await run(given.query); await page.click('#tab-log'); await page.waitForSelector('pre.text');",
     "JSON": "await run(given.query); await page.click('#tab-documents'); await page.waitForSelector('pre.text');",
     "a map": "await run(given.places); await page.click('#tab-map'); await page.waitForSelector('svg.map');",
-    "a timeline": "await run(given.places); await page.click('#tab-timeline'); await page.waitForSelector('time');",
+    "a timeline": "await run(given.places); await page.click('#tab-timeline'); await page.waitForSelector('ul time');",
     OTHER: (
         "await run(given.query); await page.fill('#filter', 'nothing'); await page.fill('#query', 'SELECT nothing');"
         "await page.click('#download'); await page.waitForSelector('#download-state.bad');"

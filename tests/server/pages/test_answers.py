@@ -325,7 +325,7 @@ async def test_the_fragment_shares_query_and_endpoint(page: Browser, served: Ser
 
 
 @pytest.mark.parametrize(
-    ("path", "endpoint"), [("/many/", "many/sparql"), ("/remote/sparql", "remote/sparql")]
+    ("path", "endpoint"), [("/many/", "many/sparql"), ("/many/sparql", "many/sparql")]
 )
 async def test_the_endpoint_is_that_of_the_address(
     page: Browser, served: Served, path: str, endpoint: str

@@ -24,6 +24,7 @@ export class Results {
     this.refused = refused;
     this.asked = null; // {endpoint, url, query, parameters, prefixes}
     this.running = null; // an AbortController
+    this.note = ""; // what is said in place of what is listed
     this.filtered = false; // whether what a filter found is still to be announced
     this.cards = new Cards($("cards"), { changed: () => this.showSoon() });
     this.views = new ResultViews(this.cards);
@@ -35,6 +36,7 @@ export class Results {
     $("stop").addEventListener("click", () => this.stop());
     $("filter").addEventListener("input", () => {
       this.filtered = true;
+      this.note = "";
       this.cards.show($("filter").value);
       this.showFigures();
     });
@@ -85,6 +87,7 @@ export class Results {
     this.size = null; // how many bytes there are, where that is known
     this.what = "message";
     this.answered = false;
+    this.note = "";
     this.begun = performance.now();
     this.first = this.ended = null;
     for (const id of ["banner", "figures", "list-bar", "landing"]) $(id).hidden = true;
@@ -270,7 +273,7 @@ export class Results {
     const { cards } = this;
     const { first, count } = cards.store;
     $("list-bar").hidden = count === 0 || !this.views.isList;
-    $("kept").textContent = cards.described();
+    $("kept").textContent = this.note || cards.described();
     for (const id of ["place", "jump"]) {
       $(id).min = first + 1;
       $(id).max = count;
@@ -287,8 +290,11 @@ export class Results {
 
   async jump(number) {
     if (!Number.isInteger(number) || number < 1) return;
-    if (this.cards.filter !== "") $("filter").value = "";
-    if (!(await this.cards.jump(number))) this.say(($("kept").textContent = `message ${number} is not kept`));
+    const isKept = await this.cards.jump(number);
+    if (isKept) $("filter").value = "";
+    this.note = isKept ? "" : `message ${number} is not kept`;
+    this.showPlace();
+    if (!isKept) this.say(this.note);
   }
 }
 

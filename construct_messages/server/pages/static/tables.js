@@ -111,7 +111,7 @@ export function graphElementOf({ lines, statements, left }, prefixes) {
     left === 0
       ? `${countOf(statements, "triple")}, ${lines.length.toLocaleString()} of them distinct`
       : `${countOf(statements, "triple")}; the first ${lines.length.toLocaleString()} distinct ones can be seen here`;
-  return element("div", {}, element("p", { class: "note" }, note), element("div", { class: "card" }, messageElement(lines, prefixes)));
+  return element("div", {}, element("p", { class: "note" }, note), element("div", { class: "paper" }, messageElement(lines, prefixes)));
 }
 
 /** Another text as an element: its beginning. It is read to its end, so that one that was cut throws CutError. */
