@@ -96,7 +96,10 @@ async def test_filter_and_jump(page: Browser) -> None:
         const filtered = await page.locator(".card h3").allTextContents();
         await page.fill("#jump", "500");
         await page.press("#jump", "Enter");
-        await page.waitForFunction(() => document.querySelector(".card h3")?.textContent === "500");
+        await page.waitForFunction(() => {
+          const box = document.querySelector(".card[data-number='500']")?.getBoundingClientRect();
+          return box && box.top >= 0 && box.top < innerHeight;
+        });
         await page.fill("#jump", "901");
         await page.press("#jump", "Enter");
         await page.waitForFunction(() => /901/.test(document.getElementById("kept").textContent));
