@@ -42,10 +42,17 @@ async def read_body(
     if (request.content_length or 0) > most:
         raise _too_long(most)
     body = bytearray()
+    content = request.content
     try:
+        if content.is_eof():  # it came with its headers
+            whole = content.read_nowait()
+            if len(whole) > most:
+                raise _too_long(most)
+            hold(len(whole))
+            return whole
         # of the whole body: one that came byte by byte would never be idle
         async with asyncio.timeout(seconds):
-            while chunk := await request.content.readany():
+            while chunk := await content.readany():
                 if len(body) + len(chunk) > most:
                     raise _too_long(most)
                 hold(len(chunk))

@@ -25,7 +25,11 @@ from construct_messages.server.http.sending import ClientLeft
 from construct_messages.server.streams.addresses import StreamIris
 from construct_messages.server.streams.bounds import CLOSE_SECONDS, StreamLimits
 from construct_messages.server.streams.publishing.intake import take_frames
-from construct_messages.server.streams.publishing.messages import read_messages
+from construct_messages.server.streams.publishing.messages import (
+    BodyType,
+    body_type_of,
+    read_messages,
+)
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import InThread, idempotency_key, record_of
 from construct_messages.server.streams.resources import published_document
@@ -35,6 +39,8 @@ from construct_messages.streams.store import StreamStore
 _LARGE: Final = (
     1 << 16
 )  # bytes, from which on reading a body takes longer than other requests should wait
+
+_JSON: Final = "application/json; charset=utf-8"
 
 
 class PublishingView:
@@ -77,14 +83,11 @@ class PublishingView:
     async def post(self, request: web.Request) -> web.StreamResponse:
         """Appends what is sent, durably: each message of a log is an element, all or none."""
         name, iris, record = await self._published(request)
-        settings, key, own = self._settings, idempotency_key(request), _own_token()
+        content_type, key = request.headers.get("Content-Type"), idempotency_key(request)
+        own = _own_token(body_type_of(content_type))
+        base = iris.element(own or "")
         async with self._bounds.publishing(request) as body:
-            messages = await self._read(
-                request.headers.get("Content-Type"),
-                body,
-                iris.element(own),
-                settings.batch_messages,
-            )
+            messages = await self._read(content_type, body, base, self._settings.batch_messages)
             if not messages:
                 raise ProtocolError("the log has no message", status=422, hint="send at least one")
             kept = await self._shapes.conforming(name, messages, key=key, own=own)
@@ -92,11 +95,12 @@ class PublishingView:
                 return web.json_response({"elements": 0, "invalid": len(messages)}, status=202)
             sequences = await self._store.aappend_all(name, kept, key=key, own=own)
         record.published = len(sequences)
-        location = iris.element(sequences[0]) if len(sequences) == 1 else iris.elements(sequences)
         document = published_document(iris, sequences)
         if len(kept) < len(messages):
             document["invalid"] = len(messages) - len(kept)
-        return web.json_response(document, status=201, headers={"Location": location})
+        location = iris.element(sequences[0]) if len(sequences) == 1 else iris.elements(sequences)
+        headers = {"Content-Type": _JSON, "Location": location}
+        return web.Response(status=201, body=json.dumps(document).encode(), headers=headers)
 
     async def socket(self, request: web.Request) -> web.StreamResponse:
         """Appends what comes over a WebSocket: each frame is a message."""
@@ -110,17 +114,15 @@ class PublishingView:
         )
 
         async def publish(frame: bytes) -> Awaitable[str]:
-            own = _own_token()
-            messages = await self._read(
-                SUBPROTOCOLS[protocol].document_type, frame, iris.element(own), 2
-            )
+            own = _own_token(body_type)
+            messages = await self._read(content_type, frame, iris.element(own or ""), 2)
             if len(messages) != 1:
                 raise ProtocolError("a frame has one message", status=422, hint="send logs by POST")
             holding = ExitStack()
             holding.enter_context(self._bounds.holding())(len(frame))
             return asyncio.ensure_future(append(messages, own, holding))
 
-        async def append(messages: list[Message], own: str, holding: ExitStack) -> str:
+        async def append(messages: list[Message], own: str | None, holding: ExitStack) -> str:
             with holding:
                 kept = await self._shapes.conforming(name, messages, own=own)
                 if not kept:
@@ -133,6 +135,8 @@ class PublishingView:
             try:
                 await socket.prepare(request)
                 record.format = protocol = socket.ws_protocol or N_QUADS.subprotocol
+                content_type = SUBPROTOCOLS[protocol].document_type
+                body_type = body_type_of(content_type)
                 await take_frames(socket, publish, self._stopping)
             except ConnectionError as error:
                 raise ClientLeft("left") from error
@@ -165,6 +169,8 @@ class PublishingView:
         return await self._in_thread(read) if len(body) > _LARGE else read()
 
 
-def _own_token() -> str:
-    """What stands for an element's sequence in its own IRI until it has one; nobody can guess it."""
-    return os.urandom(16).hex()
+def _own_token(body_type: BodyType) -> str | None:
+    """What stands for an element's sequence in its own IRI until it has one; nobody can guess it. None: no message
+    names its IRI by a relative one.
+    """
+    return os.urandom(16).hex() if body_type.has_base else None
