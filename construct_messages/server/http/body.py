@@ -27,18 +27,7 @@ async def read_body(
         LimitExceeded: it is too large.
         UsageError: it did not arrive in time (408).
     """
-    coding = request.headers.get("Content-Encoding", "identity")
-    if coding.lower() != "identity":
-        raise ProtocolError(
-            f"Content-Encoding: {coding} is not read here",
-            status=415,
-            hint="send the body as it is",
-        )
-    transfer = request.headers.get("Transfer-Encoding", "chunked")
-    if transfer.strip().lower() != "chunked":
-        raise ProtocolError(
-            f"Transfer-Encoding: {transfer} is not read here", status=501, hint="send it chunked"
-        )
+    check_codings(request)
     if (request.content_length or 0) > most:
         raise _too_long(most)
     body = bytearray()
@@ -60,10 +49,35 @@ async def read_body(
     except TimeoutError as error:
         raise UsageError("the request did not arrive in time", status=408) from error
     except web.RequestPayloadError as error:
-        raise ProtocolError(
-            "the body is damaged: its framing is not that of Transfer-Encoding: chunked"
-        ) from error
+        raise damaged() from error
     return bytes(body)
+
+
+def check_codings(request: web.Request) -> None:
+    """Checks that the body of a request is not compressed.
+
+    Raises:
+        ProtocolError: it is (415), or has a transfer coding other than chunked (501).
+    """
+    coding = request.headers.get("Content-Encoding", "identity")
+    if coding.lower() != "identity":
+        raise ProtocolError(
+            f"Content-Encoding: {coding} is not read here",
+            status=415,
+            hint="send the body as it is",
+        )
+    transfer = request.headers.get("Transfer-Encoding", "chunked")
+    if transfer.strip().lower() != "chunked":
+        raise ProtocolError(
+            f"Transfer-Encoding: {transfer} is not read here", status=501, hint="send it chunked"
+        )
+
+
+def damaged() -> ProtocolError:
+    """Returns the error for a body whose framing is damaged."""
+    return ProtocolError(
+        "the body is damaged: its framing is not that of Transfer-Encoding: chunked"
+    )
 
 
 def _too_long(most: int) -> LimitExceeded:

@@ -131,10 +131,11 @@ class Holding:
         self._bounds.body_bytes += size
         self._held += size
 
-    def release(self) -> None:
-        """Counts them no longer."""
-        self._bounds.body_bytes -= self._held
-        self._held = 0
+    def release(self, size: int | None = None) -> None:
+        """Counts so many of them no longer; None: all."""
+        size = self._held if size is None else size
+        self._bounds.body_bytes -= size
+        self._held -= size
 
     def __exit__(self, *_: object) -> None:
         self.release()

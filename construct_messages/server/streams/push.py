@@ -288,16 +288,29 @@ async def _send_frames(
                 continue  # pings of the socket keep it open
             pushed = pushing.push(page)
             for piece in pushed.pieces:
-                # the frames of a piece in one write, and not each in one of its own, as the socket would send them
-                transport = request.transport
-                if socket.closed or transport is None or transport.is_closing():
-                    raise ConnectionResetError("the client has left")
-                transport.write(piece)
-                if request.protocol.writing_paused:
-                    await request.writer.drain()
+                await write_frames(request, socket, piece)
             delivered(pushed.elements)
             if pushed.refused is not None:
                 raise pushed.refused
+
+
+async def write_frames(request: web.Request, socket: web.WebSocketResponse, frames: bytes) -> None:
+    """Sends frames in one write, and not each in one of its own, as the socket would.
+
+    Args:
+        request: that became the socket.
+        socket: prepared.
+        frames: see `frame`.
+
+    Raises:
+        ConnectionResetError: the client has left.
+    """
+    transport = request.transport
+    if socket.closed or transport is None or transport.is_closing():
+        raise ConnectionResetError("the client has left")
+    transport.write(frames)
+    if request.protocol.writing_paused:
+        await request.writer.drain()
 
 
 async def _until_closed(socket: web.WebSocketResponse) -> None:

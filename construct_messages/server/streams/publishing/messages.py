@@ -58,7 +58,7 @@ def read_messages(
     [1, 0]
     """
     body_type = body_type_of(content_type)
-    options = _options(body_type, base, message_bytes)
+    options = options_of(body_type, base, message_bytes)
     if body_type.is_document:
         messages = DocumentReader(body_type.format, options).messages(body)
     else:
@@ -73,14 +73,19 @@ def read_messages(
                     f"the log has more than {most} messages", hint="send it in parts"
                 )
     except LogError as error:
-        is_empty = not body.removeprefix(BOM_UTF8).strip()
-        refused = ProtocolError(
-            str(error).partition("\n")[0], status=400 if is_empty else 422, hint=error.hint
-        )
-        refused.position = error.position
+        refused = refused_log(error)
+        if not body.removeprefix(BOM_UTF8).strip():
+            refused.status = 400
         raise refused from error
     # a document without a statement is a message without one
     return read or ([Message()] if body_type.is_document else [])
+
+
+def refused_log(error: LogError) -> ProtocolError:
+    """Returns the refusal of bytes that are not in their format (422)."""
+    refused = ProtocolError(str(error).partition("\n")[0], status=422, hint=error.hint)
+    refused.position = error.position
+    return refused
 
 
 class BodyType(NamedTuple):
@@ -140,7 +145,8 @@ def body_type_of(content_type: str | None) -> BodyType:
         raise _refused(error.message) from error
 
 
-def _options(body_type: BodyType, base: str, message_bytes: int) -> DecoderOptions:
+def options_of(body_type: BodyType, base: str, message_bytes: int) -> DecoderOptions:
+    """Returns the options of the decoder of a body; see `read_messages`."""
     if body_type.has_base:
         return _options_of(base, body_type.context, message_bytes)
     return _known_options_of(None, body_type.context, message_bytes)
