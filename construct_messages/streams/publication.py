@@ -155,7 +155,7 @@ class Publications(NamedTuple):
         ]
 
 
-class Part(NamedTuple):
+class LogPart(NamedTuple):
     """Where some messages are in a log whose messages are numbered from 1.
 
     Args:

@@ -20,7 +20,7 @@ from construct_messages.message import Message
 from construct_messages.streams.broadcast import Broadcast
 from construct_messages.streams.damage import Damage
 from construct_messages.streams.element import Description, State
-from construct_messages.streams.publication import Part, Publication, Publications
+from construct_messages.streams.publication import LogPart, Publication, Publications
 from construct_messages.streams.reader import StoreReader
 from construct_messages.streams.saved_state import Seen
 from construct_messages.streams.transaction import Transaction
@@ -210,7 +210,7 @@ class StreamStore(StoreReader):
 
     @checked
     async def aappend_part(
-        self, stream: str, messages: Iterable[Message], part: Part, *, own: str | None = None
+        self, stream: str, messages: Iterable[Message], part: LogPart, *, own: str | None = None
     ) -> range:
         """Appends a part of a log, all or none, without the messages that were appended under its key before.
 

@@ -15,7 +15,7 @@ from construct_messages.errors import Conflict
 from construct_messages.streams import saved_state
 from construct_messages.streams.database import row_id, sequence_of, stream_of
 from construct_messages.streams.element import Description, Element, State
-from construct_messages.streams.publication import Part, Publications
+from construct_messages.streams.publication import LogPart, Publications
 from construct_messages.streams.reading import StoredStream, first_at, no_stream
 from construct_messages.streams.saved_state import Seen
 
@@ -146,7 +146,7 @@ class Transaction:
             )
         return sequences
 
-    def append_part(self, name: str, publications: Publications, part: Part) -> range:
+    def append_part(self, name: str, publications: Publications, part: LogPart) -> range:
         """Appends a part of a log whose messages are numbered, except those that were appended under its key before.
 
         Args:

@@ -12,7 +12,7 @@ from construct_messages.errors import ConstructMessagesError
 from construct_messages.message import Message
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.shapes import StreamShapes
-from construct_messages.streams.publication import Part
+from construct_messages.streams.publication import LogPart
 from construct_messages.streams.store import StreamStore
 
 
@@ -68,7 +68,7 @@ class Appender:
             if self._key is not None and places:
                 last = self.count + len(places)
                 numbers = [number for number, fits in enumerate(places, self.count + 1) if fits]
-                part = Part(self._key, self.count, last, numbers)
+                part = LogPart(self._key, self.count, last, numbers)
                 sequences = await self._store.aappend_part(self._stream, kept, part, own=self._own)
             elif kept:
                 sequences = await self._store.aappend_all(self._stream, kept, own=self._own)

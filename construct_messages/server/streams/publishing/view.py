@@ -18,7 +18,7 @@ from aiohttp import web
 
 from construct_messages.errors import ConstructMessagesError, NotAcceptable, ProtocolError
 from construct_messages.formats import N_QUADS
-from construct_messages.formats.media_types import NDJSON
+from construct_messages.formats.media_types import JSON, NDJSON
 from construct_messages.formats.negotiation import prefer
 from construct_messages.logs import Decoder, decoder_for
 from construct_messages.message import Message
@@ -49,7 +49,7 @@ _LARGE: Final = (
     1 << 16
 )  # bytes, from which on reading a body takes longer than other requests should wait
 
-_JSON: Final = "application/json; charset=utf-8"
+_JSON: Final = f"{JSON}; charset=utf-8"
 _LINES: Final = {"Content-Type": NDJSON, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _INVALID: Final = json.dumps({"elements": 0, "invalid": 1})
 
@@ -224,7 +224,7 @@ def _wants_lines(request: web.Request) -> bool:
     if accept is None or "ndjson" not in accept.lower():
         return False
     with suppress(NotAcceptable):
-        return prefer(accept, ["application/json", NDJSON]) == NDJSON
+        return prefer(accept, [JSON, NDJSON]) == NDJSON
     return False
 
 
