@@ -57,8 +57,6 @@ async def test_followers_share_what_is_written(hasty: StreamsServer, pauses: boo
         assert late == list(range(11, total + 1))
         frames = [numbered(number).lines.decode() for number in range(total)]
         assert await asyncio.gather(*framed) == [frames] * 20
-        for socket in sockets:
-            await socket.close()
         for response in responses:
             response.close()
     await eventually(lambda: hasty.followers() == 0)
