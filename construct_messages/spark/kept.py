@@ -1,6 +1,6 @@
 """The kept session of a user: `spark serve` records where its server listens, and commands on that machine find it.
 
-The record is a file in a folder that nobody else can write to. The server's process holds a lock on the file, so a
+The record is a file in a folder that no other user can write to. The server's process holds a lock on the file, so a
 record whose server has ended is never used. Nothing here starts Spark or imports pyspark.
 """
 
@@ -75,7 +75,7 @@ def record(session: KeptSession) -> bool:
     """Records the session for as long as this process lives, also where it replaces itself by another program.
 
     Returns:
-        Whether it is recorded: one session of a user is, the first.
+        Whether it is recorded: only the first session of a user is.
     """
     folder = _folder(create=True)
     if folder is None:
@@ -124,7 +124,7 @@ def find() -> KeptSession | None:
 
 
 def _folder(*, create: bool) -> Path | None:
-    """The folder of the record; None: it is not there, or other users can write to it."""
+    """Returns the folder of the record; None: it is not there, or other users can write to it."""
     runtime = os.environ.get(RUNTIME)
     folder = (
         Path(runtime, "construct-messages")
