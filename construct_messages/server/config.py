@@ -25,6 +25,7 @@ Size = Annotated[int, msgspec.Meta(ge=0)]
 # up to three years: more, such as infinity, is a mistake
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e8)]
 Duration = Annotated[float, msgspec.Meta(ge=0, le=1e8)]
+Text = Annotated[str, msgspec.Meta(min_length=1)]
 Rate = Annotated[float, msgspec.Meta(gt=0, le=1e8)]
 
 UNNAMED: Final = "endpoint"
@@ -67,6 +68,22 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     idle_seconds: Seconds = 60.0
 
 
+class ExampleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """An example that the page offers for one endpoint: `[[endpoint.examples]]`.
+
+    Args:
+        name: a few words.
+        query: of any form.
+        sentence: what it shows, or what it is for.
+        group_by: variables whose solutions with the same values make one message; `group-by` of a request.
+    """
+
+    name: Text
+    query: Text
+    sentence: str = ""
+    group_by: tuple[str, ...] = ()
+
+
 class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The settings of one SPARQL endpoint.
 
@@ -75,6 +92,7 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         profile: what kind of endpoint the URL is; see `sources/http/profiles.py`.
         prefixes: IRI by prefix that templates may use without declaring them.
         frames: files with JSON-LD frames and contexts, by the names or IRIs that clients give.
+        examples: queries that the page offers; the first one is what it begins with. See `ExampleSettings`.
         results: the results format to ask a URL for.
         method: how queries are sent to a URL.
         page_size: solutions per request to a URL.
@@ -115,6 +133,7 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     profile: str = "generic"
     prefixes: dict[str, str] = {}
     frames: dict[str, str] = {}
+    examples: tuple[ExampleSettings, ...] = ()
     results: Literal["auto", "json", "xml", "tsv"] = "auto"
     method: Literal["post", "get"] = "post"
     page_size: Count | None = None

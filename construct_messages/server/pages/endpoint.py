@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from aiohttp import web
 
+from construct_messages import __version__
 from construct_messages.formats import LOGS, content_type
 from construct_messages.formats.documents import TRIPLES
 from construct_messages.formats.media_types import JSON
@@ -30,6 +31,22 @@ SERVER: Final = "/-/server.json"
 """The path of the description of the server that the page reads."""
 
 
+class Example(NamedTuple):
+    """A query that the page offers.
+
+    Args:
+        name: a few words.
+        query: its text.
+        sentence: what it shows; may be empty.
+        group_by: variables whose solutions make one message together.
+    """
+
+    name: str
+    query: str
+    sentence: str = ""
+    group_by: Sequence[str] = ()
+
+
 class Listed(NamedTuple):
     """A SPARQL endpoint that the page offers.
 
@@ -37,11 +54,13 @@ class Listed(NamedTuple):
         name: as in the settings; empty for the one at `/sparql`.
         path: that it is served at.
         prefixes: IRI by prefix, those of its settings.
+        examples: those of its settings.
     """
 
     name: str
     path: str
     prefixes: Mapping[str, str]
+    examples: Sequence[Example] = ()
 
 
 class PagesEndpoint:
@@ -103,8 +122,14 @@ class PagesEndpoint:
 def _described(endpoints: Sequence[Listed], streams: str | None) -> Mapping[str, object]:
     """What the page knows of the server; paths are relative to its root."""
     return {
+        "version": __version__,
         "endpoints": [
-            {"name": endpoint.name, "path": endpoint.path[1:], "prefixes": dict(endpoint.prefixes)}
+            {
+                "name": endpoint.name,
+                "path": endpoint.path[1:],
+                "prefixes": dict(endpoint.prefixes),
+                "examples": [example._asdict() for example in endpoint.examples],
+            }
             for endpoint in endpoints
         ],
         "streams": streams and streams[1:],

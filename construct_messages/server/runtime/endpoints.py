@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 
+import msgspec
+
 from construct_messages.net.urls import is_loopback
 from construct_messages.server.config import Config, StreamsSettings
 from construct_messages.server.http.access import Access, Authorizer, Nobody, ThisMachine
 from construct_messages.server.http.endpoint import Endpoint
 from construct_messages.server.http.request_log import RequestLog
-from construct_messages.server.pages.endpoint import Listed, PagesEndpoint
+from construct_messages.server.pages.endpoint import Example, Listed, PagesEndpoint
 from construct_messages.server.runtime.memory import bounded
 from construct_messages.server.sparql.backend import open_backend
 from construct_messages.server.sparql.endpoint import SparqlEndpoint, path_of
@@ -76,7 +78,12 @@ def open_endpoints(
             endpoints.append(BridgesEndpoint(streams, store, request_log, streams_endpoint.shapes))
     if config.page:
         listed = [
-            Listed(name, path_of(name), settings.prefixes)
+            Listed(
+                name,
+                path_of(name),
+                settings.prefixes,
+                [Example(**msgspec.structs.asdict(each)) for each in settings.examples],
+            )
             for name, settings in config.endpoints.items()
         ]
         endpoints.append(PagesEndpoint(listed, streams=ROOT if config.streams else None))

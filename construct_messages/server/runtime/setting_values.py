@@ -130,6 +130,8 @@ def _described(info: msgspec.inspect.Type) -> str:
             return number if info.ge is None else f"{number} of at least {info.ge:g}"
         case msgspec.inspect.LiteralType(values=values):
             return " or ".join(f'"{value}"' for value in values)
+        case msgspec.inspect.VarTupleType(item_type=msgspec.inspect.StructType()):
+            return "a list of tables"
         case msgspec.inspect.VarTupleType():
             return "a list of strings"
         case msgspec.inspect.DictType():

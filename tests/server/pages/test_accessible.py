@@ -16,6 +16,9 @@ from tests.support.pages.stores import PEOPLE, store_of
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.engine, pytest.mark.slow]
 
 QUERY = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }"
+PLACES = """PREFIX geo: <http://www.w3.org/2003/01/geo/wgs84_pos#> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
+CONSTRUCT { ?s geo:lat ?y ; geo:long ?x ; ex:on ?d } WHERE { VALUES (?s ?x ?y ?d) {
+(ex:a 1 2 "2024-01-01"^^xsd:date) (ex:b 4.5 50.5 "2025-01-01"^^xsd:date) } }"""
 OTHER = "another query than was asked, a filter without match, and a refused download"
 STATES = {
     "at first": "",
@@ -23,29 +26,43 @@ STATES = {
     "an error": "await run('CONSTRUCT { ?s } WHERE'); await page.waitForSelector('.paint .token-error');",
     "a table": "await run('SELECT * { ?s ?p ?o }'); await page.waitForSelector('table');",
     "one graph": (
-        "await run(given.query); await page.click('#tab-graph'); await page.waitForSelector('#graph-view .message');"
+        "await run(given.query); await page.click('#tab-graph'); await page.waitForSelector('#other-view .message');"
     ),
+    "messages as a table": "await run(given.query); await page.click('#tab-table'); await page.waitForSelector('td');",
+    "text": "await run(given.query); await page.click('#tab-log'); await page.waitForSelector('pre.text');",
+    "JSON": "await run(given.query); await page.click('#tab-documents'); await page.waitForSelector('pre.text');",
+    "a map": "await run(given.places); await page.click('#tab-map'); await page.waitForSelector('svg.map');",
+    "a timeline": "await run(given.places); await page.click('#tab-timeline'); await page.waitForSelector('ul time');",
     OTHER: (
         "await run(given.query); await page.fill('#filter', 'nothing'); await page.fill('#query', 'SELECT nothing');"
         "await page.click('#download'); await page.waitForSelector('#download-state.bad');"
-        "await page.waitForSelector('#asked:not([hidden])'); await page.waitForSelector('#kept:text(\"no match\")');"
+        "await page.waitForSelector('#asked:not([hidden])');"
+        "await page.waitForSelector('#kept:text(\"0 of 3 match\")');"
     ),
     "no messages": "await page.fill('#filter', ''); await run('CONSTRUCT WHERE { <urn:none> <urn:none> ?o }');",
     "a copy": "await page.click('#copy-curl'); await page.waitForSelector('dialog[open]');",
 }
 LOOKS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "light": ({"colorScheme": "light"}, tuple(STATES)),
-    "dark": ({"colorScheme": "dark"}, ("a picture", "an error", "a table", OTHER, "a copy")),
+    "dark": (
+        {"colorScheme": "dark"},
+        ("at first", "a picture", "an error", "a table", "a map", "a timeline", OTHER, "a copy"),
+    ),
+    "forced colours": ({"forcedColors": "active"}, ("at first", "a picture", "a table", "a map")),
+    "200 %": (
+        {"viewport": {"width": 640, "height": 450}, "deviceScaleFactor": 2},
+        ("at first", "a picture", "a table", "text", "a timeline", OTHER),
+    ),
     "narrow": (
         {"viewport": {"width": 360, "height": 740}, "hasTouch": True},
-        ("a picture", "a table", OTHER),
+        ("at first", "a picture", "a table", "messages as a table", "JSON", "a map", OTHER),
     ),
 }
 RUN = """
 const run = async (query) => {
   await page.fill("#query", query);
   await page.press("#query", "Control+Enter");
-  await page.waitForSelector("#banner:not([hidden]), #table-view:not([hidden])");
+  await page.waitForSelector("#banner:not([hidden])");
 };
 await page.waitForSelector("html[data-ready]");
 """
@@ -69,6 +86,7 @@ async def test_axe_finds_nothing(browser: Browser, served: Served, look: str) ->
             RUN + STATES[state] + AXE,
             axe=axe,
             query=QUERY,
+            places=PLACES,
         )
         assert found.pop("passes") > 10
         assert found == {"described": [], "wide": False}, (look, state)

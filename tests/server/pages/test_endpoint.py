@@ -11,7 +11,7 @@ import pyoxigraph as ox
 import pytest
 import pytest_asyncio
 
-from construct_messages.server.config import EndpointSettings, StreamsSettings
+from construct_messages.server.config import EndpointSettings, ExampleSettings, StreamsSettings
 from construct_messages.server.pages.files import POLICY, static_files
 from tests.support.http.serving import Served, serving
 
@@ -27,6 +27,7 @@ COMUNICA = (
     "image/svg+xml;q=0.3,text/xml;q=0.3,text/html;q=0.2,application/xhtml+xml;q=0.18"
 )
 SPARQLWRAPPER = "application/rdf+xml,application/turtle,text/turtle,text/n3,application/ld+json"
+EXAMPLE = ExampleSettings(name="all", query="ASK {}", sentence="Anything.", group_by=("s",))
 PATHS = ("/", "/a/", "/sparql", "/a/sparql")
 
 
@@ -43,7 +44,11 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def with_page(store: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Served]:
     endpoints = {
         "": EndpointSettings(source=(str(store),)),
-        "a": EndpointSettings(source=(str(store),), prefixes={"ex": "http://example.org/"}),
+        "a": EndpointSettings(
+            source=(str(store),),
+            prefixes={"ex": "http://example.org/"},
+            examples=(EXAMPLE,),
+        ),
     }
     streams = StreamsSettings(file=str(tmp_path_factory.mktemp("streams") / "streams.db"))
     async with serving(endpoints=endpoints, settings={"streams": streams}) as server:
@@ -147,8 +152,15 @@ async def test_what_the_page_knows_of_the_server(
     async with session.get(f"{with_page.url}/-/server.json") as answer:
         server = await answer.json()
     assert server["endpoints"] == [
-        {"name": "", "path": "sparql", "prefixes": {}},
-        {"name": "a", "path": "a/sparql", "prefixes": {"ex": "http://example.org/"}},
+        {"name": "", "path": "sparql", "prefixes": {}, "examples": []},
+        {
+            "name": "a",
+            "path": "a/sparql",
+            "prefixes": {"ex": "http://example.org/"},
+            "examples": [
+                {"name": "all", "query": "ASK {}", "sentence": "Anything.", "group_by": ["s"]}
+            ],
+        },
     ]
     assert server["streams"] == "streams"
     assert {"application/n-quads; version=1.2-messages", "application/x-jelly-rdf"} <= {

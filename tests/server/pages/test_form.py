@@ -31,7 +31,7 @@ GRAPH = """
 const posted = page.waitForRequest((request) => request.method() === "POST");
 await page.click("#tab-graph");
 const request = await posted;
-await page.waitForSelector("#graph-view .note");
+await page.waitForSelector("#other-view .note");
 const asked = [request.url(), new URLSearchParams(request.postData()).get("query")];
 """
 
@@ -57,9 +57,9 @@ async def test_one_graph_is_of_what_was_asked(page: Browser, served: Served, cha
         + change
         + "const after = await differs();"
         + GRAPH
-        + 'await page.waitForSelector("#graph-view .message");'
+        + 'await page.waitForSelector("#other-view .message");'
         + """
-        const graph = await page.textContent("#graph-view .note");
+        const graph = await page.textContent("#other-view .note");
         await page.click("#bring-back");
         return { differ: [before, after, await differs()], asked, graph, held: await held() };
         """
@@ -78,11 +78,11 @@ async def test_one_graph_is_asked_anew_with_each_answer(page: Browser, served: S
     await page.run(GRAPH)
     await ask(page, "many", f"{EVERYTHING} LIMIT 7")
     seen = await page.run(
-        GRAPH + 'await page.waitForSelector("#graph-view .message");return asked;'
+        GRAPH + 'await page.waitForSelector("#other-view .message");return asked;'
     )
     assert seen == [f"{served.url}/many/sparql", f"{EVERYTHING} LIMIT 7"]
     assert (
-        await page.run('return page.textContent("#graph-view .note")')
+        await page.run('return page.textContent("#other-view .note")')
         == "7 triples, 7 of them distinct"
     )
 
@@ -97,12 +97,12 @@ async def test_one_graph_can_be_stopped(page: Browser, upstream: FaultServer) ->
     said = await page.run(
         """
         await page.click("#tab-graph");
-        const running = await page.textContent("#graph-view .note");
-        await page.click("#graph-view button");
-        const stopped = await page.textContent("#graph-view .banner");
+        const running = await page.textContent("#other-view .note");
+        await page.click("#other-view button");
+        const stopped = await page.textContent("#other-view .banner");
         await page.click("#tab-graph");
-        await page.waitForSelector("#graph-view .message");
-        return [running, stopped, await page.textContent("#graph-view .note")];
+        await page.waitForSelector("#other-view .message");
+        return [running, stopped, await page.textContent("#other-view .note")];
         """
     )
     upstream.go_on.set()
@@ -295,7 +295,7 @@ async def test_a_query_that_no_url_holds_is_run_and_kept(page: Browser) -> None:
     [
         (
             EVERYTHING,
-            ["messages", "one graph"],
+            ["messages", "messages, other versions", "one graph"],
             "messages.nq",
             ["curl", "python", "command", "link"],
         ),

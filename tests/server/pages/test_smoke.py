@@ -35,9 +35,9 @@ async def test_a_query_is_typed_and_its_messages_are_seen(
         )
         assert seen["banner"] == "Complete: 3 messages."
         assert [card.split() for card in seen["cards"]] == [
-            ["1", "1", "statement", "graph", "ex:a", "ex:knows", "ex:b"],
-            ["2", "1", "statement", "graph", "ex:b", "ex:name", '"Bea"@en'],
-            ["3", "1", "statement", "graph", "ex:c", "ex:age", '"7"^^xsd:integer'],
+            ["1", "1", "statement", "picture", "copy", "ex:a", "ex:knows", "ex:b"],
+            ["2", "1", "statement", "picture", "copy", "ex:b", "ex:name", "Bea", "en"],
+            ["3", "1", "statement", "picture", "copy", "ex:c", "ex:age", "7"],
         ]
         assert await browser.errors() == []
         assert all(url.startswith(f"{server.url}/") for url in await browser.asked())

@@ -1,205 +1,269 @@
-// A bounded list of message cards: messages come at any speed, cards are made within the time of a frame.
+// A list of messages as cards: any number of messages, of which those around what is seen are elements of the page.
 //
-// A card is made when a frame has time for it, and only of a message that is among the last `limit`: what would be
-// thrown out again is never made. What is paused goes on being counted and kept. A filter is tried when a card would be
-// made, within the same time.
+// Messages come at any speed and are kept in a store; cards are made within the time of a frame, as many as the window onto
+// the list has. A filter searches the store, a bit in each frame. Whether messages are of a query or come live makes no
+// difference but for the end that the window keeps to.
 
-import { button, element, messageElement, statementsOf } from "./message-view.js";
-import { graphElement } from "./graph.js";
-import { Prefixes, RDF, shownText } from "./terms.js";
+import { cardElement } from "./card.js";
+import { element } from "./elements.js";
+import { learnPrefixes, statementsOf } from "./message-view.js";
+import { Prefixes } from "./prefixes.js";
+import { searchFor } from "./search.js";
+import { MessageStore } from "./store.js";
 
-const FRAME_MILLISECONDS = 8; // for making cards, of the 16 that a frame has
-const KEPT_CHARACTERS = 1 << 26; // of the messages that are kept; at least one is, however large
+const FRAME_MILLISECONDS = 8; // for making cards or searching, of the 16 that a frame has
+const FEWEST = 12; // cards, where there are as many messages
+const MOST = 80;
+const STEP = 12; // cards that are made between two looks at what is seen
+const AHEAD = 1200; // pixels beyond what is seen that have cards
 
 export class Cards {
-  /** `list` is the element that gets the cards; `changed` is called after cards were made. */
-  constructor(list, { limit = 1000, changed = () => {} } = {}) {
+  /** `list` is the element that gets the cards; `changed` is called after cards were made or something was found.
+   *  `keepsToEnd` says whether the newest message is to stay in sight, and `titleOf` names a message by its number. */
+  constructor(list, { changed = () => {}, keepsToEnd = false, titleOf = undefined } = {}) {
     this.list = list;
-    this.limit = limit;
     this.changed = changed;
+    this.keepsToEnd = keepsToEnd;
+    this.titleOf = titleOf;
     this.prefixes = new Prefixes();
+    this.turn = 0;
     this.clear();
+    const look = () => this.fill();
+    document.addEventListener("scroll", look, { capture: true, passive: true });
+    window.addEventListener("resize", look);
   }
 
   clear() {
-    this.kept = []; // the last messages, oldest first
-    this.first = 0; // where they begin in `kept`, whose head is cut off now and then
-    this.characters = 0;
-    this.cards = new Map(); // by message
-    this.texts = new WeakMap(); // by message: what the filter searches
-    this.pending = []; // messages that were not looked at yet, oldest first
-    this.next = 0; // where they begin in `pending`
-    this.paused = false;
+    this.turn += 1; // what is under way is of another answer
+    this.store = new MessageStore();
+    this.held = Infinity; // how many messages are listed, while it is paused
     this.filter = "";
-    this.frame ||= 0;
-    this.list.replaceChildren();
-  }
-
-  /** The messages that are kept now, oldest first. */
-  messages() {
-    return this.kept.slice(this.first);
+    this.isFilling = false;
+    this.search("");
   }
 
   add(message) {
-    this.kept.push(message);
-    this.characters += message.characters;
-    this.pending.push(message);
-    this.bound();
-    this.schedule();
+    this.store.add(message);
+    if (this.filter !== "" || this.keepsToEnd || this.to - this.from < FEWEST) this.fill();
   }
 
-  /** Keeps the last `limit` messages from now on. */
-  keep(limit) {
-    this.limit = limit;
-    this.bound();
-    this.schedule();
-  }
-
-  /** Stops making cards; messages are kept and counted all the same. */
+  /** Lists no more messages than there are now, or all again; they are kept and counted all the same. */
   pause(paused) {
-    this.paused = paused;
-    this.schedule();
+    this.held = paused ? this.store.count : Infinity;
+    this.fill();
   }
 
-  /** Whether the filter has looked at all messages that are kept. */
-  get isDone() {
-    return this.next === this.pending.length;
+  get paused() {
+    return this.held !== Infinity;
   }
 
-  /** What is kept, or what the filter found of it, in words; `total` is how many messages there were. */
-  described(total) {
-    const kept = this.kept.length - this.first;
-    if (kept === 0) return "";
-    const first = this.kept[this.first].number.toLocaleString();
-    if (this.filter === "") return `kept: ${first} to ${this.kept.at(-1).number.toLocaleString()}`;
-    const [all, found] = [kept.toLocaleString(), this.cards.size.toLocaleString()];
-    const none = this.cards.size === 0;
-    const matches = none ? `no match in the ${all} that are kept` : `${found} of the ${all} that are kept match`;
-    return `${matches}${this.isDone ? "" : " so far"}${kept < total ? `; those before ${first} are not searched` : ""}`;
+  /** The index after the last message that is listed. */
+  get end() {
+    return Math.min(this.store.count, this.held);
   }
+
+  // --- what is listed: all messages, or those that a filter finds ---
 
   /** Shows the messages that hold a text, in any case, as their cards show it or as N-Quads write it. */
   show(filter) {
-    this.filter = filter.toLowerCase();
+    if (filter.toLowerCase() === this.filter) return;
+    this.turn += 1;
+    this.isFilling = false;
+    this.search(filter.toLowerCase());
+    this.fill();
+  }
+
+  search(filter) {
+    this.filter = filter;
+    this.found = []; // indexes of messages
+    this.searched = 0; // the index of the first message that was not searched
+    this.base = this.store.first; // the index of what the list begins with
+    this.from = this.to = 0; // the places of the list that have cards
     this.list.replaceChildren();
-    this.cards.clear();
-    this.pending = this.messages();
-    this.next = 0;
-    if (this.paused) this.make(Infinity);
-    else this.schedule();
   }
 
-  matches(message) {
-    if (this.filter === "") return true;
-    if (!this.texts.has(message)) this.texts.set(message, this.searched(message));
-    return this.texts.get(message).some((text) => text.includes(this.filter));
+  get length() {
+    return this.filter === "" ? this.end - this.store.first : this.found.length;
   }
 
-  /** The texts of a message that the filter searches, in lower case: its lines, and statements as cards show them. */
-  searched(message) {
-    const shown = statementsOf(message.lines).statements.map(({ subject, predicate, object, graph }) => {
-      const verb = predicate.value === `${RDF}type` ? "a" : shownText(predicate, this.prefixes);
-      const [from, to] = [subject, object].map((term) => shownText(term, this.prefixes));
-      return `${from} ${verb} ${to}${graph === null ? "" : ` ${shownText(graph, this.prefixes)}`}`;
-    });
-    return [...message.lines, ...shown].map((text) => text.toLowerCase());
+  /** Whether the filter has searched all messages. */
+  get isDone() {
+    return this.filter === "" || this.searched >= this.end;
   }
 
-  /** Shows the card of message `number` and gives it the focus; false where it is not kept. */
-  jump(number) {
-    const message = this.messages().find((each) => each.number === number);
-    if (message === undefined) return false;
-    if (this.filter !== "") this.show("");
-    this.make(Infinity);
-    const card = this.cards.get(message);
-    card?.scrollIntoView({ block: "start" });
-    card?.focus({ preventScroll: true });
-    return card !== undefined;
+  indexAt(place) {
+    return this.filter === "" ? this.store.first + place : this.found[place];
   }
 
-  bound() {
-    const oldest = this.kept[this.kept.length - this.limit - 1]?.number ?? 0;
-    while (
-      this.kept.length - this.first > 1 &&
-      (this.kept[this.first].number <= oldest || this.characters > KEPT_CHARACTERS)
-    ) {
-      this.characters -= this.kept[this.first].characters;
-      this.kept[this.first] = null;
-      this.first += 1;
-    }
-    if (this.first > 1000 && this.first > this.kept.length / 2) {
-      this.kept = this.kept.slice(this.first);
-      this.first = 0;
-    }
-    this.drop();
+  /** What there is, or what the filter found of it, in words. */
+  described() {
+    const [count, { first }] = [this.end, this.store];
+    const gone = first > 0 ? `; the first ${first.toLocaleString()} are not kept any more` : "";
+    if (this.filter === "") return gone.slice(2);
+    const found = `${this.found.length.toLocaleString()} of ${count.toLocaleString()} match`;
+    return `${found}${this.isDone ? "" : ` so far: ${Math.floor((100 * this.searched) / count)} % searched`}${gone}`;
   }
 
-  /** Forgets the cards still to be made of messages that are not kept any more. */
-  drop() {
-    const oldest = this.kept[this.first]?.number ?? Infinity;
-    while (this.next < this.pending.length && this.pending[this.next].number < oldest) {
-      this.pending[this.next] = null;
-      this.next += 1;
-    }
-    if (this.next > 1000 && this.next > this.pending.length / 2) {
-      this.pending = this.pending.slice(this.next);
-      this.next = 0;
+  /** Searches on for the time of a frame; the messages of a block are read before. */
+  async searchOn(turn) {
+    const [start, messages] = await this.store.some(this.searched);
+    const holds = searchFor(this.filter, this.prefixes);
+    let end = performance.now() + FRAME_MILLISECONDS;
+    for (const [index, message] of messages.entries()) {
+      if (turn !== this.turn || start + index >= this.end) return;
+      if (holds(message)) this.found.push(start + index);
+      this.searched = start + index + 1;
+      if (performance.now() < end) continue;
+      this.changed();
+      await frame();
+      end = performance.now() + FRAME_MILLISECONDS;
     }
   }
 
-  schedule() {
-    if (this.paused || this.frame) return;
-    this.frame = requestAnimationFrame(() => {
-      this.frame = 0;
-      if (this.paused) return;
-      this.make(FRAME_MILLISECONDS);
-      if (this.next < this.pending.length) this.schedule();
-    });
+  // --- which of them have cards ---
+
+  /** Makes the cards that are missing, in the frames to come. */
+  fill() {
+    if (this.isFilling) return;
+    this.isFilling = true;
+    this.fillOn(this.turn);
   }
 
-  make(milliseconds) {
-    const end = performance.now() + milliseconds;
-    const made = document.createDocumentFragment();
-    const oldest = this.kept[this.first]?.number ?? Infinity;
-    while (this.next < this.pending.length && performance.now() < end) {
-      const message = this.pending[this.next];
-      this.pending[this.next] = null;
-      this.next += 1;
-      if (message.number < oldest || !this.matches(message)) continue;
-      const card = this.card(message);
-      this.cards.set(message, card);
-      made.append(card);
+  async fillOn(turn) {
+    try {
+      while (turn === this.turn) {
+        await frame();
+        if (turn !== this.turn) return;
+        if (!this.isDone) await this.searchOn(turn);
+        if (turn !== this.turn) return;
+        const side = this.missing();
+        if (side !== null) await this.extend(side, turn);
+        else if (this.isDone) return;
+      }
+    } finally {
+      if (turn === this.turn) {
+        this.isFilling = false;
+        this.changed();
+      }
     }
-    for (const [message, card] of this.cards) {
-      if (message.number >= oldest) break;
-      this.cards.delete(message);
-      card.remove();
+  }
+
+  /** Takes what is not kept any more off the list. */
+  rebase() {
+    const { first } = this.store;
+    if (first === this.base) return;
+    let gone = first - this.base;
+    if (this.filter !== "") {
+      gone = this.found.findIndex((index) => index >= first);
+      if (gone < 0) gone = this.found.length;
+      this.found.splice(0, gone);
     }
-    this.list.append(made);
+    this.base = first;
+    for (let count = this.from; count < Math.min(gone, this.to); count += 1) this.list.firstElementChild?.remove();
+    this.from = Math.max(0, this.from - gone);
+    this.to = Math.max(0, this.to - gone);
+  }
+
+  /** Where cards are missing: "after" or "before" those that there are; null: nowhere. */
+  missing() {
+    this.rebase();
+    if (this.keepsToEnd && this.to < this.length) return "after";
+    const few = this.to - this.from < Math.min(FEWEST, this.length);
+    if (few && this.to < this.length) return "after";
+    if (this.list.offsetParent === null) return null; // nobody sees them
+    const { firstElementChild: first, lastElementChild: last } = this.list;
+    if (last !== null && this.to < this.length && last.getBoundingClientRect().bottom < innerHeight + AHEAD) return "after";
+    if (first !== null && this.from > 0 && first.getBoundingClientRect().top > -AHEAD) return "before";
+    return null;
+  }
+
+  async extend(side, turn) {
+    if (side === "after" && this.keepsToEnd && this.length - this.to > MOST) {
+      this.list.replaceChildren(); // more have come than anybody could see
+      this.from = this.to = this.length - MOST / 2;
+    }
+    const start = side === "after" ? this.to : Math.max(0, this.from - STEP);
+    const end = side === "after" ? Math.min(this.length, this.to + STEP) : this.from;
+    const indexes = Array.from({ length: end - start }, (_, place) => this.indexAt(start + place));
+    const messages = await Promise.all(indexes.map((index) => this.store.at(index)));
+    for (const message of messages) {
+      if (message !== null) learnPrefixes(statementsOf(message.lines.slice(0, 60)).statements, this.prefixes);
+    }
+    let due = performance.now() + FRAME_MILLISECONDS;
+    const cards = [];
+    for (const message of messages) {
+      if (turn !== this.turn) return;
+      const card = () => cardElement(message, this.prefixes, this.titleOf?.(message.number));
+      cards.push(message === null ? element("li", { hidden: true }) : card());
+      if (performance.now() < due) continue;
+      await frame();
+      due = performance.now() + FRAME_MILLISECONDS;
+    }
+    if (turn !== this.turn) return;
+    if (side === "after") this.to = end;
+    else this.from = start;
+    this.put(cards, side);
     this.changed();
   }
 
-  card(message) {
-    const picture = element("div", { class: "picture", hidden: true, tabindex: "0", role: "region", "aria-label": "Picture" });
-    const draw = button(
-      "graph",
-      () => {
-        picture.hidden = !picture.hidden;
-        draw.setAttribute("aria-expanded", String(!picture.hidden));
-        if (!picture.firstChild) picture.append(graphElement(statementsOf(message.lines).statements, this.prefixes));
-      },
-      { class: "quiet", "aria-expanded": "false", "aria-label": `graph of message ${message.number}` },
-    );
-    const size = message.lines.length;
-    const head = element(
-      "header",
-      {},
-      element("h3", {}, message.title ?? `${message.number.toLocaleString()}`),
-      element("span", { class: "size" }, `${size.toLocaleString()} ${size === 1 ? "statement" : "statements"}`),
-      size ? draw : "",
-    );
-    const content = messageElement(message.lines, this.prefixes);
-    const label = message.title ?? `message ${message.number}`;
-    return element("li", { class: "card", tabindex: "-1", "aria-label": label }, head, picture, content);
+  /** Puts cards at one side of the list and takes others off its other side; what is seen stays where it is. */
+  put(cards, side) {
+    const { children } = this.list;
+    const most = MOST - cards.length;
+    const gone = Math.max(0, children.length - most);
+    const stays = side === "after" ? children[gone] : children[0];
+    const before = stays?.getBoundingClientRect().top;
+    if (side === "after") {
+      for (let count = 0; count < gone; count += 1) this.list.firstElementChild.remove();
+      this.from += gone;
+      this.list.append(...cards);
+    } else {
+      for (let count = 0; count < gone; count += 1) this.list.lastElementChild.remove();
+      this.to -= gone;
+      this.list.prepend(...cards);
+    }
+    if (stays === undefined || this.keepsToEnd || this.list.offsetParent === null) return;
+    const moved = stays.getBoundingClientRect().top - before;
+    if (moved) scrollerOf(this.list).scrollBy({ top: moved, behavior: "instant" });
   }
+
+  /** The number of the first message that is in sight; null: there is none. */
+  seen() {
+    for (const card of this.list.children) {
+      if (card.getBoundingClientRect().bottom > 120) return Number(card.dataset.number);
+    }
+    return null;
+  }
+
+  /** Shows the card of message `number`; false where it is not kept. */
+  async jump(number) {
+    const index = this.store.indexOf(number);
+    if (index < 0) return false;
+    this.turn += 1;
+    this.isFilling = false;
+    if (this.filter !== "") this.search("");
+    this.list.replaceChildren();
+    this.from = this.to = index - this.store.first;
+    const { turn } = this;
+    await this.extend("after", turn);
+    if (turn !== this.turn) return false;
+    this.list.firstElementChild?.scrollIntoView({ block: "start" });
+    this.fill();
+    return true;
+  }
+}
+
+function scrollerOf(element) {
+  for (let each = element.parentElement; each !== null && each !== document.body; each = each.parentElement) {
+    if (each.scrollHeight > each.clientHeight && /auto|scroll/.test(getComputedStyle(each).overflowY)) return each;
+  }
+  return document.scrollingElement;
+}
+
+/** The next frame; where the page is hidden there is none, and time goes on all the same. */
+function frame() {
+  return new Promise((done) => {
+    if (document.hidden) setTimeout(done, 50);
+    else requestAnimationFrame(() => done());
+  });
 }

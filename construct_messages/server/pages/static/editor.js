@@ -1,6 +1,6 @@
 // The query editor: a text area that the browser edits, over a painted copy of its text with line numbers.
 
-import { element } from "./message-view.js";
+import { element } from "./elements.js";
 import { bracketPair, declaredPrefixes, placeOf, queryForm, tokenAt, tokens, undeclaredPrefixes } from "./sparql.js";
 
 const READ = 50_000; // characters that are read as tokens and painted; what is behind them is plain text

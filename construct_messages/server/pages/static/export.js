@@ -1,6 +1,6 @@
 // Takes the query of the form away: its answer as a file, and the query as a command, a program or a link.
 
-import { element } from "./message-view.js";
+import { element } from "./elements.js";
 import { Refusal, ask } from "./server.js";
 import { asCommand, asCurl, asPython } from "./snippets.js";
 
@@ -8,12 +8,12 @@ const $ = (id) => document.getElementById(id);
 
 // which of the formats a form of query can be answered in
 const GROUPS = {
-  CONSTRUCT: ["messages", "one graph"],
+  CONSTRUCT: ["messages", "messages, other versions", "one graph"],
   DESCRIBE: ["one graph"],
   SELECT: ["solutions"],
   ASK: ["solutions"],
 };
-const FILES = { messages: "messages", "one graph": "graph", solutions: "results" };
+const FILES = { messages: "messages", "messages, other versions": "messages", "one graph": "graph", solutions: "results" };
 
 export class Export {
   /** `form` returns what the form holds now: {url, query}; `link` returns a URL that brings it back. */
@@ -35,9 +35,10 @@ export class Export {
   }
 
   fill() {
-    const syntaxOf = ({ name, syntax, type }) => (syntax ? `${name}, ${type.replace(/^[^;]*; /, "")}` : name);
+    const [plain, others] = [true, false].map((is) => this.server.logs.filter((log) => isPlain(log) === is));
     const groups = [
-      ["messages", this.server.logs.map((log) => [log.type, syntaxOf(log), log.extension])],
+      ["messages", plain.map(({ name, type, extension }) => [type, name, extension])],
+      ["messages, other versions", others.map((log) => [log.type, versionName(log), log.extension])],
       ["one graph", this.server.graphs.map(({ name, type, extension }) => [type, name, extension])],
       ["solutions", this.server.solutions.map(({ name, type, extension }) => [type, name, extension])],
     ];
@@ -139,4 +140,15 @@ export class Export {
       $("text-dialog-done").textContent = "the text is selected: press Ctrl-C"; // no clipboard without HTTPS
     }
   }
+}
+
+/** Whether a log is what its format's name alone means: with comments for delimiters, which every reader of RDF passes. */
+function isPlain({ syntax, type }) {
+  return !syntax || (syntax === "rdfm" && !/version=1\.(?:1|2-basic)/.test(type));
+}
+
+/** The name of a log of another version: `Turtle of RDF 1.1`, or `Turtle with VERSION "1.2-messages"`. */
+function versionName({ name, syntax, type }) {
+  if (syntax !== "rdfm") return `${name} with VERSION "${syntax}"`;
+  return `${name} of RDF ${/version=([^;]*)/.exec(type)[1].replace("-", " ")}`;
 }

@@ -1,11 +1,10 @@
 // The live part of a stream's view: controls, state, and cards of the elements as they come.
 
 import { Cards } from "./cards.js";
+import { button, element } from "./elements.js";
 import { Follower } from "./live.js";
-import { button, element } from "./message-view.js";
-import { COMMON_PREFIXES, Prefixes } from "./terms.js";
+import { COMMON_PREFIXES, Prefixes } from "./prefixes.js";
 
-const KEPT = [50, 200, 1000];
 const STATES = {
   connecting: "connecting …",
   live: "live",
@@ -40,8 +39,6 @@ export function followIn(section, stream, { started = () => {}, changed = () => 
     cards.show(filter.value);
     count();
   });
-  const keep = element("select", {}, ...KEPT.map((count) => option(count, count, count === KEPT[1])));
-  keep.addEventListener("change", () => cards.keep(Number(keep.value)));
   const state = element("span", { class: "state", role: "status" }, "not followed");
   const counts = element("span", { class: "help counts" });
   const announced = element("span", { class: "unseen", role: "status" });
@@ -54,17 +51,20 @@ export function followIn(section, stream, { started = () => {}, changed = () => 
   let behind = 0; // that came while paused
   let filtered = false; // whether what a filter found is still to be announced
   let sticks = true; // whether the newest card is to stay in sight
-  tail.addEventListener("scroll", () => (sticks = tail.scrollTop + tail.clientHeight > tail.scrollHeight - 40));
+  tail.addEventListener("scroll", () => {
+    sticks = tail.scrollTop + tail.clientHeight > tail.scrollHeight - 40;
+    cards.keepsToEnd = sticks;
+  });
   const shown = () => {
     count();
     if (sticks) tail.scrollTop = tail.scrollHeight;
   };
-  const cards = new Cards(list, { limit: KEPT[1], changed: shown });
+  const titleOf = (number) => `element ${number.toLocaleString()}`;
+  const cards = new Cards(list, { changed: shown, keepsToEnd: true, titleOf });
   cards.prefixes = new Prefixes(COMMON_PREFIXES);
 
   const follower = new Follower(stream, {
     element: (message) => {
-      message.title = `element ${message.number.toLocaleString()}`;
       received += 1;
       if (cards.paused) behind += 1;
       cards.add(message);
@@ -92,11 +92,11 @@ export function followIn(section, stream, { started = () => {}, changed = () => 
     const parts = [`${received.toLocaleString()} received`];
     if (behind) parts.push(`${behind.toLocaleString()} of them since the pause`);
     if (reconnected) parts.push(`connected again ${reconnected === 1 ? "once" : `${reconnected} times`}`);
-    if (filter.value !== "") parts.push(cards.described(received));
+    parts.push(cards.described());
     counts.textContent = parts.filter((part) => part !== "").join(", ");
     if (!filtered || !cards.isDone) return;
     filtered = false;
-    announced.textContent = cards.described(received);
+    announced.textContent = cards.described();
   }
 
   function setPaused(paused) {
@@ -114,7 +114,7 @@ export function followIn(section, stream, { started = () => {}, changed = () => 
     cards.clear();
     cards.show(filter.value);
     setPaused(false);
-    sticks = true;
+    sticks = cards.keepsToEnd = true;
     tail.hidden = false;
     started();
     pause.disabled = false;
@@ -128,7 +128,6 @@ export function followIn(section, stream, { started = () => {}, changed = () => 
       "div",
       { class: "bar" },
       element("label", {}, "Filter ", filter),
-      element("label", {}, "Keep the last ", keep),
       state,
       counts,
       announced,

@@ -2,7 +2,7 @@
 //
 // Each sends what any client would send, and shows what the server says to it. A token stays in this module's memory.
 
-import { element } from "./message-view.js";
+import { element } from "./elements.js";
 import { Refusal, accepted } from "./server.js";
 import { placeOf, tokenAt } from "./sparql.js";
 

@@ -1,137 +1,153 @@
-// A message as a picture: nodes in columns by their distance from where the message begins, as SVG.
+// A message as a picture, in SVG: a tree from left to right, each node in a row of its own, so that no label meets another.
+//
+// What is mentioned again gets a node with a broken line around it instead of an edge to the first: nothing crosses, in
+// pictures of two hundred edges either.
 
+import { countOf, element } from "./elements.js";
+import { partsOf } from "./marks.js";
+import { svg } from "./svg.js";
+import { blankName, cutIri } from "./term-view.js";
 import { RDF, termText } from "./terms.js";
 
-const SVG = "http://www.w3.org/2000/svg";
-const MOST_NODES = 60;
-const WIDTH = 190; // of a node
-const HEIGHT = 30;
-const BETWEEN_COLUMNS = 150;
-const BETWEEN_ROWS = 16;
-const LABEL = 26; // characters of a node
-const EDGE_LABEL = 20;
-
-function svg(name, attributes, ...children) {
-  const made = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
-}
+const MOST_NODES = 300;
+const ROW = 30; // from one to the next
+const HEIGHT = 22; // of a node
+const TRUNK = 14; // from a node to where its edges part
+const CHARACTER = 7.6; // the width of one, at most
+const NODE_CHARACTERS = 34;
+const EDGE_CHARACTERS = 26;
 
 function cut(text, length) {
-  const characters = Array.from(text.slice(0, 4 * length));
+  const visible = partsOf(text.slice(0, 4 * length)).map((part) => (typeof part === "string" ? part : part.code)).join("");
+  const characters = Array.from(visible.replace(/\s+/g, " "));
   return characters.length > length ? `${characters.slice(0, length - 1).join("")}…` : characters.join("");
 }
 
-function labelOf(term, prefixes) {
-  if (term.kind === "iri") return prefixes.shorten(term.value) ?? term.value.replace(/^.*[/#](?=.)/s, "…/");
-  if (term.kind === "blank") return `_:${term.value}`;
-  if (term.kind === "literal") return `"${term.value.slice(0, 100)}"`;
-  return termText(term).slice(0, 100);
+function labelOf(term, prefixes, labels) {
+  if (term.kind === "iri") return prefixes.shorten(term.value) ?? cutIri(term.value).replace(/^https?:\/\//, "");
+  if (term.kind === "blank") return blankName(term, labels);
+  if (term.kind === "literal") return `${term.value.slice(0, 200)}${term.language === null ? "" : ` @${term.language}`}`;
+  return termText(term).slice(0, 200);
 }
 
-/** Lays out statements: {nodes, edges, left}: the nodes with their place, and how many found none. Pure. */
+/** Lays statements out as a tree: {nodes, edges, left}. Pure.
+ *
+ *  A node is {term, column, row, again}: the first object of a node is in its row, and `again` says that the term has a node
+ *  already. An edge is {from, to, predicate, isFirst}: of several objects of a property the first has its name. `left`
+ *  statements found no room. */
 export function layOut(statements) {
-  const nodes = new Map();
-  const edges = [];
-  let left = 0;
-  const place = (term, own) => {
-    // literals with the same text are nodes of their own: they say nothing about each other
-    const key = term.kind === "literal" ? `${own} ${nodes.size}` : `${term.kind} ${termText(term)}`;
-    if (!nodes.has(key)) {
-      if (nodes.size >= MOST_NODES) return null;
-      nodes.set(key, { term, column: null, row: 0 });
-    }
-    return nodes.get(key);
-  };
-  for (const { subject, predicate, object } of statements) {
-    const from = place(subject, "");
-    const to = from && place(object, termText(predicate));
-    if (to) edges.push({ from, to, predicate });
-    else left += 1;
-  }
-  const out = new Map();
+  const subjects = new Map(); // by key: {term, out: Map(predicate → objects)}
   const targets = new Set();
-  for (const edge of edges) {
-    if (!out.has(edge.from)) out.set(edge.from, []);
-    out.get(edge.from).push(edge.to);
-    if (edge.from !== edge.to) targets.add(edge.to);
+  for (const { subject, predicate, object } of statements) {
+    const key = termText(subject);
+    if (!subjects.has(key)) subjects.set(key, { term: subject, out: new Map() });
+    const { out } = subjects.get(key);
+    if (!out.has(predicate.value)) out.set(predicate.value, []);
+    out.get(predicate.value).push(object);
+    if (object.kind !== "literal" && termText(object) !== key) targets.add(termText(object));
   }
-  const all = [...nodes.values()];
-  const rows = [];
-  const walk = (root) => {
-    if (root.column !== null) return;
-    root.column = 0;
-    let front = [root];
-    for (let column = 0; front.length; column += 1) {
-      rows[column] ??= 0;
-      const following = [];
-      for (const node of front) {
-        node.row = rows[column];
-        rows[column] += 1;
-        for (const target of out.get(node) ?? []) {
-          if (target.column !== null) continue;
-          target.column = column + 1;
-          following.push(target);
-        }
+  const nodes = [];
+  const edges = [];
+  const placed = new Set();
+  let next = 0; // the row after all that are taken
+  const place = (term, column, row) => {
+    const key = term.kind === "literal" ? null : termText(term);
+    const node = { term, column, row, again: placed.has(key) };
+    nodes.push(node);
+    next = Math.max(next, row + 1);
+    if (key === null || node.again) return node;
+    placed.add(key);
+    let at = row;
+    for (const [predicate, objects] of subjects.get(key)?.out ?? []) {
+      for (const [index, object] of objects.entries()) {
+        if (nodes.length >= MOST_NODES) break;
+        edges.push({ from: node, to: place(object, column + 1, at), predicate, isFirst: index === 0 });
+        at = next;
       }
-      front = following;
     }
+    return node;
   };
-  for (const node of all) if (!targets.has(node)) walk(node);
-  for (const node of all) walk(node); // circles
-  return { nodes: all, edges, left, rows };
+  const placeRoot = (term) => nodes.length < MOST_NODES && place(term, 0, next);
+  for (const [key, { term }] of subjects) if (!targets.has(key)) placeRoot(term);
+  for (const [key, { term }] of subjects) if (!placed.has(key)) placeRoot(term); // circles
+  return { nodes, edges, left: statements.length - edges.length };
+}
+
+/** The places of columns, by what is written in them: [{x, width, end}], where edges part from `end`. */
+function columnsOf(nodes, edges, textOf, nameOf) {
+  const columns = [];
+  for (const node of nodes) {
+    const column = (columns[node.column] ??= { width: 40, name: 0 });
+    column.width = Math.max(column.width, widthOf(textOf(node)));
+  }
+  for (const edge of edges) {
+    const column = columns[edge.to.column];
+    column.name = Math.max(column.name, nameOf(edge).length * CHARACTER + 12);
+  }
+  let x = 8;
+  for (const column of columns) {
+    if (column.name) x += TRUNK + column.name;
+    column.x = x;
+    x += column.width;
+    column.end = x + TRUNK;
+  }
+  return columns;
 }
 
 /** The picture of statements. */
 export function graphElement(statements, prefixes) {
-  const { nodes, edges, left, rows } = layOut(statements);
-  const x = (node) => 8 + node.column * (WIDTH + BETWEEN_COLUMNS);
-  const y = (node) => 8 + node.row * (HEIGHT + BETWEEN_ROWS) + (node.column % 2) * 8;
-  const width = 16 + rows.length * (WIDTH + BETWEEN_COLUMNS) - BETWEEN_COLUMNS;
-  const height = 24 + Math.max(1, ...rows) * (HEIGHT + BETWEEN_ROWS);
-  const name = `graph of ${nodes.length} nodes and ${edges.length} statements`;
+  const { nodes, edges, left } = layOut(statements);
+  const labels = new Map();
+  const texts = new Map(nodes.map((node) => [node, cut(labelOf(node.term, prefixes, labels), NODE_CHARACTERS)]));
+  const names = new Map(edges.map((edge) => [edge, edge.isFirst ? nameOf(edge.predicate, prefixes) : ""]));
+  const columns = columnsOf(nodes, edges, (node) => texts.get(node), (edge) => names.get(edge));
+  const y = (node) => 8 + node.row * ROW;
+  const endOf = (node) => columns[node.column].x + widthOf(texts.get(node)); // where a node ends at its right
+  const width = columns.at(-1).end;
+  const height = 16 + (Math.max(...nodes.map(({ row }) => row)) + 1) * ROW;
+  const name = `graph of ${countOf(nodes.length, "node")} and ${countOf(edges.length, "statement")}`;
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": name });
-  for (const { from, to, predicate } of edges) {
-    const [x1, y1, y2] = [x(from) + WIDTH, y(from) + HEIGHT / 2, y(to) + HEIGHT / 2];
-    const ahead = to.column > from.column;
-    const x2 = ahead ? x(to) : x(to) + WIDTH;
-    const bend = ahead ? (x2 - x1) / 2 : 70;
-    const path = `M${x1} ${y1} C${x1 + bend} ${y1} ${ahead ? x2 - bend : x2 + bend} ${y2} ${x2} ${y2}`;
-    const middle = ahead ? x1 + (x2 - x1) * 0.5 : Math.max(x1, x2) + 52;
-    const short = predicate.value === `${RDF}type` ? "a" : labelOf(predicate, prefixes);
-    picture.append(
-      svg("path", { class: "edge", d: path }, svg("title", {}, predicate.value)),
-      svg("circle", { class: "end", cx: x2, cy: y2, r: 3 }),
-      svg("text", { class: "edge-label", x: middle, y: (y1 + y2) / 2 - 4 }, cut(short, EDGE_LABEL)),
-    );
-  }
-  for (const node of nodes) {
-    const { term } = node;
-    const full = term.kind === "literal" ? term.value.slice(0, 1000) : termText(term).slice(0, 1000);
-    const radius = term.kind === "literal" ? 2 : HEIGHT / 2;
-    const rtl = term.kind === "literal" && term.direction === "rtl";
-    picture.append(
-      svg(
-        "g",
-        { class: `picture-node ${term.kind}` },
-        svg("title", {}, full),
-        svg("rect", { x: x(node), y: y(node), width: WIDTH, height: HEIGHT, rx: radius }),
-        svg(
-          "text",
-          { x: x(node) + WIDTH / 2, y: y(node) + HEIGHT / 2 + 4, direction: rtl ? "rtl" : "ltr" },
-          cut(labelOf(term, prefixes).replace(/\s+/g, " "), LABEL),
-        ),
-      ),
-    );
-  }
+  for (const edge of edges) picture.append(...edgeParts(edge, { columns, y, name: names.get(edge), end: endOf(edge.from) }));
+  for (const node of nodes) picture.append(nodePart(node, columns[node.column], y(node), texts.get(node)));
   const made = document.createDocumentFragment();
   made.append(picture);
   if (left) {
-    const note = document.createElement("p");
-    note.className = "note";
-    note.textContent = `the picture has ${MOST_NODES} nodes; ${left.toLocaleString()} statements are left out`;
-    made.append(note);
+    const note = `the picture has ${countOf(nodes.length, "node")}; ${countOf(left, "statement")} are left out`;
+    made.append(element("p", { class: "note" }, note));
   }
   return made;
+}
+
+function nameOf(predicate, prefixes) {
+  const name = predicate === `${RDF}type` ? "a" : labelOf({ kind: "iri", value: predicate }, prefixes);
+  return cut(name, EDGE_CHARACTERS);
+}
+
+function widthOf(text) {
+  return text.length * CHARACTER + 16;
+}
+
+function edgeParts({ from, to, predicate }, { columns, y, name, end }) {
+  const [start, middle] = [y(from) + HEIGHT / 2, y(to) + HEIGHT / 2];
+  const trunk = columns[from.column].end - TRUNK / 2;
+  const { x } = columns[to.column];
+  const way = start === middle ? `M${end} ${start} H${x}` : `M${end} ${start} H${trunk} V${middle} H${x}`;
+  const edge = svg("path", { class: "edge", d: way }, svg("title", {}, predicate));
+  if (name === "") return [edge];
+  return [edge, svg("text", { class: "edge-label", x: trunk + 8, y: middle - 4 }, name)];
+}
+
+function nodePart({ term, again }, { x }, y, text) {
+  const full = term.kind === "literal" ? term.value.slice(0, 1000) : termText(term).slice(0, 1000);
+  const width = widthOf(text);
+  const radius = term.kind === "literal" ? 2 : HEIGHT / 2;
+  const direction = term.kind === "literal" && term.direction === "rtl" ? "rtl" : "ltr";
+  const anchor = direction === "rtl" ? "end" : "start"; // which is at its left, either way
+  return svg(
+    "g",
+    { class: `picture-node ${term.kind}${again ? " again" : ""}` },
+    svg("title", {}, again ? `${full}: again` : full),
+    svg("rect", { x, y, width, height: HEIGHT, rx: radius }),
+    svg("text", { x: x + 8, y: y + HEIGHT / 2 + 4, direction, "text-anchor": anchor }, text),
+  );
 }

@@ -1,6 +1,6 @@
 // Starts the page: asks what the server has. A server with streams alone begins with their view.
 
-import { element } from "./message-view.js";
+import { element } from "./elements.js";
 import { QuerySection } from "./query.js";
 import { serverDescription, urlOf } from "./server.js";
 

@@ -39,8 +39,8 @@ export async function accepted(response) {
   throw new Refusal(isProblem ? JSON.parse(text) : { detail: text.trim().slice(0, 2000) || null }, response.status);
 }
 
-/** Sends a query by POST, as a form. */
-export async function ask(url, query, accept, signal) {
-  const body = new URLSearchParams({ query });
+/** Sends a query by POST, as a form; `parameters` are further ones that the server knows, as `group-by`. */
+export async function ask(url, query, accept, signal, parameters = []) {
+  const body = new URLSearchParams([["query", query], ...parameters]);
   return accepted(await fetch(url, { method: "POST", body, headers: { Accept: accept }, signal }));
 }

@@ -3,13 +3,13 @@
 // SPARQL 1.2 Query Results JSON Format; N-Triples for graphs, and any other text as it came. What is shown is bounded,
 // and what an answer has is counted to its end.
 
+import { DataTable } from "./data-table.js";
+import { countOf, element } from "./elements.js";
 import { LONGEST_TEXT, LogError } from "./log.js";
-import { button, element, messageElement, termElement } from "./message-view.js";
+import { messageElement } from "./message-view.js";
 import { DIRECTED_STRING, LANGUAGE_STRING, XSD } from "./terms.js";
 
-const ROWS = 500;
-const SOLUTIONS = 100_000; // that are kept
-const KEPT_CHARACTERS = 1 << 26; // of what is kept of solutions or statements; at least one is, however long
+const KEPT_CHARACTERS = 1 << 26; // of the statements that are kept; at least one is, however long
 const STATEMENTS = 20_000; // distinct ones that are kept of one graph
 const TEXT_CHARACTERS = 200_000;
 
@@ -39,70 +39,15 @@ export function truthElement(truth) {
   return element("p", { class: "banner good" }, truth ? "yes (true)" : "no (false)");
 }
 
-/** Solutions as a table that grows while they come: its first rows at once, others that are kept on demand. */
-export class SolutionTable {
-  constructor(prefixes) {
-    this.prefixes = prefixes;
-    this.variables = null; // the columns
-    this.kept = []; // the first solutions
-    this.characters = 0;
-    this.count = 0;
-    this.shown = 0;
-    this.wanted = ROWS;
-    this.note = element("p", { class: "note" });
-    this.head = element("tr", {});
-    this.rows = element("tbody", {});
-    this.rest = button("", () => {
-      this.wanted += ROWS;
-      this.show();
-    });
-    const table = element("table", { "aria-label": "Solutions" }, element("thead", {}, this.head), this.rows);
-    const region = { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of solutions" };
-    this.element = element("div", {}, this.note, element("div", region, table), this.rest);
-  }
-
-  /** Takes a solution of so many characters; it is counted, and kept while there is room. */
-  add(solution, characters) {
-    this.count += 1;
-    const fits = this.kept.length < SOLUTIONS && this.characters + characters <= KEPT_CHARACTERS;
-    // those that are kept are the first ones, without a gap
-    if (this.kept.length === this.count - 1 && (fits || this.count === 1)) {
-      this.kept.push(solution);
-      this.characters += characters;
-    }
-  }
-
-  /** Names the columns; what is shown already is shown anew. */
-  columns(variables) {
-    this.variables = variables;
-    this.head.replaceChildren(...variables.map((name) => element("th", { scope: "col" }, `?${name}`)));
-    this.rows.replaceChildren();
-    this.shown = 0;
-  }
-
-  /** Shows what is to be seen of what has come. */
-  show() {
-    const made = document.createDocumentFragment();
-    for (const solution of this.kept.slice(this.shown, this.wanted)) {
-      const cells = this.variables.map((name) =>
-        element("td", {}, Object.hasOwn(solution, name) ? termElement(termOf(solution[name]), this.prefixes) : ""),
-      );
-      made.append(element("tr", {}, ...cells));
-    }
-    this.rows.append(made);
-    this.shown = Math.min(this.kept.length, this.wanted);
-    const left = this.kept.length - this.shown;
-    this.rest.hidden = left === 0;
-    this.rest.textContent = `show more: ${left.toLocaleString()} solutions are left`;
-    const kept = this.kept.length.toLocaleString();
-    const bound = `; the first ${kept} are kept here, and Download saves all`;
-    this.note.textContent = `${countOf(this.count, "solution")}${this.kept.length < this.count ? bound : ""}`;
-  }
-}
-
-/** A number of things in words. */
-export function countOf(count, what) {
-  return `${count.toLocaleString()} ${what}${count === 1 ? "" : "s"}`;
+/** A table of solutions, as JSON has them. */
+export function solutionTable(prefixes) {
+  return new DataTable({
+    label: "solutions",
+    what: "solution",
+    prefixes,
+    cell: (solution, name) => (Object.hasOwn(solution, name) ? [termOf(solution[name])] : []),
+    head: (name) => `?${name}`,
+  });
 }
 
 /** Reads a graph in N-Triples: {lines, statements, left}, where `lines` are distinct ones that are kept, and `left`
@@ -166,7 +111,7 @@ export function graphElementOf({ lines, statements, left }, prefixes) {
     left === 0
       ? `${countOf(statements, "triple")}, ${lines.length.toLocaleString()} of them distinct`
       : `${countOf(statements, "triple")}; the first ${lines.length.toLocaleString()} distinct ones can be seen here`;
-  return element("div", {}, element("p", { class: "note" }, note), messageElement(lines, prefixes));
+  return element("div", {}, element("p", { class: "note" }, note), element("div", { class: "paper" }, messageElement(lines, prefixes)));
 }
 
 /** Another text as an element: its beginning. It is read to its end, so that one that was cut throws CutError. */

@@ -1,4 +1,4 @@
-// RDF terms: lines of N-Quads to terms, IRIs shortened by prefixes, and which IRIs may be links. Touches no document.
+// RDF terms: lines of N-Quads to terms and back, and which IRIs may be links. Touches no document.
 //
 // RDF 1.2 N-Quads, section 2. The server writes the lines, so this reader is strict about structure and leaves the
 // characters of IRIs and the shape of language tags alone: a lenient server passes both as they came.
@@ -11,20 +11,6 @@ export const XSD = "http://www.w3.org/2001/XMLSchema#";
 export const RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#";
 export const LANGUAGE_STRING = `${RDF}langString`;
 export const DIRECTED_STRING = `${RDF}dirLangString`;
-
-/** Prefixes that need no declaration to be shown. */
-export const COMMON_PREFIXES = {
-  rdf: RDF,
-  rdfs: "http://www.w3.org/2000/01/rdf-schema#",
-  xsd: XSD,
-  owl: "http://www.w3.org/2002/07/owl#",
-  skos: "http://www.w3.org/2004/02/skos/core#",
-  dct: "http://purl.org/dc/terms/",
-  foaf: "http://xmlns.com/foaf/0.1/",
-  prov: "http://www.w3.org/ns/prov#",
-  schema: "http://schema.org/",
-  sosa: "http://www.w3.org/ns/sosa/",
-};
 
 const DEEPEST = 100; // triple terms within each other
 const BLANK = /_:[\p{L}\p{N}_](?:[\p{L}\p{N}\p{M}_.·‿⁀-]*[\p{L}\p{N}\p{M}_·‿⁀-])?/uy;
@@ -198,28 +184,6 @@ function unescape(text, pattern, reader) {
 /** Whether an IRI may be a link: pages and addresses; never what a browser would run, open or read, as `javascript:`. */
 export function isLink(iri) {
   return /^(?:https?:\/\/|mailto:)/i.test(iri) && URL.canParse(iri);
-}
-
-/** Shortens IRIs by prefixes: {prefix: IRI}. The longest namespace wins. */
-export class Prefixes {
-  constructor(...tables) {
-    const byPrefix = new Map();
-    for (const table of tables) for (const [prefix, iri] of Object.entries(table)) byPrefix.set(prefix, iri);
-    this.namespaces = [...byPrefix].filter(([, iri]) => iri !== "").sort(([, a], [, b]) => b.length - a.length);
-  }
-
-  /** `ex:name` where a prefix fits and the rest is a simple local name, else null. */
-  shorten(iri) {
-    for (const [prefix, namespace] of this.namespaces) {
-      if (iri.startsWith(namespace)) {
-        const local = iri.slice(namespace.length);
-        if (/^(?:[\p{L}\p{N}_][\p{L}\p{M}\p{N}_.:-]*)?$/u.test(local) && !local.endsWith(".")) {
-          return `${prefix}:${local}`;
-        }
-      }
-    }
-    return null;
-  }
 }
 
 /** A term as the page shows it: IRIs shortened where a prefix fits, the text of literals as it is. */

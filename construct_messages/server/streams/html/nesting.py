@@ -1,23 +1,23 @@
-"""Messages as people read them: subjects with their properties, blank nodes nested where they are named once.
+"""Messages as people read them: subjects with their properties, and nodes nested where they are mentioned once.
 
-What templates show, and what they link to. Everything has a bound, and what was left out is counted. No HTML here.
+The shape that templates show. Everything has a bound, and what was left out is counted. No HTML here; terms are those
+of `shown.py`.
 
-The page for queries renders messages by itself (`pages/static/message-view.js`): it reads logs in the browser, also
-those of another server. HTML of streams needs no script, so it has no button for more, and its bounds are larger.
+The page for queries gives messages the same shape by itself (`pages/static/nesting.js`): it reads logs in the browser,
+also those of another server. HTML of streams needs no script, so it has no button for more, and its bounds are larger.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from construct_messages.message import Message, Quad
-from construct_messages.streams.vocabulary import DCTERMS, LDES, PREFIXES, TREE
+from construct_messages.server.streams.html.shown import Href, NodeNames, Shown, show
 from construct_messages.terms import (
     RDF,
-    XSD,
     Term,
     is_blank,
     is_literal,
@@ -26,44 +26,25 @@ from construct_messages.terms import (
     triple_parts,
 )
 
-Href = Callable[[str], str | None]
-"""What a page links to for an IRI; None: nothing."""
-
-_SHORT: Final = {**PREFIXES, "dcterms": DCTERMS, "ldes": LDES, "rdf": RDF, "tree": TREE}
 _TYPE: Final = f"<{RDF}type>"
 _FIRST, _REST, _NIL = f"<{RDF}first>", f"<{RDF}rest>", f"<{RDF}nil>"
-_STRING: Final = f"{XSD}string"
+_LABELS: Final = tuple(
+    Term(f"<{property}>")
+    for property in (
+        "http://www.w3.org/2000/01/rdf-schema#label",
+        "http://www.w3.org/2004/02/skos/core#prefLabel",
+        "http://xmlns.com/foaf/0.1/name",
+        "http://schema.org/name",
+        "https://schema.org/name",
+        "http://purl.org/dc/terms/title",
+        "http://purl.org/dc/elements/1.1/title",
+    )
+)
 
 _MOST_QUADS: Final = 1000
-_MOST_CHARACTERS: Final = 2000
 _DEEPEST: Final = 12
 
 _Properties = dict[Term, list[Term]]
-
-
-class Shown(NamedTuple):
-    """A term, as it is shown.
-
-    Args:
-        kind: `iri`, `blank`, `literal` or `triple`.
-        text: an IRI shortened, where there is a prefix; the characters of a literal.
-        title: the whole IRI.
-        href: what it links to; None: nothing.
-        language, direction: of a literal.
-        datatype: of a literal, unless it is implied.
-        omitted: how many characters of a literal or of an IRI were left out.
-        parts: of a triple term.
-    """
-
-    kind: str
-    text: str
-    title: str = ""
-    href: str | None = None
-    language: str | None = None
-    direction: str | None = None
-    datatype: Shown | None = None
-    omitted: int = 0
-    parts: Sequence[Shown] = ()
 
 
 @dataclass
@@ -74,13 +55,15 @@ class Node:
         term: what it is.
         properties: its properties here; for an object that is nested, or a subject.
         items: of a list; None: it is none.
-        nested: whether it replaces its only mention.
+        nested: whether it is where its only mention is: of a blank node instead of its name, of an IRI below it.
+        label: what its title is beside its name; None: it has none here.
     """
 
     term: Shown
     properties: list[tuple[Shown, list[Node]]] = field(default_factory=list)
     items: list[Node] | None = None
     nested: bool = False
+    label: Shown | None = None
 
 
 class GraphShown(NamedTuple):
@@ -127,10 +110,11 @@ def card(message: Message, href: Href) -> Card:
     graphs: dict[Term | None, list[Quad]] = {}
     for quad in quads:
         graphs.setdefault(quad.graph, []).append(quad)
-    mentions = _mentions(quads)
+    mentions, labels = _mentions(quads), NodeNames()
     shown = [
         GraphShown(
-            None if name is None else show(name, href), _Nesting(of, mentions, href).subjects()
+            None if name is None else show(name, href, labels),
+            _Nesting(of, mentions, href, labels).subjects(),
         )
         for name, of in graphs.items()
     ]
@@ -138,16 +122,15 @@ def card(message: Message, href: Href) -> Card:
 
 
 def _mentions(quads: Iterable[Quad]) -> Mapping[Term, int]:
-    """How often each blank node is in a position where it needs its label, or would be nested."""
+    """How often each node is where it needs its name, or would have another node nested in it."""
     found: Counter[Term] = Counter()
     subjects: dict[Term, set[Term | None]] = {}
     for quad in quads:
-        if is_blank(quad.subject):
-            subjects.setdefault(quad.subject, set()).add(quad.graph)
-        if is_blank(quad.object):
-            found[quad.object] += 1
-        elif is_triple(quad.object):
+        subjects.setdefault(quad.subject, set()).add(quad.graph)
+        if is_triple(quad.object):
             found.update(dict.fromkeys(_blanks(quad.object), 2))
+        elif not is_literal(quad.object):
+            found[quad.object] += 1
         if quad.graph is not None and is_blank(quad.graph):
             found[quad.graph] += 2
     for node, graphs in subjects.items():
@@ -166,8 +149,10 @@ def _blanks(term: Term) -> Iterable[Term]:
 class _Nesting:
     """The subjects of one graph."""
 
-    def __init__(self, quads: Iterable[Quad], mentions: Mapping[Term, int], href: Href) -> None:
-        self._mentions, self._href = mentions, href
+    def __init__(
+        self, quads: Iterable[Quad], mentions: Mapping[Term, int], href: Href, labels: NodeNames
+    ) -> None:
+        self._mentions, self._href, self._labels = mentions, href, labels
         self._properties: dict[Term, _Properties] = {}
         self._objects: set[Term] = set()
         for subject, predicate, object, _ in quads:
@@ -177,32 +162,50 @@ class _Nesting:
 
     def subjects(self) -> list[Node]:
         found = [self._described(term, 0) for term in self._properties if not self._is_nested(term)]
-        while self._left:  # of a circle of blank nodes, or nested too deep
+        while self._left:  # of a circle, or nested too deep
             found.append(self._described(next(iter(self._left)), 0))
         return found
 
     def _is_nested(self, term: Term) -> bool:
-        return is_blank(term) and self._mentions[term] == 1 and term in self._objects
+        return self._mentions[term] == 1 and term in self._objects
 
     def _described(self, term: Term, depth: int) -> Node:
         del self._left[term]
+        # the name of a blank node that is nested is not shown, so that it takes no number
+        named = depth == 0 or not is_blank(term)
+        shown = self._show(term) if named else Shown("blank", "")
         properties = [
-            (show(predicate, self._href), [self._object(object, depth + 1) for object in objects])
+            (self._show(predicate), [self._object(object, depth + 1) for object in objects])
             for predicate, objects in sorted(
                 self._properties[term].items(), key=lambda item: item[0] != _TYPE
             )
         ]
-        return Node(show(term, self._href), properties, nested=depth > 0)
+        return Node(shown, properties, nested=depth > 0, label=self._label(term))
+
+    def _show(self, term: Term) -> Shown:
+        return show(term, self._href, self._labels)
+
+    def _label(self, term: Term) -> Shown | None:
+        """The label of a node: in English, else without a language, else the first."""
+        for property in _LABELS:
+            literals = [
+                each
+                for each in self._properties[term].get(property, ())
+                if is_literal(each) and literal_parts(each)[0].strip()
+            ]
+            if literals:
+                return self._show(min(literals, key=_language_rank))
+        return None
 
     def _object(self, term: Term, depth: int) -> Node:
         if term not in self._left or not self._is_nested(term) or depth > _DEEPEST:
-            return Node(show(term, self._href), items=[] if term == _NIL else None)
-        if (cells := self._cells(term)) is None:
+            return Node(self._show(term), items=[] if term == _NIL else None)
+        if not is_blank(term) or (cells := self._cells(term)) is None:
             return self._described(term, depth)
         for cell in cells:
             del self._left[cell]
         items = [self._object(self._properties[cell][Term(_FIRST)][0], depth + 1) for cell in cells]
-        return Node(show(term, self._href), items=items, nested=True)
+        return Node(Shown("blank", ""), items=items, nested=True)
 
     def _cells(self, term: Term) -> list[Term] | None:
         """The nodes of a list; None: it is not whole, or one of its nodes is something else as well."""
@@ -220,42 +223,8 @@ class _Nesting:
         return list(cells)
 
 
-def show(term: Term, href: Href, depth: int = 0) -> Shown:
-    """A term, as it is shown.
-
-    Args:
-        term: to show.
-        href: what IRIs link to.
-        depth: the number of triple terms around it.
-
-    >>> from construct_messages.terms import iri
-    >>> show(iri(f"{XSD}integer"), lambda iri: None).text
-    'xsd:integer'
-    """
-    if is_literal(term):
-        text, datatype, language, direction = literal_parts(term)
-        of_type = None if datatype in (None, _STRING) else show(Term(f"<{datatype}>"), href)
-        kept = text[:_MOST_CHARACTERS]
-        return Shown("literal", kept, "", None, language, direction, of_type, len(text) - len(kept))
-    if is_blank(term):
-        return Shown("blank", term)
-    if is_triple(term):
-        if depth == _DEEPEST:
-            return Shown("blank", "<<( … )>>", omitted=len(term))
-        return Shown(
-            "triple", "", parts=[show(part, href, depth + 1) for part in triple_parts(term)]
-        )
-    value = term[1:-1]
-    if len(value) > _MOST_CHARACTERS:
-        kept = value[:_MOST_CHARACTERS]
-        return Shown("iri", kept, kept, omitted=len(value) - len(kept))
-    return Shown("iri", _shortened(value), value, href(value))
-
-
-def _shortened(value: str) -> str:
-    if value == _TYPE[1:-1]:
-        return "a"
-    for prefix, namespace in _SHORT.items():
-        if value.startswith(namespace) and value[len(namespace) :].replace("_", "").isalnum():
-            return f"{prefix}:{value[len(namespace) :]}"
-    return value
+def _language_rank(label: Term) -> int:
+    _, _, language, _ = literal_parts(label)
+    if language is None:
+        return 1
+    return 0 if language.lower().split("-")[0] == "en" else 2

@@ -59,9 +59,9 @@ async def test_elements_come_as_they_are_published(browser: Browser, served: Str
     seen = await browser.run(ATTACH + "await cards(13); return titles();")
     assert seen == [f"element {number}" for number in range(6, 19)]
     text = await browser.run("return page.locator('#follow .card').allInnerTexts()")
-    assert '"x17"' not in text[-2]
+    assert "x17" not in text[-2]
     assert "an empty message" in text[-2]
-    assert '"x18"' in text[-1]
+    assert "x18" in text[-1]
     assert all(url.startswith(f"{served.url}/") for url in await browser.asked())
 
 
@@ -116,30 +116,35 @@ async def test_pause_filter_and_bounds(browser: Browser, served: StreamsServer) 
         """
     )
     assert counted == ["300 received, 300 of them since the pause", 0]
-    seen = await browser.run(
-        ATTACH
-        + "await page.click('text=Pause'); await cards(200); const all = await titles(); return [all[0], all.length]"
+    count = await browser.run(
+        """
+        await page.click('text=Pause');
+        await page.waitForSelector("#follow .card:last-child h3:text-is('element 300')");
+        return page.locator("#follow .card").count();
+        """
     )
-    assert seen == ["element 101", 200]
+    assert 12 <= count <= 100
     filtered = await browser.run(
         """
         await page.fill("#follow input[type=search]", 'X25');
-        const shown = () => [...document.querySelectorAll("#follow .card h3")].map((each) => each.textContent);
-        await page.waitForFunction(() => document.querySelectorAll("#follow .card").length === 10);
-        return page.evaluate(shown);
+        await page.waitForFunction(() => document.querySelectorAll("#follow .card").length === 11);
+        return page.locator("#follow .card h3").allTextContents();
         """
     )
-    assert filtered == [f"element {number}" for number in range(250, 260)]
-    kept = await browser.run(
+    assert filtered == ["element 25", *(f"element {number}" for number in range(250, 260))]
+    first = await browser.run(
         """
         await page.fill("#follow input[type=search]", "");
-        await page.selectOption("#follow select >> nth=1", "50");
-        await page.waitForFunction(() => document.querySelectorAll("#follow .card").length === 50
-          && document.querySelector("#follow .card:last-child h3").textContent === "element 300");
-        return page.locator("#follow .card h3").first().textContent();
+        await page.waitForSelector("#follow .card:last-child h3:text-is('element 300')");
+        for (let count = 0; count < 100; count += 1) {
+          await page.locator("#follow .tail").evaluate((tail) => { tail.scrollTop = 0; });
+          if ((await page.textContent("#follow .card h3")) === "element 1") break;
+          await page.waitForTimeout(50);
+        }
+        return page.textContent("#follow .card h3");
         """
     )
-    assert kept == "element 251"
+    assert first == "element 1"
 
 
 async def test_each_element_once_over_restarts(browser: Browser, tmp_path: Path) -> None:

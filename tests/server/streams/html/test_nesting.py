@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from construct_messages import Message, Quad, iri, literal
 from construct_messages.formats import N_QUADS
-from construct_messages.server.streams.html.nesting import Node, Shown, card
+from construct_messages.server.streams.html.nesting import Node, card
+from construct_messages.server.streams.html.shown import Shown
 from construct_messages.terms import RDF, Term, parse_term
 from tests.support.http.streams import read
 
@@ -66,7 +67,7 @@ class Reading:
                 said.append(" ".join(filter(None, (name, f"<{RDF}rest>", rest, graph, "."))))
             return names[0], said
         if node.nested:
-            name = self._name()
+            name = self._name() if node.term.kind == "blank" else self._term(node.term)
             return name, list(self._said(name, node, graph))
         return self._term(node.term), []
 

@@ -13,6 +13,7 @@ import pytest_asyncio
 
 from construct_messages import Message, Quad, iri, literal
 from construct_messages.server.pages.files import POLICY
+from construct_messages.server.streams.html.marks import pieces
 from construct_messages.streams import Description, Retention, open_store
 from tests.support.http.streams import Answer, StreamsServer, serving_streams
 from tests.support.pages.accepts import BROWSERS, PROGRAMS
@@ -215,7 +216,9 @@ async def test_nothing_of_a_message_is_markup(with_page: StreamsServer, path: st
 async def test_literals_are_shown_as_they_are(with_page: StreamsServer) -> None:
     said = Page((await get(with_page, "/streams/a/output/29", CHROMIUM)).body)
     for text in HOSTILE:
-        assert text in said.texts
+        for piece in pieces(text):
+            assert piece.text in said.texts
+    assert not {"\u202e", "\u202d", "\x00"} & set("".join(said.texts))
     assert "https://example.org/x?a&b" in said.links
     long = Page((await get(with_page, "/streams/a/output/30", CHROMIUM)).body)
     assert "… 198,000 more characters" in long.texts

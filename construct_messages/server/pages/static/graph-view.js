@@ -1,0 +1,52 @@
+// What a client without messages gets: the answer as one graph. The query runs again.
+
+import { button, countOf, element } from "./elements.js";
+import { piecesOf } from "./log.js";
+import { Refusal, ask } from "./server.js";
+import { graphElementOf, isGraph, readGraph, textElement } from "./tables.js";
+
+const GRAPH_TYPE = "application/n-triples, text/turtle;q=0.5, */*;q=0.1";
+
+/** An element that shows what was asked as one graph, once it has come; `signal` ends it. */
+export function graphView({ url, query, prefixes }, signal) {
+  return askedAgain({
+    signal,
+    what: "triple",
+    how: "without messages",
+    read: async (own, counted) => {
+      const response = await ask(url, query, GRAPH_TYPE, own);
+      const type = response.headers.get("Content-Type") ?? "";
+      const pieces = piecesOf(response.body);
+      return isGraph(type) ? graphElementOf(await readGraph(pieces, counted), prefixes) : textElement(pieces, type);
+    },
+  });
+}
+
+/** An element that shows how an answer comes that `read(signal, counted)` asks for, and then what that returns. */
+export function askedAgain({ signal, what, how, read }) {
+  const own = new AbortController();
+  signal.addEventListener("abort", () => own.abort());
+  const begun = performance.now();
+  const note = element("p", { class: "note" });
+  const place = element("div", {}, note, button("Stop", () => own.abort()));
+  let count = 0;
+  const tick = () => {
+    const seconds = Math.round((performance.now() - begun) / 1000);
+    note.textContent = `The query runs again, ${how}: ${countOf(count, what)} in ${seconds} s so far.`;
+  };
+  tick();
+  const timer = setInterval(tick, 1000);
+  read(own.signal, (number) => (count = number))
+    .catch((error) => {
+      const refused = error instanceof Refusal ? `Refused (${error.status}): ${error.text}` : null;
+      const failed = refused ?? `The answer was cut or failed: ${error.message}.`;
+      place.dataset.failed = "";
+      const text = own.signal.aborted ? "Stopped: the answer is not complete." : failed;
+      return element("p", { class: "banner bad", role: "alert" }, text);
+    })
+    .then((made) => {
+      clearInterval(timer);
+      place.replaceChildren(made);
+    });
+  return place;
+}

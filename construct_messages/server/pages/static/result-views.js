@@ -1,0 +1,124 @@
+// The views of an answer: its messages as cards, and what else can be made of them. A view is made when it is opened.
+//
+// Cards and text are of all messages that are kept. Table, map and timeline are of the first ones, and say so.
+
+import { documentsView } from "./documents-view.js";
+import { button } from "./elements.js";
+import { Facets } from "./facets.js";
+import { graphView } from "./graph-view.js";
+import { mapElement } from "./map.js";
+import { messageTable } from "./message-table.js";
+import { LogText } from "./text-view.js";
+import { timelineElement } from "./timeline.js";
+
+const $ = (id) => document.getElementById(id);
+
+const VIEWS = {
+  messages: "Cards",
+  table: "Table",
+  map: "Map",
+  timeline: "Timeline",
+  log: "Text",
+  documents: "JSON",
+  graph: "One graph",
+};
+
+export class ResultViews {
+  constructor(cards) {
+    this.cards = cards;
+    this.view = "messages";
+    this.reset(null);
+    for (const [name, label] of Object.entries(VIEWS)) {
+      const tab = button(label, () => this.show(name), { id: `tab-${name}`, "aria-pressed": "false", hidden: true });
+      $("tabs").append(tab);
+    }
+  }
+
+  /** Whether the list of cards is what is shown. */
+  get isList() {
+    return !$("messages-view").hidden;
+  }
+
+  reset(asked) {
+    this.asked = asked;
+    this.stops?.abort(); // what a view has asked for
+    this.stops = new AbortController();
+    this.facets = new Facets(); // what the first messages have that other views show
+    this.made = new Map(); // views that have asked again, by name
+    $("tabs").hidden = $("messages-view").hidden = $("other-view").hidden = true;
+    $("other-view").replaceChildren();
+  }
+
+  /** Offers the views of a log, and shows the one that was chosen last. */
+  offerMessages() {
+    $("tabs").hidden = false;
+    for (const name of Object.keys(VIEWS)) $(`tab-${name}`).hidden = name === "map" || name === "timeline";
+    this.show("messages");
+  }
+
+  add(message) {
+    this.cards.add(message);
+    if (!this.facets.isFull) this.facets.add(message);
+    $("tab-map").hidden = !this.facets.places.length;
+    $("tab-timeline").hidden = this.facets.times.length < 2;
+  }
+
+  /** Shows again what was opened before all messages had come. */
+  ended() {
+    if (this.view !== "messages" && !$("tabs").hidden) this.show(this.view);
+  }
+
+  /** Shows what is no log. */
+  showOther(made) {
+    $("other-view").replaceChildren(made);
+    $("other-view").hidden = false;
+  }
+
+  show(name) {
+    this.view = name;
+    for (const each of Object.keys(VIEWS)) $(`tab-${each}`).setAttribute("aria-pressed", String(each === name));
+    $("messages-view").hidden = name !== "messages";
+    $("other-view").hidden = name === "messages";
+    $("list-bar").hidden = name !== "messages";
+    if (name === "messages") this.cards.fill();
+    else $("other-view").replaceChildren(this.viewOf(name));
+  }
+
+  viewOf(name) {
+    const { cards, facets } = this;
+    const { prefixes } = cards;
+    const width = Math.max(320, Math.min(900, $("results").clientWidth));
+    const open = (number) => {
+      this.show("messages");
+      cards.jump(number);
+    };
+    switch (name) {
+      case "table":
+        return messageTable(cards.store, prefixes);
+      case "map":
+        return mapElement(facets.places, { open, note: facets.note, width });
+      case "timeline":
+        return this.timeline({ open, note: facets.note, width });
+      case "log":
+        return new LogText(cards.store).element;
+      case "documents":
+        return this.once(name, documentsView);
+      default:
+        return this.once(name, graphView);
+    }
+  }
+
+  timeline(options) {
+    const nameOf = (iri) => this.cards.prefixes.shorten(iri) ?? iri;
+    return timelineElement(this.facets.times, { ...options, nameOf });
+  }
+
+  /** A view that asks the server: once, but again where that failed. */
+  once(name, viewOf) {
+    const before = this.made.get(name);
+    if (before !== undefined && !("failed" in before.dataset)) return before;
+    const made = viewOf(this.asked, this.stops.signal);
+    this.made.set(name, made);
+    return made;
+  }
+}

@@ -1,0 +1,305 @@
+// The result column: asks an endpoint, shows what comes as it comes, and says how the answer ended.
+//
+// What is shown is of what was asked last, which `asked` holds: nothing here reads the form.
+
+import { Cards } from "./cards.js";
+import { copyWhole } from "./copying.js";
+import { countOf, durationOf } from "./elements.js";
+import { CutError, LOG_TYPE, LogError, piecesOf, readLog, syntaxOf } from "./log.js";
+import { ResultViews } from "./result-views.js";
+import { Refusal, ask } from "./server.js";
+import { SolutionsReader } from "./solutions.js";
+import { graphElementOf, isGraph, readGraph, solutionTable, textElement, truthElement } from "./tables.js";
+
+const SOLUTIONS_TYPE = "application/sparql-results+json";
+// whatever the query is: messages of a CONSTRUCT, solutions, or a graph
+const ANY_TYPE = `${LOG_TYPE}, ${SOLUTIONS_TYPE};q=0.9, application/n-triples;q=0.8, text/turtle;q=0.5, */*;q=0.1`;
+const LIMIT = /\blimit\s+(\d+)(?:\s+offset\s+\d+)?\s*$/i;
+
+const $ = (id) => document.getElementById(id);
+
+export class Results {
+  /** `refused(line, column, text)` is called where the server says what is wrong with the query. */
+  constructor({ refused = () => {} } = {}) {
+    this.refused = refused;
+    this.asked = null; // {endpoint, url, query, parameters, prefixes}
+    this.running = null; // an AbortController
+    this.note = ""; // what is said in place of what is listed
+    this.filtered = false; // whether what a filter found is still to be announced
+    this.cards = new Cards($("cards"), { changed: () => this.showSoon() });
+    this.views = new ResultViews(this.cards);
+    copyWhole($("results"));
+    this.listen();
+  }
+
+  listen() {
+    $("stop").addEventListener("click", () => this.stop());
+    $("filter").addEventListener("input", () => {
+      this.filtered = true;
+      this.note = "";
+      this.cards.show($("filter").value);
+      this.showFigures();
+    });
+    $("jump").addEventListener("change", () => this.jump(Number($("jump").value)));
+    $("place").addEventListener("input", () => this.jump(Number($("place").value)));
+    document.addEventListener("scroll", () => this.showSoon(), { passive: true });
+  }
+
+  stop() {
+    this.running?.abort();
+  }
+
+  // --- asking ---
+
+  /** Asks what `asked` holds, and shows the answer to its end. */
+  async run(asked) {
+    this.running?.abort();
+    const running = new AbortController();
+    this.running = running;
+    this.asked = asked;
+    this.reset();
+    try {
+      const response = await ask(asked.url, asked.query, ANY_TYPE, running.signal, asked.parameters);
+      if (this.running !== running) return;
+      this.answered = true;
+      this.expect(response);
+      this.showFigures();
+      const type = response.headers.get("Content-Type") ?? "";
+      const whole = syntaxOf(type) === null ? this.takeOther(response, type, running) : this.takeLog(response, running);
+      const complete = `Complete: ${await whole}${groupedBy(asked.parameters)}.`;
+      if (this.running !== running) return;
+      this.banner("good", complete);
+      this.say(complete);
+    } catch (error) {
+      if (this.running === running) this.fail(error, running.signal.aborted);
+    } finally {
+      if (this.running === running) this.rest();
+    }
+  }
+
+  reset() {
+    this.cards.clear();
+    this.cards.prefixes = this.asked.prefixes;
+    this.cards.show($("filter").value);
+    this.views.reset(this.asked);
+    this.count = this.bytes = 0;
+    this.most = null; // how many messages there are at most, where that is known
+    this.size = null; // how many bytes there are, where that is known
+    this.what = "message";
+    this.answered = false;
+    this.note = "";
+    this.begun = performance.now();
+    this.first = this.ended = null;
+    for (const id of ["banner", "figures", "list-bar", "landing"]) $(id).hidden = true;
+    $("results").setAttribute("aria-busy", "true");
+    $("stop").disabled = false;
+    this.say("The query runs.");
+    clearInterval(this.timer);
+    this.timer = setInterval(() => this.showFigures(), 250);
+    $("progress").hidden = false;
+    this.showFigures();
+  }
+
+  /** Notes how much will come, where the server or the query says it. */
+  expect(response) {
+    const length = Number(response.headers.get("Content-Length"));
+    if (length && !response.headers.get("Content-Encoding")) this.size = length;
+    const limit = LIMIT.exec(this.asked.query.replace(/#[^\n<>]*$/gm, ""));
+    if (limit !== null) this.most = Number(limit[1]);
+  }
+
+  rest() {
+    this.running = null;
+    clearInterval(this.timer);
+    this.ended = performance.now();
+    for (const id of ["progress", "bar"]) $(id).hidden = true;
+    $("results").removeAttribute("aria-busy");
+    $("stop").disabled = true;
+    this.views.ended();
+    this.showFigures();
+  }
+
+  /** Takes a log, and returns in words how much it was. */
+  async takeLog(response, running) {
+    this.views.offerMessages();
+    $("figures").hidden = false;
+    const reader = await readLog(this.counted(response.body, running), (message) => {
+      if (this.running !== running) return;
+      this.came(message.number);
+      this.views.add(message);
+    }, syntaxOf(response.headers.get("Content-Type")));
+    return countOf(reader.count, "message");
+  }
+
+  /** Takes what is no log, and returns in words how much it was. */
+  async takeOther(response, type, running) {
+    const pieces = this.counted(response.body, running);
+    if (type.startsWith(SOLUTIONS_TYPE)) return this.takeSolutions(pieces, running);
+    if (!isGraph(type)) {
+      const text = await textElement(pieces, type);
+      if (this.running === running) this.views.showOther(text);
+      return countOf(this.bytes, "byte");
+    }
+    this.what = "triple";
+    $("figures").hidden = false;
+    const graph = await readGraph(pieces, (count) => {
+      if (this.running === running && count) this.came(count);
+    });
+    if (this.running === running) this.views.showOther(graphElementOf(graph, this.asked.prefixes));
+    return countOf(graph.statements, "triple");
+  }
+
+  async takeSolutions(pieces, running) {
+    const table = solutionTable(this.asked.prefixes);
+    const reader = new SolutionsReader((solution, characters) => {
+      if (!table.columns.length) table.setColumns(reader.variables ?? Object.keys(solution));
+      table.add(solution, characters);
+    });
+    for await (const bytes of pieces) {
+      reader.feed(bytes);
+      if (this.running !== running) return "";
+      if (table.count === 0) continue;
+      if (this.count === 0) {
+        this.what = "solution";
+        $("figures").hidden = false;
+        this.views.showOther(table.element);
+      }
+      this.came(table.count);
+      table.show();
+    }
+    const document = reader.close();
+    if ("boolean" in document) {
+      this.views.showOther(truthElement(document.boolean));
+      return document.boolean ? "yes" : "no";
+    }
+    const variables = document.head?.vars ?? table.columns;
+    if (String(table.columns) !== String(variables)) table.setColumns(variables);
+    this.views.showOther(table.element);
+    table.show();
+    return countOf(table.count, "solution");
+  }
+
+  /** Notes that so many of the answer have come. */
+  came(count) {
+    this.count = count;
+    if (this.first !== null) return;
+    this.first = performance.now();
+    this.say(`The first ${this.what} is here.`);
+  }
+
+  async *counted(body, running) {
+    for await (const bytes of piecesOf(body)) {
+      if (this.running !== running) return;
+      this.bytes += bytes.length;
+      this.showSoon();
+      yield bytes;
+    }
+  }
+
+  fail(error, aborted) {
+    const had = this.count && this.what !== "triple"; // of a graph nothing is shown before its end
+    const got = had ? ` Only its beginning is below: ${countOf(this.count, this.what)}.` : "";
+    if (aborted) {
+      this.banner("warn", `Stopped: the answer is not complete.${got}`);
+    } else if (error instanceof Refusal) {
+      if (error.line !== null) this.refused(error.line, error.column, error.text);
+      this.banner("bad", `Refused (${error.status}): ${error.text}`);
+    } else if (error instanceof CutError) {
+      this.banner("bad", `The answer was cut: ${error.message}. It is not complete.${got}`);
+    } else if (error instanceof LogError) {
+      this.banner("bad", `The answer cannot be read: ${error.message}.${got}`);
+    } else {
+      const whose = this.answered ? "The page failed to show the answer" : "The query failed";
+      this.banner("bad", `${whose}: ${error.message}.${got}`);
+    }
+  }
+
+  // --- what is said of it ---
+
+  banner(kind, text) {
+    $("banner").className = `banner ${kind}`;
+    $("banner").textContent = text;
+    $("banner").setAttribute("role", kind === "good" ? "note" : "alert");
+    $("banner").hidden = false;
+  }
+
+  say(text) {
+    $("announcement").textContent = text;
+  }
+
+  showSoon() {
+    this.figuresFrame ||= requestAnimationFrame(() => {
+      this.figuresFrame = 0;
+      this.showFigures();
+    });
+  }
+
+  showFigures() {
+    if (this.asked === null) return;
+    const now = this.ended ?? performance.now();
+    const seconds = (now - this.begun) / 1000;
+    $("progress").textContent = this.progress(Math.floor(seconds));
+    this.showBar();
+    const rate = this.first === null ? 0 : this.count / Math.max(0.001, (now - this.begun) / 1000);
+    $("figure-count").textContent = countOf(this.count, this.what);
+    $("figure-rate").textContent = `${Math.round(rate).toLocaleString()} a second`;
+    $("figure-first").textContent = this.first === null ? "" : `the first after ${durationOf(this.first - this.begun)}`;
+    const total = durationOf(now - this.begun);
+    $("figure-total").textContent = this.ended === null ? `${total} so far` : `all after ${total}`;
+    $("figure-bytes").textContent = countOf(this.bytes, "byte");
+    this.showPlace();
+  }
+
+  /** What the answer is waiting for, in a sentence. */
+  progress(seconds) {
+    const where = `/${this.asked.endpoint}`;
+    const grouped = groupedBy(this.asked.parameters);
+    if (!this.answered) return `The query runs at ${where}: no answer yet, after ${seconds} s.`;
+    if (this.first === null) return `${where} answers: waiting for the first ${this.what}, ${seconds} s so far.`;
+    const most = this.most === null ? "" : ` of at most ${this.most.toLocaleString()}`;
+    return `Receiving${grouped}: ${countOf(this.count, this.what)}${most}, ${seconds} s so far.`;
+  }
+
+  showBar() {
+    const isKnown = this.ended === null && this.answered && (this.most !== null || this.size !== null);
+    $("bar").hidden = !isKnown;
+    if (!isKnown) return;
+    $("bar").max = this.size ?? this.most;
+    $("bar").value = this.size === null ? this.count : this.bytes;
+  }
+
+  /** Where in the list the reader is, and what a filter found. */
+  showPlace() {
+    const { cards } = this;
+    const { first, count } = cards.store;
+    $("list-bar").hidden = count === 0 || !this.views.isList;
+    $("kept").textContent = this.note || cards.described();
+    for (const id of ["place", "jump"]) {
+      $(id).min = first + 1;
+      $(id).max = count;
+    }
+    $("of").textContent = `of ${count.toLocaleString()}`;
+    $("place").hidden = count < 30 || cards.filter !== "";
+    const seen = cards.seen();
+    if (seen !== null && document.activeElement !== $("jump")) $("jump").value = seen;
+    if (seen !== null && document.activeElement !== $("place")) $("place").value = seen;
+    if (!this.filtered || !cards.isDone) return;
+    this.filtered = false;
+    this.say($("kept").textContent);
+  }
+
+  async jump(number) {
+    if (!Number.isInteger(number) || number < 1) return;
+    const isKept = await this.cards.jump(number);
+    if (isKept) $("filter").value = "";
+    this.note = isKept ? "" : `message ${number} is not kept`;
+    this.showPlace();
+    if (!isKept) this.say(this.note);
+  }
+}
+
+/** What the messages of an answer are grouped by, in words. */
+function groupedBy(parameters) {
+  const names = parameters.filter(([name]) => name === "group-by").map(([, value]) => `?${value}`);
+  return names.length ? `, grouped by ${names.join(" and ")}` : "";
+}
