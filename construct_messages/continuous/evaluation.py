@@ -7,13 +7,14 @@ queries are maintained. RSP-QL: RSTREAM, ISTREAM and DSTREAM. No times, and no m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Generic, Protocol, TypeVar
 
 from construct_messages.continuous.dataset.contents import Contents, HeldElement
 from construct_messages.continuous.incremental.aggregates import NotMaintained
 from construct_messages.continuous.incremental.contents import HeldQuads
 from construct_messages.continuous.incremental.maintained import MaintainedSolutions
-from construct_messages.continuous.incremental.plan import Plan
+from construct_messages.continuous.incremental.plan import MaintenancePlan
 from construct_messages.continuous.incremental.planner import plan_of
 from construct_messages.continuous.solutions import SelectedMessages, Solution, given_out
 from construct_messages.labels import Labels
@@ -24,7 +25,7 @@ from construct_messages.streams.element import Element
 T = TypeVar("T")
 
 
-class Evaluation(Protocol, Generic[T]):
+class WindowEvaluation(Protocol, Generic[T]):
     """The solutions of a query over windows; `T` is an element as windows hold it."""
 
     @property
@@ -85,7 +86,7 @@ class WholeEvaluation:
         return f"asked as a whole at each evaluation: {self._reason}"
 
     def fire(self, *, changed: bool = True) -> list[Solution]:
-        """Evaluates; see `Evaluation`."""
+        """Evaluates; see `WindowEvaluation`."""
         before = self._solutions
         if changed:
             self._solutions = self._selected.solutions(self.contents.update())
@@ -105,7 +106,7 @@ class IncrementalEvaluation:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: MaintenancePlan,
         query: ContinuousQuery,
         static: Iterable[Quad],
         labels: Labels,
@@ -116,6 +117,7 @@ class IncrementalEvaluation:
             plan, query, static, labels
         )
         self._whole: WholeEvaluation | None = None
+        self._has_fired = False
         self._counts: dict[Solution, int] = {}  # of RSTREAM, in the order in which they appeared
         # of a plan that may end: what was there at the last evaluation, and what has changed since
         self._held: dict[tuple[int, HeldQuads], None] = {}
@@ -143,7 +145,7 @@ class IncrementalEvaluation:
         self._change(window, held, entered=False)
 
     def fire(self, *, changed: bool = True) -> list[Solution]:
-        """Evaluates; see `Evaluation`."""
+        """Evaluates; see `WindowEvaluation`."""
         if self._maintained is not None:
             try:
                 return self._given_out(self._maintained) if changed else self._unchanged()
@@ -171,6 +173,7 @@ class IncrementalEvaluation:
             else:
                 del self._held[window, held]
         self._changed.clear()
+        self._has_fired = True
         if self._operator is Operator.ISTREAM:
             return [_solution(row) for row in appeared]
         if self._operator is Operator.DSTREAM:
@@ -196,7 +199,7 @@ class IncrementalEvaluation:
         whole = self._new_whole(reason)
         for window, held in self._held:
             whole.enter(window, _held_whole(whole, held))
-        if self._operator is not Operator.RSTREAM:
+        if self._has_fired:
             whole.fire()
         for window, held, entered in self._changed:
             (whole.enter if entered else whole.leave)(window, _held_whole(whole, held))
@@ -242,4 +245,6 @@ def evaluation_of(
     plan = plan_of(selected.text, [window.name for window in query.windows])
     if isinstance(plan, str):
         return whole(plan)
+    # of SELECT *, the engine has an order of its own
+    plan = replace(plan, variables=selected.variables)
     return IncrementalEvaluation(plan, query, quads, labels, whole)

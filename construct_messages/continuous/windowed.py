@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Final, Self, TypeAlias
 
-from construct_messages.continuous.evaluation import Evaluation, evaluation_of
+from construct_messages.continuous.evaluation import WindowEvaluation, evaluation_of
 from construct_messages.continuous.event_time import time_of
 from construct_messages.continuous.solutions import SelectedMessages, Solution
 from construct_messages.continuous.timeline import Entered, Fired, Left, Timeline
@@ -131,9 +131,7 @@ class WindowedQuery:
             (self._number[window.stream], Extent.of(window, self.options))
             for window in query.windows
         ]
-        self._timeline = Timeline[Any](
-            windows, len(self.streams), report, every, self.options
-        )
+        self._timeline = Timeline[Any](windows, len(self.streams), report, every, self.options)
         self._selected = SelectedMessages(
             query,
             self._labels,
@@ -141,7 +139,7 @@ class WindowedQuery:
             whole=query.operator is not Operator.RSTREAM
             and self.options.compare is Compared.SOLUTIONS,
         )
-        self._evaluation: Evaluation[Any] = evaluation_of(
+        self._evaluation: WindowEvaluation[Any] = evaluation_of(
             self._selected, query, static, self._labels, maintain=maintain
         )
         self._time_of = time_of(self.options.time, query.query)
@@ -324,7 +322,7 @@ class WindowedQuery:
         self._timeline.quiet = not again and not self.options.empty
         messages = self._again
         if messages is None or fired.changed:
-            messages = list(selected.instantiate(solutions, self._given))
+            messages = list(selected.instantiate(solutions, self._given)) if solutions else []
             self._again = messages if again and not selected.makes_nodes else None
         self._given += len(messages)
         return Firing(fired.time, operator, selected.variables, solutions, list(messages))
@@ -371,8 +369,8 @@ class WindowedQuery:
         Args:
             saved: what `save` gave.
             read: reads the elements again that are still needed.
-            query, options, static, element_iri, on_drop, maintain: as they were. Solutions are compared with those that the
-                static data gives now.
+            query, options, static, element_iri, on_drop, maintain: as they were. Solutions are compared with those that
+                the static data gives now.
 
         Raises:
             UsageError: the state is of another query, or with other options, or an element that it needs is missing.

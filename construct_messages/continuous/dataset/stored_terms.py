@@ -29,7 +29,7 @@ PLAIN_FORMS: Final = {
     "dateTime": f"[1-9][0-9]{{3}}-(?:{_MONTH})T{_TIME}Z",
     "boolean": "true|false",
 }
-"""Some of the texts that are stored as they are, by the name of their datatype of XML Schema: those that most data has."""
+"""Some of the texts that are stored as they are, by the name of their XML Schema datatype: those that most data has."""
 
 _SAME: Final = {
     f"{XSD}string": re.compile(""),

@@ -27,7 +27,7 @@ _DATE_TIME: Final = f'"^^<{XSD}dateTime>'
 _DOUBLE: Final = f'"^^<{XSD}double>'
 
 
-class NotMaintained(Exception):  # noqa: N818 - not an error: the query is asked again
+class NotMaintained(Exception):
     """Raised where solutions can no longer be maintained, with the reason."""
 
 
@@ -155,7 +155,7 @@ class Extreme:
         return self._heap[0][1] if self._heap else ""
 
 
-class Distinct:
+class DistinctAggregate:
     """An aggregate to which equal terms count once.
 
     Args:
@@ -186,7 +186,7 @@ class Distinct:
         return self._aggregate.result
 
 
-Aggregate = Count | Sum | Extreme | Distinct
+Aggregate = Count | Sum | Extreme | DistinctAggregate
 
 
 def aggregate_of(aggregation: Aggregation) -> Aggregate:
@@ -203,7 +203,7 @@ def aggregate_of(aggregation: Aggregation) -> Aggregate:
             made = Sum(average=aggregation.name == "AVG")
         case _:
             return Extreme(largest=aggregation.name == "MAX")  # DISTINCT changes nothing
-    return Distinct(made) if aggregation.distinct else made
+    return DistinctAggregate(made) if aggregation.distinct else made
 
 
 class _Descending:

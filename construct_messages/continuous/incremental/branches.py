@@ -23,7 +23,7 @@ from construct_messages.continuous.incremental.plan import (
     Row,
 )
 from construct_messages.continuous.incremental.relations import Names
-from construct_messages.continuous.incremental.rows import Condition
+from construct_messages.continuous.incremental.rows import RowTest
 from construct_messages.query.algebra.calls import mentioned
 from construct_messages.query.algebra.expressions import conjuncts
 from construct_messages.query.algebra.nodes import Expression, Triple, Values, Var
@@ -39,7 +39,6 @@ class BranchOperators:
     Args:
         branch: the branch.
         names: the variables of each triple pattern: those of the branch, then those of its dependents, in order.
-        stored: a term of the query as a store returns it.
         target: is told of the rows of the branch, before its steps.
 
     Attributes:
@@ -51,7 +50,6 @@ class BranchOperators:
         self,
         branch: Branch,
         names: Sequence[Names],
-        stored: Callable[[str], str],
         target: Target,
     ) -> None:
         self.handlers: list[Target] = [target] * len(names)
@@ -62,7 +60,7 @@ class BranchOperators:
             if isinstance(step, FilterStep)
             for conjunct in conjuncts(step.condition)
         ]
-        last = self._joined(branch, names, conditions, stored)
+        last = self._joined(branch, names, conditions)
         first = len(branch.patterns)
         for dependent in branch.dependents:
             numbers = range(first, first + len(dependent.patterns))
@@ -86,7 +84,6 @@ class BranchOperators:
         branch: Branch,
         names: Sequence[Names],
         conditions: Sequence[Expression],
-        stored: Callable[[str], str],
     ) -> JoinOperator | DependentOperator:
         """The join of the patterns and tables of the branch."""
         stars: dict[str, list[int]] = {}
@@ -110,7 +107,7 @@ class BranchOperators:
         for place, join in enumerate(joins):
             join.target = _told(whole, place)
         for place, table in enumerate(tables, len(joins)):
-            rows = [tuple(stored(term or "") for term in row) for row in table.solutions]
+            rows = [tuple(term or "" for term in row) for row in table.solutions]
             self._tables.append((_told(whole, place), rows))
         return whole
 
@@ -133,7 +130,7 @@ def _hub(pattern: Triple) -> str:
 
 def _condition_of(dependent: Dependent) -> Callable[[Names], Test] | None:
     condition = dependent.condition
-    return None if condition is None else lambda variables: Condition(condition, variables)
+    return None if condition is None else lambda variables: RowTest(condition, variables)
 
 
 def _pushed_down(conditions: Sequence[Expression], variables: Names) -> Test | None:

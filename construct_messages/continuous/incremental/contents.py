@@ -154,9 +154,7 @@ class MatchedContents:
             context += ((node, _GRAPH, graph, "") for graph in graphs)
         return HeldQuads(
             {
-                window.number: matched(
-                    self._matcher, _quads(window, node, quads, context, graphs)
-                )
+                window.number: matched(self._matcher, _quads(window, node, quads, context, graphs))
                 for window in windows
             },
             (stream, stream_iri, name, time, element) if self._keep else None,

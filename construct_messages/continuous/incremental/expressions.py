@@ -18,10 +18,10 @@ from construct_messages.query.algebra.nodes import Call, Constant, Expression, V
 from construct_messages.terms import XSD, Term
 
 Native: TypeAlias = Callable[[Row], Any]
-"""The value of an expression for a row: an `int`, `bool`, `Decimal`, `Text` or `Node`; None: an error, or unbound."""
+"""The value of an expression for a row, an `int`, `bool`, `Decimal`, `Text` or `Resource`; None: it has none."""
 
 
-class Undecided(Exception):  # noqa: N818 - not an error: the engine decides
+class Undecided(Exception):
     """Raised where the value of an expression is not certain here."""
 
 
@@ -31,7 +31,7 @@ class Text(NamedTuple):
     text: str
 
 
-class Node(NamedTuple):
+class Resource(NamedTuple):
     """An IRI or a blank node."""
 
     term: str
@@ -40,6 +40,8 @@ class Node(NamedTuple):
 _INTEGER_END: Final = f'"^^<{XSD}integer>'
 _DECIMAL_END: Final = f'"^^<{XSD}decimal>'
 _BOOLEAN_END: Final = f'"^^<{XSD}boolean>'
+_TRUE: Final = f'"true{_BOOLEAN_END}'
+_BOOLEANS: Final = (_TRUE, f'"false{_BOOLEAN_END}')
 _INTEGER_TAIL: Final = len(_INTEGER_END)
 _DECIMAL_TAIL: Final = len(_DECIMAL_END)
 _INTEGER: Final = re.compile(PLAIN_FORMS["integer"]).fullmatch
@@ -69,15 +71,14 @@ def value_of(term: str) -> Any:
             return Text(term[1:-1])
     elif term.startswith(("<", "_:")):
         if not term.startswith("<<("):
-            return Node(term)
+            return Resource(term)
     elif not term:
         return None
     elif term.endswith(_DECIMAL_END):
         if _DECIMAL(text := term[1:-_DECIMAL_TAIL]):
             return Decimal(text)
-    elif term.endswith(_BOOLEAN_END):
-        if term.startswith(('"true"', '"false"')):
-            return term.startswith('"true"')
+    elif term in _BOOLEANS:
+        return term == _TRUE
     raise Undecided
 
 
@@ -99,7 +100,7 @@ def term_of(value: Any) -> str:
             return f'"{value}{_INTEGER_END}'
         case Text(text):
             return f'"{text}"'
-        case Node(term):
+        case Resource(term):
             return term
     raise Undecided
 
@@ -172,10 +173,10 @@ def _comparison(
             return None
         kind, kind_other = type(one), type(other)
         if kind is kind_other or {kind, kind_other} == {int, Decimal}:
-            if not is_equality and kind in (Node, bool):
+            if not is_equality and kind in (Resource, bool):
                 raise Undecided
             return compare(one, other)
-        if is_equality and Node in (kind, kind_other):
+        if is_equality and Resource in (kind, kind_other):
             return compare is ne
         raise Undecided
 
@@ -194,7 +195,7 @@ def _limit(compare: Callable[[Any, Any], bool], place: int, limit: int) -> Nativ
             return None
         if type(value) is Decimal:
             return compare(value, limit)
-        if type(value) is Node and compare in (eq, ne):
+        if type(value) is Resource and compare in (eq, ne):
             return compare is ne
         raise Undecided
 
@@ -243,5 +244,3 @@ def _logical(name: str, inner: list[Native]) -> Native:
         return result
 
     return joined
-
-

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from construct_messages.continuous.incremental.aggregates import Aggregate, aggregate_of
-from construct_messages.continuous.incremental.plan import ExtendStep, Grouping, Row
+from construct_messages.continuous.incremental.plan import ExtendStep, GroupingPlan, Row
 from construct_messages.continuous.incremental.relations import Names, picking
 from construct_messages.continuous.incremental.rows import Counted, Steps
 from construct_messages.query.algebra.calls import mentioned
@@ -34,7 +34,7 @@ class Groups:
         variables: those of the rows of groups, after the steps.
     """
 
-    def __init__(self, grouping: Grouping) -> None:
+    def __init__(self, grouping: GroupingPlan) -> None:
         keys = [key.name for key in grouping.keys]
         arguments = [one.argument for _, one in grouping.aggregates]
         read = [name for argument in arguments if argument for name in _names_in(argument)]

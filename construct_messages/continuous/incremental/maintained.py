@@ -12,7 +12,7 @@ from typing import NamedTuple
 from construct_messages.continuous.incremental.branches import BranchOperators
 from construct_messages.continuous.incremental.contents import HeldQuads, MatchedContents
 from construct_messages.continuous.incremental.groups import Groups
-from construct_messages.continuous.incremental.plan import Branch, Plan, Row
+from construct_messages.continuous.incremental.plan import Branch, MaintenancePlan, Row
 from construct_messages.continuous.incremental.quads import PatternMatcher
 from construct_messages.continuous.incremental.relations import Names
 from construct_messages.continuous.incremental.rows import Counted, Steps
@@ -23,7 +23,7 @@ from construct_messages.query.continuous.values import ContinuousQuery
 from construct_messages.streams.element import Element
 
 
-class Difference(NamedTuple):
+class SolutionChanges(NamedTuple):
     """Solutions that have appeared, and those that have vanished; as often as they have."""
 
     appeared: list[Row]
@@ -41,13 +41,11 @@ class MaintainedSolutions:
     """
 
     def __init__(
-        self, plan: Plan, query: ContinuousQuery, static: Iterable[Quad], labels: Labels
+        self, plan: MaintenancePlan, query: ContinuousQuery, static: Iterable[Quad], labels: Labels
     ) -> None:
         patterns = [pattern for branch in plan.branches for pattern in _patterns_of(branch)]
         self._matcher = PatternMatcher(patterns)
-        self._contents = MatchedContents(
-            query, static, labels, self._matcher, keep=plan.may_end
-        )
+        self._contents = MatchedContents(query, static, labels, self._matcher, keep=plan.may_end)
         grouping = plan.grouping
         self._groups = None if grouping is None else Groups(grouping)
         needed = plan.variables if self._groups is None else self._groups.needed
@@ -56,11 +54,11 @@ class MaintainedSolutions:
         for branch in plan.branches:
             first = len(self._handlers)
             names = self._matcher.variables[first : first + len(_patterns_of(branch))]
-            made = _Branch(branch, names, needed, self._matcher.reader.stored)
+            made = _Branch(branch, names, needed)
             self._branches.append(made)
             self._handlers += made.operators.handlers
-        names = plan.variables if self._groups is None else self._groups.variables
-        self._project = None if tuple(names) == plan.variables else projection(names, plan.variables)
+        known = plan.variables if self._groups is None else self._groups.variables
+        self._project = None if known == plan.variables else projection(known, plan.variables)
         self._counts: dict[Row, int] | None = {} if plan.distinct else None
 
     def hold(
@@ -77,7 +75,7 @@ class MaintainedSolutions:
         """An element has left a window."""
         self._contents.leave(window, held)
 
-    def difference(self) -> Difference:
+    def difference(self) -> SolutionChanges:
         """What has changed since the last call.
 
         Raises:
@@ -107,10 +105,9 @@ class _Branch:
         branch: Branch,
         names: Sequence[Names],
         needed: Names,
-        stored: Callable[[str], str],
     ) -> None:
         self._net: dict[Row, int] = {}
-        self.operators = BranchOperators(branch, names, stored, self._note)
+        self.operators = BranchOperators(branch, names, self._note)
         self._steps = Steps(branch.steps, self.operators.variables)
         variables = self._steps.variables
         self._project = None if variables == needed else projection(variables, needed)
@@ -148,11 +145,11 @@ def _patterns_of(branch: Branch) -> list[Triple]:
     ]
 
 
-def _difference(rows: Iterable[Counted]) -> Difference:
+def _difference(rows: Iterable[Counted]) -> SolutionChanges:
     net: dict[Row, int] = {}
     for row, count in rows:
         net[row] = net.get(row, 0) + count
-    found = Difference([], [])
+    found = SolutionChanges([], [])
     for row, count in net.items():
         if count == 1:
             found.appeared.append(row)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
-from construct_messages.continuous.incremental.plan import Kind, Row
+from construct_messages.continuous.incremental.plan import Dependence, Row
 from construct_messages.continuous.incremental.relations import (
-    Join,
+    IncrementalJoin,
+    IndexedRelation,
     Names,
-    Relation,
     picking,
     taking,
 )
@@ -38,8 +38,8 @@ class JoinOperator:
     def __init__(
         self, variables: Sequence[Names], test: Callable[[Names], Test | None] | None = None
     ) -> None:
-        self._relations = [Relation(names) for names in variables]
-        self._join = Join(self._relations)
+        self._relations = [IndexedRelation(names) for names in variables]
+        self._join = IncrementalJoin(self._relations)
         self.variables = self._join.variables
         self._test = None if test is None else test(self.variables)
         self.target: Target = _nobody
@@ -73,14 +73,14 @@ class DependentOperator:
 
     def __init__(
         self,
-        kind: Kind,
+        kind: Dependence,
         variables: Names,
         others: Names,
         condition: Callable[[Names], Test] | None = None,
     ) -> None:
         shared = tuple(name for name in others if name in variables)
         new = [place for place, name in enumerate(others) if name not in shared]
-        self._rows, self._others = Relation(variables), Relation(others)
+        self._rows, self._others = IndexedRelation(variables), IndexedRelation(others)
         self._of_row, self._of_other = self._rows.finder(shared), self._others.finder(shared)
         self._key = taking([variables.index(name) for name in shared])
         self._key_of_other = taking([others.index(name) for name in shared])
@@ -90,7 +90,7 @@ class DependentOperator:
         self.target: Target = _nobody
         extended = (*variables, *(others[place] for place in new))
         self._test = None if condition is None else condition(extended)
-        self.variables = extended if kind is Kind.OPTIONAL else variables
+        self.variables = extended if kind is Dependence.OPTIONAL else variables
 
     def change(self, row: Row, sign: int) -> None:
         """A row has appeared or vanished."""
@@ -100,8 +100,8 @@ class DependentOperator:
             self._rows.remove(row)
         matches = self._matches(row)
         first = next(matches, None)
-        if self._kind is not Kind.OPTIONAL:
-            if (first is None) is (self._kind is Kind.MINUS):
+        if self._kind is not Dependence.OPTIONAL:
+            if (first is None) is (self._kind is Dependence.MINUS):
                 self.target(row, sign)
         elif first is None:
             self.target(row + self._nothing, sign)
@@ -119,12 +119,12 @@ class DependentOperator:
             if self._test is not None and not self._test(extended):
                 continue
             is_alone = next(self._matches(row), None) is None  # without this one
-            if self._kind is Kind.OPTIONAL:
+            if self._kind is Dependence.OPTIONAL:
                 if is_alone:
                     self.target(row + self._nothing, -sign)
                 self.target(extended, sign)
             elif is_alone:
-                self.target(row, sign if self._kind is Kind.EXISTS else -sign)
+                self.target(row, sign if self._kind is Dependence.EXISTS else -sign)
         if sign > 0:
             self._others.insert(other)
 

@@ -15,7 +15,7 @@ Row: TypeAlias = "tuple[str, ...]"
 """The values of some variables, as terms; the empty string is unbound."""
 
 
-class Kind(Enum):
+class Dependence(Enum):
     """How a solution depends on further patterns."""
 
     OPTIONAL = "OPTIONAL"
@@ -36,7 +36,7 @@ class Dependent:
         condition: on solutions of both; None: there is none.
     """
 
-    kind: Kind
+    kind: Dependence
     patterns: tuple[Triple, ...]
     condition: Expression | None = None
 
@@ -65,7 +65,7 @@ class Branch:
 
     Args:
         patterns: to be joined.
-        tables: inline data to be joined, without UNDEF and without equal rows.
+        tables: inline data to be joined, without UNDEF and without equal rows, as a store returns them.
         dependents: in their order.
         steps: made with each solution.
     """
@@ -77,7 +77,7 @@ class Branch:
 
 
 @dataclass(frozen=True)
-class Grouping:
+class GroupingPlan:
     """GROUP BY over the solutions of all branches.
 
     Args:
@@ -92,7 +92,7 @@ class Grouping:
 
 
 @dataclass(frozen=True)
-class Plan:
+class MaintenancePlan:
     """How the solutions of a query are maintained.
 
     Args:
@@ -103,7 +103,7 @@ class Plan:
     """
 
     branches: tuple[Branch, ...]
-    grouping: Grouping | None
+    grouping: GroupingPlan | None
     distinct: bool
     variables: tuple[str, ...]
 
@@ -133,7 +133,7 @@ def _described(branch: Branch) -> str:
     return ", ".join(dict.fromkeys(parts))
 
 
-def _described_grouping(grouping: Grouping) -> str:
+def _described_grouping(grouping: GroupingPlan) -> str:
     names = ", ".join(dict.fromkeys(one.name for _, one in grouping.aggregates))
     return f"{_number(len(grouping.keys), 'key')} of GROUP BY" + (f" with {names}" if names else "")
 

@@ -14,14 +14,15 @@ from typing import Final
 
 from construct_messages.continuous.incremental.plan import (
     Branch,
+    Dependence,
     Dependent,
     ExtendStep,
     FilterStep,
-    Grouping,
-    Kind,
-    Plan,
+    GroupingPlan,
+    MaintenancePlan,
     Step,
 )
+from construct_messages.continuous.incremental.quads import QuadReader
 from construct_messages.continuous.incremental.renaming import Unprojected
 from construct_messages.errors import ConstructMessagesError
 from construct_messages.query.algebra.calls import mentioned
@@ -67,11 +68,11 @@ _NEW: Final = frozenset(("RAND", "UUID", "STRUUID", "BNODE", "FRESH"))
 _MOST_BRANCHES: Final = 16
 
 
-class _Refused(Exception):  # noqa: N818 - not an error: the query is asked again
+class _Refused(Exception):
     """Raised with the reason why a query is not maintained."""
 
 
-def plan_of(select: str, windows: Iterable[str]) -> Plan | str:
+def plan_of(select: str, windows: Iterable[str]) -> MaintenancePlan | str:
     """The plan of a query; or the reason why it is asked again as a whole.
 
     Args:
@@ -126,7 +127,7 @@ class _Planner:
     def __init__(self, windows: frozenset[str]) -> None:
         self._windows = windows
 
-    def plan(self, select: str) -> Plan:
+    def plan(self, select: str) -> MaintenancePlan:
         """The plan.
 
         Raises:
@@ -160,7 +161,7 @@ class _Planner:
             grouping = _grouping(below, steps)
             node = below.pattern
         parts = self._parts(node)
-        return Plan(
+        return MaintenancePlan(
             tuple(part.branch for part in parts), grouping, is_distinct, query.variables
         )
 
@@ -177,9 +178,7 @@ class _Planner:
                 return self._within(graph, other)
             case Join(left, right):
                 parts = [
-                    _joined(one, other)
-                    for one in self._parts(left)
-                    for other in self._parts(right)
+                    _joined(one, other) for one in self._parts(left) for other in self._parts(right)
                 ]
                 return _few(parts)
             case Union(left, right):
@@ -193,7 +192,7 @@ class _Planner:
                 return [_extended(part, node) for part in self._parts(pattern)]
             case LeftJoin(left, right, condition):
                 return [
-                    self._depending(part, Kind.OPTIONAL, right, condition)
+                    self._depending(part, Dependence.OPTIONAL, right, condition)
                     for part in self._parts(left)
                 ]
             case Minus(left, right, within):
@@ -210,9 +209,9 @@ class _Planner:
     def _filtered(self, part: _Part, condition: Expression) -> _Part:
         match condition:
             case Exists(pattern):
-                return self._depending(part, Kind.EXISTS, pattern, None)
+                return self._depending(part, Dependence.EXISTS, pattern, None)
             case Call("!", (Exists(pattern),)):
-                return self._depending(part, Kind.MINUS, pattern, None)
+                return self._depending(part, Dependence.MINUS, pattern, None)
         _check(condition)
         return part.with_step(FilterStep(condition))
 
@@ -220,28 +219,29 @@ class _Planner:
         found = self._parts(right)
         if all(not (one.possible & part.possible) - within for one in found):
             return part  # what shares no variable excludes nothing
-        return self._depending(part, Kind.MINUS, right, None)
+        return self._depending(part, Dependence.MINUS, right, None)
 
     def _depending(
-        self, part: _Part, kind: Kind, right: Node, condition: Expression | None
+        self, part: _Part, kind: Dependence, right: Node, condition: Expression | None
     ) -> _Part:
         """A branch whose solutions depend on those of another pattern."""
         found = self._parts(right)
         if len(found) != 1 or not found[0].only_patterns:
             raise _Refused(f"{kind.value} of more than triple patterns with FILTER")
         (other,) = found
-        conditions = [
-            step.condition for step in other.branch.steps if isinstance(step, FilterStep)
-        ]
+        conditions = [step.condition for step in other.branch.steps if isinstance(step, FilterStep)]
         _require(
             other.possible & part.possible <= part.core,
             f"{kind.value} with a variable that may be unbound",
         )
         for one in conditions:  # of the other alone, but in EXISTS
             outside = frozenset(mentioned(one)) - other.possible
-            known = part.core if kind is Kind.EXISTS or kind is Kind.MINUS else frozenset()
+            known = (
+                part.core if kind is Dependence.EXISTS or kind is Dependence.MINUS else frozenset()
+            )
             _require(
-                outside & part.possible <= known, f"{kind.value} whose FILTER reads more than it binds"
+                outside & part.possible <= known,
+                f"{kind.value} whose FILTER reads more than it binds",
             )
         if condition is not None:
             _check(condition)
@@ -251,7 +251,7 @@ class _Planner:
         _check_steps(part, other)
         dependent = Dependent(kind, other.branch.patterns, conjunction(conditions))
         branch = replace(part.branch, dependents=(*part.branch.dependents, dependent))
-        possible = part.possible | other.possible if kind is Kind.OPTIONAL else part.possible
+        possible = part.possible | other.possible if kind is Dependence.OPTIONAL else part.possible
         return replace(part, branch=branch, possible=possible)
 
 
@@ -267,7 +267,7 @@ _NAMES: Final[dict[type, str]] = {
 }
 
 
-def _require(condition: bool, reason: str) -> None:  # noqa: FBT001 - as `assert`
+def _require(condition: bool, reason: str) -> None:
     if not condition:
         raise _Refused(reason)
 
@@ -279,8 +279,10 @@ def _few(parts: list[_Part]) -> list[_Part]:
 
 def _table(node: Values) -> _Part:
     _require(all(None not in row for row in node.solutions), "UNDEF")
-    _require(len(set(node.solutions)) == len(node.solutions), "equal rows of VALUES")
-    return _Part(Branch((), (node,)), node.possible, node.possible)
+    stored = QuadReader(None).stored
+    rows = tuple(tuple(stored(term) for term in row if term is not None) for row in node.solutions)
+    _require(len(set(rows)) == len(rows), "equal rows of VALUES")
+    return _Part(Branch((), (Values(node.variables, rows),)), node.possible, node.possible)
 
 
 def _joined(left: _Part, right: _Part) -> _Part:
@@ -348,16 +350,17 @@ def _step(node: Filter | Extend) -> Step:
     return ExtendStep(node.variable, node.expression)
 
 
-def _grouping(node: Group, steps: Sequence[Step]) -> Grouping:
+def _grouping(node: Group, steps: Sequence[Step]) -> GroupingPlan:
     for _, aggregate in node.aggregates:
         argument = aggregate.argument
         _require(
-            aggregate.name in ("COUNT", "SUM", "AVG", "MIN", "MAX"), f"the aggregate {aggregate.name}"
+            aggregate.name in ("COUNT", "SUM", "AVG", "MIN", "MAX"),
+            f"the aggregate {aggregate.name}",
         )
         _require(argument is not None or not aggregate.distinct, "COUNT(DISTINCT *)")
         if argument is not None:
             _check(argument)
-    return Grouping(node.keys, node.aggregates, tuple(steps))
+    return GroupingPlan(node.keys, node.aggregates, tuple(steps))
 
 
 def _check(expression: Expression) -> None:

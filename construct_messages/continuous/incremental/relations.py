@@ -37,13 +37,13 @@ def picking(columns: Sequence[int]) -> Callable[[Row], Row]:
     return taking(columns)
 
 
-class Relation:
+class IndexedRelation:
     """A set of rows.
 
     Args:
         variables: the names of its columns.
 
-    >>> relation = Relation(("s", "o"))
+    >>> relation = IndexedRelation(("s", "o"))
     >>> found = relation.finder(("o",))
     >>> relation.insert(("<urn:a>", '"1"')); relation.insert(("<urn:b>", '"1"')); relation.remove(("<urn:a>", '"1"'))
     >>> list(found('"1"')), list(found('"2"'))
@@ -67,7 +67,7 @@ class Relation:
             if found is None:
                 return ()
             # most keys have one row, which takes less memory than a collection of one
-            return (found,) if type(found) is tuple else found
+            return (found,) if type(found) is tuple else cast("dict[Row, None]", found)
 
         return find
 
@@ -97,7 +97,7 @@ class Relation:
                 del index[key]
 
 
-class Join:
+class IncrementalJoin:
     """The natural join of relations.
 
     Args:
@@ -107,14 +107,14 @@ class Join:
     Attributes:
         variables: the names of the columns of its rows: those of the relations, in order.
 
-    >>> left, right = Relation(("s", "x")), Relation(("x", "o"))
-    >>> join = Join([left, right])
+    >>> left, right = IndexedRelation(("s", "x")), IndexedRelation(("x", "o"))
+    >>> join = IncrementalJoin([left, right])
     >>> left.insert(("<urn:a>", "<urn:x>"))
     >>> join.rows_of(1, ("<urn:x>", '"1"'))
     [('<urn:a>', '<urn:x>', '"1"')]
     """
 
-    def __init__(self, relations: Sequence[Relation]) -> None:
+    def __init__(self, relations: Sequence[IndexedRelation]) -> None:
         self._relations = relations
         self.variables: Names = tuple(
             dict.fromkeys(name for relation in relations for name in relation.variables)
@@ -125,6 +125,8 @@ class Join:
         """What a row of one relation gives with the rows that the others have now."""
         steps, pick = self._ways[number]
         rows = [row]
+        if not steps:
+            return rows
         for take, find, more in steps:
             if more is None:
                 rows = [row for row in rows if find(take(row))]

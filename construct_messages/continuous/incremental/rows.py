@@ -6,7 +6,7 @@ of that node. SPARQL 1.1 Query, section 18.6 (Filter, Extend). Nothing is kept b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import pyoxigraph as ox
@@ -17,7 +17,7 @@ from construct_messages.continuous.incremental.expressions import (
     native,
     term_of,
 )
-from construct_messages.continuous.incremental.plan import ExtendStep, FilterStep, Row, Step
+from construct_messages.continuous.incremental.plan import FilterStep, Row, Step
 from construct_messages.engine.query import StoreQuery
 from construct_messages.query.algebra.nodes import Call, Constant, Exists, Expression, Var
 from construct_messages.terms import Term, to_pyoxigraph
@@ -56,7 +56,7 @@ class Steps:
             if isinstance(step, FilterStep):
                 self._native.append((True, native(step.condition, columns)))
             else:
-                self._native.append((False, native(step.expression, columns)))
+                self._native.append((False, _copied(step.expression, columns)))
                 known.append(step.variable.name)
         self._steps, self._width = steps, len(variables)
         self._before = tuple(variables)
@@ -93,7 +93,8 @@ class Steps:
             if value is None:
                 raise Undecided
             if not is_filter:
-                row = (*row, term_of(value(row)))
+                added = value(row)
+                row = (*row, added if type(added) is str else term_of(added))
                 continue
             decided = value(row)
             if decided is not True:
@@ -103,7 +104,14 @@ class Steps:
         return row
 
 
-class Condition:
+def _copied(expression: Expression, columns: Mapping[str, int]) -> Native | None:
+    """As `native`, but of a variable its term, of whatever kind."""
+    if isinstance(expression, Var) and (place := columns.get(expression.name)) is not None:
+        return lambda row: row[place]
+    return native(expression, columns)
+
+
+class RowTest:
     """Whether a condition is true for a row.
 
     Args:
@@ -133,7 +141,7 @@ class _RowQuery:
         for place, column in self._columns:
             group += f" OPTIONAL {{ ?row <{column.value}> ?v{place} }}"
         group += " }"
-        added = []
+        added: list[str] = []
         for step in steps:
             if isinstance(step, FilterStep):
                 group = f"{{ {group} FILTER({text_of(step.condition, names)}) }}"
