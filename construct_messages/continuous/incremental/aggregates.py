@@ -38,7 +38,7 @@ class Count:
         self._count = 0
 
     def change(self, term: str, count: int) -> None:
-        """There are so many more of a value."""
+        """Adds a number of equal values; negative: takes them out."""
         if term:
             self._count += count
 
@@ -67,7 +67,7 @@ class Sum:
         self._count = self._decimals = 0
 
     def change(self, term: str, count: int) -> None:
-        """There are so many more of a value.
+        """Adds a number of equal values; negative: takes them out.
 
         Raises:
             NotMaintained: it is no integer and no decimal, or the sum is very large.
@@ -124,7 +124,7 @@ class Extreme:
         self._kind: object = None
 
     def change(self, term: str, count: int) -> None:
-        """There are so many more of a value.
+        """Adds a number of equal values; negative: takes them out.
 
         Raises:
             NotMaintained: it has another type than the others, or one whose order is not known here.
@@ -167,7 +167,7 @@ class DistinctAggregate:
         self._counts: dict[str, int] = {}
 
     def change(self, term: str, count: int) -> None:
-        """There are so many more of a value.
+        """Adds a number of equal values; negative: takes them out.
 
         Raises:
             NotMaintained: see the aggregate.
