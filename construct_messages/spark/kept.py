@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import tempfile
+import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from stat import S_ISDIR
@@ -22,6 +23,8 @@ RUNTIME: Final = "XDG_RUNTIME_DIR"
 """The environment variable with the user's runtime folder (XDG Base Directory Specification)."""
 
 _NAME: Final = "spark-session.json"
+_TRIES: Final = 25
+_TRY_SECONDS: Final = 0.02
 
 
 class KeptSession(NamedTuple):
@@ -79,15 +82,25 @@ def record(session: KeptSession) -> bool:
         return False
     # kept open and passed on to the program that replaces this one: the lock ends with the last of its descriptors
     lock = os.open(folder / _NAME, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not _locked(lock):
         os.close(lock)
         return False
     os.ftruncate(lock, 0)
     os.write(lock, json.dumps(session._asdict()).encode())
     os.set_inheritable(lock, True)
     return True
+
+
+def _locked(file: int) -> bool:
+    """Locks the record unless another server holds it; a client that looks at it does so for a moment only."""
+    for _ in range(_TRIES):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_TRY_SECONDS)
+        else:
+            return True
+    return False
 
 
 def find() -> KeptSession | None:

@@ -334,7 +334,7 @@ _MALFORMED: Final = re.compile(r"(?P<file>\S+): malformed line: (?P<text>.*)", r
 def _numbered(error: ConstructMessagesError) -> ConstructMessagesError:
     """Returns the error of a malformed line with the number of the line, for which the file is read again."""
     found = _MALFORMED.fullmatch(error.message)
-    if found is None or not isinstance(error, QuadsError) or (spark := _active_session()) is None:
+    if found is None or not isinstance(error, QuadsError) or (spark := active_session()) is None:
         return error
     from construct_messages.spark.line_numbers import line_number
 
@@ -347,7 +347,10 @@ def _numbered(error: ConstructMessagesError) -> ConstructMessagesError:
     return QuadsError(f"{found['file']}: malformed line {number}: {found['text']}", hint=error.hint)
 
 
-def _active_session() -> SparkSession | None:
+def active_session() -> SparkSession | None:
+    """Returns the session that this program has, of Spark or of Spark Connect; None: it has none. Imports nothing."""
+    if "pyspark.sql" not in sys.modules:
+        return None
     from pyspark.sql import SparkSession
 
     if (active := SparkSession.getActiveSession()) is not None:
