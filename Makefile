@@ -34,8 +34,7 @@ fuzz-logs:
 
 # 10,000 random queries over windows and their streams, maintained and asked as a whole: some twenty minutes
 fuzz-windows:
-	WINDOWS=10000 $(PYTHON) -m pytest -q -n 0 --slow --hypothesis-show-statistics \
-		tests/continuous/incremental/test_differential.py -k at_length
+	WINDOWS=10000 $(PYTHON) -m pytest -q -s -n 0 --slow tests/continuous/incremental/test_differential.py -k at_length
 
 # every query evaluation test of the W3C on Spark, of which the other runs ask an eighth
 w3c-spark:

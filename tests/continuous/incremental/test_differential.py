@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -20,17 +19,15 @@ MANY = int(os.environ.get("WINDOWS", "200"))
 
 
 def test_solutions_are_those_of_the_whole_query() -> None:
-    found = Counter(check_seed(seed) for seed in range(40))
-    assert found["maintained, with solutions"] > 10
+    found = Counter(check_seed(seed) for seed in range(60))
+    assert found["maintained, with solutions"] > 5
 
 
 @pytest.mark.slow
-def test_solutions_are_those_of_the_whole_query_at_length(
-    record_property: Callable[[str, object], None],
-) -> None:
+def test_solutions_are_those_of_the_whole_query_at_length() -> None:
     found = Counter(check_seed(seed) for seed in range(1_000, 1_000 + MANY))
     print(found)
-    record_property("cases", found)
+    assert found["maintained, with solutions"] > MANY // 10
 
 
 def check_seed(seed: int) -> str:
