@@ -239,7 +239,7 @@ class WindowedQuery:
                 self._evaluation.leave(step.window, step.element)
             else:
                 firing = self._fire(step)
-                if firing.messages or self.options.empty:
+                if firing is not None:
                     firings.append(firing)
                 self.evaluations += 1
                 if self.evaluations == last:
@@ -315,14 +315,17 @@ class WindowedQuery:
                 sequence for sequence in self._skipped[number] if sequence >= first
             ]
 
-    def _fire(self, fired: Fired) -> Firing:
+    def _fire(self, fired: Fired) -> Firing | None:
         operator, selected = self.query.operator, self._selected
         solutions = self._evaluation.fire(changed=fired.changed)
         again = operator is Operator.RSTREAM and solutions
         self._timeline.quiet = not again and not self.options.empty
+        if not solutions and not self.options.empty:
+            self._again = None
+            return None
         messages = self._again
         if messages is None or fired.changed:
-            messages = list(selected.instantiate(solutions, self._given)) if solutions else []
+            messages = list(selected.instantiate(solutions, self._given))
             self._again = messages if again and not selected.makes_nodes else None
         self._given += len(messages)
         return Firing(fired.time, operator, selected.variables, solutions, list(messages))
