@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check lint fuzz fuzz-syntax fuzz-logs fuzz-spark w3c-spark combinations soak-pages kill-streams kill-queries kill-brokers logs-brokers kill-grpc kill-kafka soak-relay soak-windows jar bench benchmark-suite load docs screenshots
+.PHONY: check lint fuzz fuzz-syntax fuzz-logs fuzz-spark fuzz-windows w3c-spark combinations soak-pages kill-streams kill-queries kill-brokers logs-brokers kill-grpc kill-kafka soak-relay soak-windows jar bench benchmark-suite load docs screenshots
 
 # everything; `pytest` alone leaves out the slow tests and takes two minutes
 check: lint
@@ -31,6 +31,10 @@ fuzz-syntax:
 # 100,000 broken logs for every decoder, in a bounded memory
 fuzz-logs:
 	ulimit -v 6291456; $(PYTHON) -m pytest -q -n 0 --inputs 100000 tests/logs/test_fuzz.py -k whatever
+
+# 10,000 random queries over windows and their streams, maintained and asked as a whole: some twenty minutes
+fuzz-windows:
+	WINDOWS=10000 $(PYTHON) -m pytest -q -s -n 0 --slow tests/continuous/incremental/test_differential.py -k at_length
 
 # every query evaluation test of the W3C on Spark, of which the other runs ask an eighth
 w3c-spark:

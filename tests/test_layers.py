@@ -97,13 +97,20 @@ FLOORS = {
     "shapes": floors("graph", "wellformed / static / report", "engine", "validation"),
     "continuous": floors(
         "windows / dataset / event_time / static / transform / comparison / spool",
-        "timestamps / changes",
+        "timestamps / changes / incremental",
         "solutions",
-        "timeline / freshness",
+        "evaluation / timeline / freshness",
         "windowed / watching",
         "streaming / registered",
     ),
     "continuous/dataset": floors("compacted_store / stored_terms", "contents"),
+    "continuous/incremental": floors(
+        "plan / renaming",
+        "relations / expressions",
+        "quads / operators / rows / aggregates",
+        "contents / branches / groups / planner",
+        "maintained",
+    ),
     "continuous/registered": floors(
         "registration", "orders", "evaluator / process / recovery", "query", "registry"
     ),

@@ -1,7 +1,8 @@
 """Continuous queries over windows: messages of five quads, a window of 1,000, a step of 100; beside npm's rsp-js.
 
-`python -m benchmarks micro continuous`; rsp-js is asked the same queries in SELECT form, where NODE_PATH or
-CONSTRUCT_MESSAGES_NODE holds it. The ratio is of CPU seconds a message, rsp-js to this package.
+`python -m benchmarks micro continuous`; with `--growth`, what a message costs in windows of 100 to 100,000 messages
+with a small step, of queries that are maintained and asked as a whole. rsp-js is asked the same queries in SELECT form,
+where NODE_PATH or CONSTRUCT_MESSAGES_NODE holds it. The ratio is of CPU seconds a message, rsp-js to this package.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -65,11 +67,39 @@ WINDOW :w {{ {pattern} }}
 }}"""
 
 
-def elements(count: int) -> list[Element]:
-    """Messages of five quads, one each millisecond."""
+GROWTH = {
+    "a filter": ("?s :high ?v", "?s :value ?v . FILTER(?v > 950)"),
+    "a join of two patterns": (
+        "?s :high ?v ; :sensor ?x",
+        "?s :sensor ?x ; :value ?v . FILTER(?v > 950)",
+    ),
+    "a join": ("?s :near ?t", QUERIES["a join"][2]),
+    "50 averages": ("?x :average ?a", QUERIES["50 averages"][2]),
+    "GRAPH ?m": (
+        "?s :late ?t",
+        "GRAPH ?m { ?s :value ?v } ?m prov:generatedAtTime ?t FILTER(?v > 900)",
+    ),
+}
+"""What to construct, and the pattern in the window, for windows of several sizes."""
+
+
+def growing_query(construct: str, pattern: str, size: int, step: int) -> str:
+    """A query over so many messages, evaluated after so many."""
+    return f"""{PREFIX}PREFIX prov: <http://www.w3.org/ns/prov#>
+REGISTER ISTREAM <urn:out> AS CONSTRUCT {{ {construct} }}
+FROM NAMED WINDOW :w ON :in [RANGE PT{size / 1000}S STEP PT{step / 1000}S]
+WHERE {{ WINDOW :w {{ {pattern} }} }}"""
+
+
+def elements(count: int, quads: int = 5, first: int = 0) -> list[Element]:
+    """Messages of five quads or more, one each millisecond."""
+    return list(each_element(count, quads, first))
+
+
+def each_element(count: int, quads: int = 5, first: int = 0) -> Iterator[Element]:
+    """The same, one by one."""
     example, xsd = "http://example.org/", "http://www.w3.org/2001/XMLSchema#"
-    made = []
-    for number in range(count):
+    for number in range(first, first + count):
         subject = f"<{example}observation/{number}>"
         lines = (
             f"{subject} <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <{example}Observation> .",
@@ -78,8 +108,9 @@ def elements(count: int) -> list[Element]:
             f'{subject} <{example}at> "2026-01-01T00:{number // 60 % 60:02}:{number % 60:02}Z"^^<{xsd}dateTime> .',
             f"{subject} <{example}unit> <{example}celsius> .",
         )
-        made.append(Element("in", number + 1, number * MILLISECOND, "\n".join(lines).encode()))
-    return made
+        more = (f'{subject} <{example}more/{place}> "{number}" .' for place in range(quads - 5))
+        nquads = "\n".join((*lines, *more)).encode()
+        yield Element("in", number + 1, number * MILLISECOND, nquads)
 
 
 class Run(NamedTuple):
@@ -145,6 +176,35 @@ def figures(count: int, for_peer: int, folder: Path) -> Iterator[Figure]:
     yield figure("single messages with their times, GRAPH ?m, ISTREAM", run(TIMED, sent))
 
 
+def growth(sizes: Sequence[int], whole: int, sent: int) -> Iterator[Figure]:
+    """What a message costs in a window of each size, once it is full.
+
+    Args:
+        sizes: how many messages windows hold.
+        whole: the largest of them for queries that are asked as a whole.
+        sent: how many messages are measured.
+    """
+    for what, (construct, pattern) in GROWTH.items():
+        for quads, step, maintain in product((5, 30), (1, 10), (True, False)):
+            first: float | None = None
+            for size in sizes if maintain else (each for each in sizes if each <= whole):
+                query = parse_continuous(growing_query(construct, pattern, size, step))
+                options = WindowOptions(bounds=Bounds.CLOSED_OPEN)
+                engine = WindowedQuery(query, options, maintain=maintain)
+                for element in each_element(size, quads):
+                    engine.take("http://example.org/in", element)
+                count = sent if maintain else sent // 10
+                measured = elements(count, quads, size)
+                started = time.process_time()
+                for element in measured:
+                    engine.take("http://example.org/in", element)
+                cost = (time.process_time() - started) / count
+                first = first or cost
+                way = "maintained" if maintain else "as a whole"
+                label = f"{cost * 1e6:,.0f} µs: {what}, {way}, {size:,} messages of {quads} quads, step {step}"
+                yield Figure(label, cost, cost / first, "growth ≤ 1.3 ×")
+
+
 def figure(what: str, ours: Run, ratio: float | None = None) -> Figure:
     """The line of one of our runs."""
     rate, slowest = ours.messages / ours.seconds, ours.firings[len(ours.firings) * 99 // 100]
@@ -157,9 +217,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--messages", type=int, default=50_000)
     parser.add_argument("--peer", type=int, default=3_000, help="messages for rsp-js")
+    parser.add_argument("--growth", action="store_true", help="windows of several sizes")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[100, 1_000, 10_000, 100_000])
+    parser.add_argument("--whole", type=int, default=1_000, help="largest window asked as a whole")
     options = parser.parse_args()
+    if options.growth:
+        print("windows with a small step; CPU seconds a message, and growth", flush=True)
+        for found in growth(options.sizes, options.whole, 5_000):
+            print(f"{found.ratio:5.2f} ×  {found.what}", flush=True)
+        return
     with TemporaryDirectory() as place:
-        found = list(figures(options.messages, options.peer, Path(place)))
+        lines = list(figures(options.messages, options.peer, Path(place)))
     report(
-        "continuous", "windows of 1,000 messages of five quads, a step of 100; CPU seconds", found
+        "continuous", "windows of 1,000 messages of five quads, a step of 100; CPU seconds", lines
     )

@@ -45,6 +45,7 @@ class SelectedMessages:
         whole: solutions have the values of all variables of the pattern, not only of those of the template.
 
     Attributes:
+        text: the SELECT, with the names that the engine reads.
         variables: the names of the values of a solution.
         predicates: see `predicates_of`.
         makes_nodes: whether the messages of equal solutions differ, in blank nodes of the template.
@@ -82,7 +83,8 @@ class SelectedMessages:
             )
         self._query = StoreQuery(select, REWRITTEN, functions=_functions)
         self.variables = self._query.check()
-        self.predicates = predicates_of(names_in_full(select))
+        self.text = names_in_full(select)
+        self.predicates = predicates_of(self.text)
 
     def solutions(self, store: ox.Store) -> list[Solution]:
         """The solutions, in the order of the engine.

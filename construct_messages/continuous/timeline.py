@@ -136,19 +136,25 @@ class Timeline(Generic[T]):
         self._pending: list[_Pending] = []
         self._position: int | None = None  # the instants up to it are done
         self._floor = EVERYTHING
+        self._watermark: int | None = None  # of all streams, where it is known
         self._changed = True  # since the last evaluation
         self._evaluated = False
         self.quiet = False
 
     def watermark_of(self, stream: int | None = None) -> int:
         """The time before which no element is to come, of one stream, or of any."""
+        if stream is None and self._watermark is not None:
+            return self._watermark
         streams = self._streams if stream is None else self._streams[stream : stream + 1]
         live = [
             max(stream.newest - self._lateness, stream.floor)
             for stream in streams
             if not stream.ended
         ]
-        return max(self._floor, min(live, default=_LAST))
+        found = max(self._floor, min(live, default=_LAST))
+        if stream is None:
+            self._watermark = found
+        return found
 
     def offer(self, stream: int, time: int, sequence: int, element: T) -> None:
         """Takes an element, to be seen in `steps`.
@@ -160,11 +166,13 @@ class Timeline(Generic[T]):
             element: what enters windows.
         """
         state = self._streams[stream]
-        state.newest = max(state.newest, time)
+        if time > state.newest:
+            state.newest, self._watermark = time, None
         heappush(self._pending, _Pending(time, stream, sequence, element))
 
     def advance(self, time: int, stream: int | None = None) -> None:
         """Declares that no element earlier than a time will arrive, of one stream or of all."""
+        self._watermark = None
         if stream is None:
             self._floor = max(self._floor, time)
         else:
@@ -173,7 +181,7 @@ class Timeline(Generic[T]):
 
     def end(self, stream: int) -> None:
         """Declares that a stream has ended."""
-        self._streams[stream].ended = True
+        self._streams[stream].ended, self._watermark = True, None
 
     def steps(self) -> Iterator[Step[T]]:
         """What happens up to the watermark; when all streams have ended, until windows hold what none held before.
@@ -365,7 +373,7 @@ class Timeline(Generic[T]):
             What has to be done again: all that windows held at the last evaluation enters, then this evaluation; and
             what has entered since.
         """
-        self._position, self._floor = state["position"], state["floor"]
+        self._position, self._floor, self._watermark = state["position"], state["floor"], None
         self._evaluated, self._changed, self.quiet = (
             state["evaluated"],
             state["changed"],

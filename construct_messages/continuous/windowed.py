@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Final, Self, TypeAlias
 
-from construct_messages.continuous.dataset.contents import Contents, HeldElement
+from construct_messages.continuous.evaluation import WindowEvaluation, evaluation_of
 from construct_messages.continuous.event_time import time_of
-from construct_messages.continuous.solutions import SelectedMessages, Solution, given_out
+from construct_messages.continuous.solutions import SelectedMessages, Solution
 from construct_messages.continuous.timeline import Entered, Fired, Left, Timeline
 from construct_messages.continuous.windows import Compared, Extent, WindowOptions
 from construct_messages.errors import UsageError
@@ -84,6 +84,8 @@ class WindowedQuery:
         element_iri: names elements, as the query sees them; None: `{stream}/{sequence}`.
         on_drop: called with each element that enters no window.
         label_prefix: what labels of blank nodes begin with, see `construct_messages`.
+        maintain: whether solutions are maintained by difference where that is possible (see `plan`); else the whole
+            query is asked at each evaluation. The results are the same.
 
     Attributes:
         dropped: how many elements entered no window, by stream and reason.
@@ -113,6 +115,7 @@ class WindowedQuery:
         element_iri: ElementIri | None = None,
         on_drop: OnDrop | None = None,
         label_prefix: str | None = None,
+        maintain: bool = True,
     ) -> None:
         if not query.windows:
             raise UsageError(
@@ -128,22 +131,21 @@ class WindowedQuery:
             (self._number[window.stream], Extent.of(window, self.options))
             for window in query.windows
         ]
-        self._timeline = Timeline[HeldElement](
-            windows, len(self.streams), report, every, self.options
-        )
-        self._evaluation = SelectedMessages(
+        self._timeline = Timeline[Any](windows, len(self.streams), report, every, self.options)
+        self._selected = SelectedMessages(
             query,
             self._labels,
             self._labels.of_response(len(self.streams)),
             whole=query.operator is not Operator.RSTREAM
             and self.options.compare is Compared.SOLUTIONS,
         )
-        self._contents = Contents(query, static, self._labels, self._evaluation.predicates)
+        self._evaluation: WindowEvaluation[Any] = evaluation_of(
+            self._selected, query, static, self._labels, maintain=maintain
+        )
         self._time_of = time_of(self.options.time, query.query)
         self._element_iri = element_iri or _below_stream
         self._on_drop = on_drop
         self._positions = [0] * len(self.streams)
-        self._solutions: list[Solution] = []  # of the last evaluation
         self._again: list[Message] | None = None  # those of an evaluation of the same contents
         self._given = 0  # how many messages
         self._skipped: list[list[int]] = [[] for _ in self.streams]  # sequences of what was dropped
@@ -175,7 +177,7 @@ class WindowedQuery:
             self._drop(number, element, "ahead")
         else:
             name = self._element_iri(stream, element.sequence)
-            held = self._contents.hold(number, stream, name, time, element)
+            held = self._evaluation.hold(number, stream, name, time, element)
             self._timeline.offer(number, time, element.sequence, held)
             return self.proceed(most)
         return self.proceed(most) if self.due else []
@@ -232,12 +234,12 @@ class WindowedQuery:
         firings, last = [], None if most is None else self.evaluations + most
         for step in self._timeline.steps():
             if isinstance(step, Entered):
-                self._contents.enter(step.window, step.element)
+                self._evaluation.enter(step.window, step.element)
             elif isinstance(step, Left):
-                self._contents.leave(step.window, step.element)
+                self._evaluation.leave(step.window, step.element)
             else:
                 firing = self._fire(step)
-                if firing.messages or self.options.empty:
+                if firing is not None:
                     firings.append(firing)
                 self.evaluations += 1
                 if self.evaluations == last:
@@ -245,6 +247,11 @@ class WindowedQuery:
                     return firings
         self.due = False
         return firings
+
+    @property
+    def plan(self) -> str:
+        """Describes how solutions come about: maintained by difference, or asked for again, and why."""
+        return self._evaluation.plan
 
     def watermark(self, stream: str | None = None) -> int:
         """The time before which no element is to come, of one stream or of any, in microseconds since 1970 in UTC.
@@ -308,19 +315,20 @@ class WindowedQuery:
                 sequence for sequence in self._skipped[number] if sequence >= first
             ]
 
-    def _fire(self, fired: Fired) -> Firing:
-        operator, before = self.query.operator, self._solutions
-        if fired.changed:
-            self._solutions = self._evaluation.solutions(self._contents.update())
-        solutions = given_out(operator, self._solutions, before, self._evaluation.key)
-        again = operator is Operator.RSTREAM and self._solutions
+    def _fire(self, fired: Fired) -> Firing | None:
+        operator, selected = self.query.operator, self._selected
+        solutions = self._evaluation.fire(changed=fired.changed)
+        again = operator is Operator.RSTREAM and solutions
         self._timeline.quiet = not again and not self.options.empty
+        if not solutions and not self.options.empty:
+            self._again = None
+            return None
         messages = self._again
         if messages is None or fired.changed:
-            messages = list(self._evaluation.instantiate(solutions, self._given))
-            self._again = messages if again and not self._evaluation.makes_nodes else None
+            messages = list(selected.instantiate(solutions, self._given))
+            self._again = messages if again and not selected.makes_nodes else None
         self._given += len(messages)
-        return Firing(fired.time, operator, self._evaluation.variables, solutions, list(messages))
+        return Firing(fired.time, operator, selected.variables, solutions, list(messages))
 
     # --- state ---
 
@@ -357,14 +365,15 @@ class WindowedQuery:
         static: Iterable[Quad] = (),
         element_iri: ElementIri | None = None,
         on_drop: OnDrop | None = None,
+        maintain: bool = True,
     ) -> Self:
         """Restores a saved query; the next element to take is after the `position` of its stream.
 
         Args:
             saved: what `save` gave.
             read: reads the elements again that are still needed.
-            query, options, static, element_iri, on_drop: as they were. Solutions are compared with those that the
-                static data gives now.
+            query, options, static, element_iri, on_drop, maintain: as they were. Solutions are compared with those that
+                the static data gives now.
 
         Raises:
             UsageError: the state is of another query, or with other options, or an element that it needs is missing.
@@ -385,13 +394,14 @@ class WindowedQuery:
             element_iri=element_iri,
             on_drop=on_drop,
             label_prefix=state["labels"],
+            maintain=maintain,
         )
         engine._restore(state, read)
         return engine
 
     def _restore(self, state: dict[str, Any], read: ReadAgain) -> None:
         self._given = state["given"]
-        elements: list[list[tuple[int, int, HeldElement]]] = []
+        elements: list[list[tuple[int, int, Any]]] = []
         for number, (stream, saved) in enumerate(zip(self.streams, state["streams"], strict=True)):
             self._positions[number] = saved["position"]
             self._skipped[number] = saved["skipped"]
@@ -417,16 +427,16 @@ class WindowedQuery:
                         (
                             time,
                             element.sequence,
-                            self._contents.hold(number, stream, name, time, element),
+                            self._evaluation.hold(number, stream, name, time, element),
                         )
                     )
             elements.append(held)
         self.due = state.get("due", False)
         for step in self._timeline.restore(state["timeline"], elements):
             if isinstance(step, Entered):
-                self._contents.enter(step.window, step.element)
+                self._evaluation.enter(step.window, step.element)
             elif isinstance(step, Fired):
-                self._solutions = self._evaluation.solutions(self._contents.update())
+                self._evaluation.fire()
 
 
 def _below_stream(stream: str, sequence: int) -> str:

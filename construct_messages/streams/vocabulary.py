@@ -59,6 +59,7 @@ CONTEXT: Final[dict[str, Any]] = {
     "evaluationSeconds": {"@id": "cm:evaluationSeconds", "@type": "xsd:double"},
     "slowestSeconds": {"@id": "cm:slowestSeconds", "@type": "xsd:double"},
     "memoryBytes": {"@id": "cm:memoryBytes", "@type": "xsd:integer"},
+    "plan": "cm:plan",
     "restarts": {"@id": "cm:restarts", "@type": "xsd:integer"},
     "lag": {"@id": "cm:lag", "@type": "xsd:integer"},
     **{name: _link(f"cm:{name}") for name in (Property.STREAM, Property.NEXT, Property.PREVIOUS)},

@@ -36,12 +36,16 @@ def test_agrees_with_the_oracle_at_length(history: tuple[Case, list[Event]]) -> 
 
 
 def check_history(case: Case, events: list[Event]) -> None:
-    engine = WindowedQuery(case.query, options_of(case), static=case.static)
+    engines = [
+        WindowedQuery(case.query, options_of(case), static=case.static, maintain=maintain)
+        for maintain in (True, False)
+    ]
     expected: list[Evaluated] = []
     for place, event in enumerate(events, 1):
-        firings = happen(engine, case, event)
         before, expected = expected, evaluations(case, events[:place])
         assert expected[: len(before)] == before  # nothing is taken back
-        assert [as_evaluated(firing) for firing in firings] == expected[len(before) :]
-        for firing in firings:
-            assert Counter(firing.messages) == Counter(messages_of(case, firing.solutions))
+        for engine in engines:
+            firings = happen(engine, case, event)
+            assert [as_evaluated(firing) for firing in firings] == expected[len(before) :]
+            for firing in firings:
+                assert Counter(firing.messages) == Counter(messages_of(case, firing.solutions))

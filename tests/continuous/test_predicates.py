@@ -59,9 +59,11 @@ def given(pattern: str, *, whole: bool) -> list[set[str]]:
         f"REGISTER RSTREAM <urn:out> AS CONSTRUCT {{ ?s <urn:gives> ?o }} "
         f"FROM NAMED WINDOW <urn:w> ON <{IN}> [RANGE PT2S STEP PT1S] WHERE {{ WINDOW <urn:w> {{ {pattern} }} }}"
     )
-    engine = WindowedQuery(query, element_iri=lambda _, sequence: f"urn:element:{sequence}")
+    engine = WindowedQuery(
+        query, element_iri=lambda _, sequence: f"urn:element:{sequence}", maintain=False
+    )
     if whole:
-        engine._contents._predicates = None
+        engine._evaluation.contents._predicates = None
     firings = [firing for element in elements() for firing in engine.take(IN, element)]
     assert len(firings) > 5
     return [

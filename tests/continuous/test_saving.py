@@ -6,7 +6,6 @@ The examples are the same in each run, so that a run tells of the change that it
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -18,31 +17,17 @@ from construct_messages.errors import UsageError
 from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import Operator
 from construct_messages.streams.element import Element
-from tests.support.windows.histories import happen, histories, options_of, unordered
+from tests.support.windows.histories import (
+    happen,
+    histories,
+    options_of,
+    restored,
+    unordered,
+)
 from tests.support.windows.oracle import Case, Event
 
 QUERY = parse_continuous("""CONSTRUCT { ?s <urn:is> [] } FROM NAMED WINDOW <urn:w> ON <urn:in> [ROWS 2]
     WHERE { WINDOW <urn:w> { ?s <urn:p> ?o } }""")
-
-
-def restored(engine: WindowedQuery, case: Case, events: list[Event]) -> WindowedQuery:
-    def read(stream: str, first: int, last: int) -> Iterable[Element]:
-        number = case.streams.index(stream)
-        assert first == engine.needs_from(stream)
-        for event in events:
-            if (
-                event.stream == number
-                and event.element is not None
-                and first <= event.element.sequence <= last
-            ):
-                yield event.element
-
-    assert len(engine.save()) < 1000
-    again = WindowedQuery.restore(
-        engine.save(), read, case.query, options_of(case), static=case.static
-    )
-    assert again.save() == engine.save()
-    return again
 
 
 def check_history(case: Case, events: list[Event], stops: list[int]) -> None:

@@ -22,15 +22,28 @@ _MONTH: Final = (
     r"(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31"
 )
 _TIME: Final = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{0,5}[1-9])?"
-_SAME: Final = {
-    f"{XSD}integer": re.compile(r"0|-?[1-9][0-9]{0,17}"),
-    f"{XSD}decimal": re.compile(_FRACTION),
-    f"{XSD}double": re.compile(_FRACTION),
-    f"{XSD}dateTime": re.compile(f"[1-9][0-9]{{3}}-(?:{_MONTH})T{_TIME}Z"),
-    f"{XSD}boolean": re.compile("true|false"),
-    f"{XSD}string": re.compile(""),
+PLAIN_FORMS: Final = {
+    "integer": r"0|-?[1-9][0-9]{0,17}",
+    "decimal": _FRACTION,
+    "double": _FRACTION,
+    "dateTime": f"[1-9][0-9]{{3}}-(?:{_MONTH})T{_TIME}Z",
+    "boolean": "true|false",
 }
-"""Some of the texts that are stored as they are, by datatype: those that most data has."""
+"""Some of the texts that are stored as they are, by the name of their XML Schema datatype: those that most data has."""
+
+_SAME: Final = {
+    f"{XSD}string": re.compile(""),
+    **{f"{XSD}{name}": re.compile(form) for name, form in PLAIN_FORMS.items()},
+}
+
+
+def is_plain(text: str, name: str) -> bool:
+    """Whether a text is one of those forms.
+
+    >>> is_plain("12", "integer"), is_plain("012", "integer")
+    (True, False)
+    """
+    return _SAME[f"{XSD}{name}"].fullmatch(text) is not None
 
 
 class StoredTerms:

@@ -58,6 +58,9 @@ class _Engine(Protocol):
     def dropped(self) -> dict[str, int]: ...
 
     @property
+    def plan(self) -> str: ...
+
+    @property
     def due(self) -> bool:
         """Whether there may be evaluations that are due."""
 
@@ -80,6 +83,7 @@ class _Stateless:
     """A query that sees each message alone."""
 
     due = False
+    plan = ""
 
     def __init__(self, registration: Registration, saved: Mapping[str, bytes]) -> None:
         self._transformation = Transformation(registration.query().query, base=registration.streams)
@@ -156,6 +160,10 @@ class _Windows:
     def due(self) -> bool:
         return self._engine.due
 
+    @property
+    def plan(self) -> str:
+        return self._engine.plan
+
     def run(
         self, elements: Iterable[tuple[str, Element]], now: int | None
     ) -> Iterator[Iterable[Message] | None]:
@@ -210,6 +218,7 @@ class _Query:
             due=engine.due,
             timed=self._timed,
             memory_bytes=_resident(),
+            plan=engine.plan,
         )
 
     def step(self, step: TakeElements) -> Stepped:
@@ -250,6 +259,7 @@ class _Query:
             seconds=time.monotonic() - began,
             slowest=slowest,
             memory_bytes=_resident(),
+            plan=self._engine.plan,
         )
 
     def _next(self, after: Mapping[str, int], step: TakeElements) -> list[tuple[str, Element]]:

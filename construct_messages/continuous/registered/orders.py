@@ -81,6 +81,7 @@ class Stepped(msgspec.Struct, tag=True, frozen=True):
         seconds: what they took, with reading elements.
         slowest: what the slowest of them took, in seconds.
         memory_bytes: what the process has in memory.
+        plan: how solutions come about, see `WindowedQuery.plan`; empty without windows.
     """
 
     messages: list[Publication] = []
@@ -95,6 +96,7 @@ class Stepped(msgspec.Struct, tag=True, frozen=True):
     seconds: float = 0.0
     slowest: float = 0.0
     memory_bytes: int = 0
+    plan: str = ""
 
 
 Order: TypeAlias = Begin | TakeElements

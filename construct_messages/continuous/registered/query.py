@@ -68,6 +68,7 @@ class RegisteredQuery:
         evaluations, seconds: how many evaluations there were since then, and what they took together, with reading.
         slowest: what the slowest of them took, in seconds.
         memory_bytes: what its process had in memory when it last answered; 0: it has none.
+        plan: how its solutions come about, see `WindowedQuery.plan`; empty where it has no windows.
         restarts: how often it was started again after a failure.
         positions: by the names of its inputs: up to where they are read.
     """
@@ -89,6 +90,7 @@ class RegisteredQuery:
         self.taken, self.given, self.evaluations = 0, 0, 0
         self.dropped: Mapping[str, int] = {}
         self.seconds, self.slowest, self.memory_bytes = 0.0, 0.0, 0
+        self.plan = ""
         self.positions: Mapping[str, int] = registration.after
         self._last_error: str | None = None
         self._recovery = Recovery(limits.restart_seconds, registration.skip_after)
@@ -133,6 +135,7 @@ class RegisteredQuery:
             stands.memory_bytes,
         )
         self._timed, self._more, self._due = stands.timed, stands.more, stands.due
+        self.plan = stands.plan
 
     async def _check_inputs(self, known: bytes | None) -> None:
         """Checks that the inputs are those that it was registered over; the first time, keeps which they are.
@@ -306,7 +309,7 @@ class RegisteredQuery:
             stepped.dropped,
             stepped.memory_bytes,
         )
-        self._more, self._due = stepped.more, stepped.due
+        self._more, self._due, self.plan = stepped.more, stepped.due, stepped.plan
         self._recovery.advanced(stepped.taken, evaluated=stepped.evaluations > 0)
         if stepped.taken or stepped.evaluations:
             self._last_error = None

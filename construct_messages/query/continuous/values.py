@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, Flag
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 CM: Final = "https://w3id.org/construct-messages#"
@@ -45,6 +46,7 @@ def is_relative(name: str) -> bool:
     )
 
 
+@lru_cache(maxsize=256)  # of streams, for each of their elements
 def absolute(name: str, below: str) -> str:
     """A name as an IRI, without brackets.
 

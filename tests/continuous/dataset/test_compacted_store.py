@@ -81,11 +81,13 @@ def test_holds_what_a_store_holds_that_is_never_built_anew(
 
 def check_history(case: Case, events: list[Event]) -> None:
     case = replace(case, static=BESIDE if case.static else ())
-    plain = WindowedQuery(case.query, options_of(case), static=case.static, label_prefix="x")
+    plain = WindowedQuery(
+        case.query, options_of(case), static=case.static, label_prefix="x", maintain=False
+    )
     expected = [unordered(happen(plain, case, event)) for event in events]
     with at_each_removal():
         compacted = WindowedQuery(
-            case.query, options_of(case), static=case.static, label_prefix="x"
+            case.query, options_of(case), static=case.static, label_prefix="x", maintain=False
         )
         assert [unordered(happen(compacted, case, event)) for event in events] == expected
 
@@ -131,7 +133,7 @@ from construct_messages.streams.element import Element
 
 query = parse_continuous('''CONSTRUCT { ?s <urn:is> ?o }
     FROM NAMED WINDOW <urn:w> ON <urn:in> [ROWS 10 STEP 10] WHERE { WINDOW <urn:w> { ?s <urn:p> ?o ; <urn:q> ?t } }''')
-engine = WindowedQuery(query)
+engine = WindowedQuery(query, maintain=False)
 resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 given = 0

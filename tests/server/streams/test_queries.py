@@ -75,6 +75,7 @@ async def test_windows_name_their_streams_and_their_output(served: StreamsServer
         f'{first}1> <urn:holds> "x1" .',
         f'{first}2> <urn:holds> "x2" .',
     ]
+    assert (await described(served, location))["plan"].startswith("maintained: join of ")
 
 
 @pytest.mark.slow

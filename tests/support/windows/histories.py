@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from hypothesis import strategies as st
@@ -156,3 +157,25 @@ def unordered(firings: list[Firing]) -> list[Firing]:
         )
         for firing in firings
     ]
+
+
+def restored(engine: WindowedQuery, case: Case, events: list[Event]) -> WindowedQuery:
+    """The query after a restart."""
+
+    def read(stream: str, first: int, last: int) -> Iterable[Element]:
+        number = case.streams.index(stream)
+        assert first == engine.needs_from(stream)
+        for event in events:
+            if (
+                event.stream == number
+                and event.element is not None
+                and first <= event.element.sequence <= last
+            ):
+                yield event.element
+
+    assert len(engine.save()) < 1000
+    again = WindowedQuery.restore(
+        engine.save(), read, case.query, options_of(case), static=case.static
+    )
+    assert again.save() == engine.save()
+    return again

@@ -200,6 +200,8 @@ class QueriesView:
             said["slowestSeconds"] = round(query.slowest, 6)
             said["memoryBytes"] = query.memory_bytes
             said["restarts"] = query.restarts
+            if query.plan:
+                said["plan"] = query.plan
         if query.error is not None:
             said["error"] = query.error
         return said

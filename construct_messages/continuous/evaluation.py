@@ -1,0 +1,250 @@
+"""The solutions that firings give out: of a query that is asked as a whole, or whose solutions are maintained.
+
+Both take the elements of windows in and out, and return the same solutions. `incremental/planner.py` decides which
+queries are maintained. RSP-QL: RSTREAM, ISTREAM and DSTREAM. No times, and no messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Generic, Protocol, TypeVar
+
+from construct_messages.continuous.dataset.contents import Contents, HeldElement
+from construct_messages.continuous.incremental.aggregates import NotMaintained
+from construct_messages.continuous.incremental.contents import HeldQuads
+from construct_messages.continuous.incremental.maintained import MaintainedSolutions
+from construct_messages.continuous.incremental.plan import MaintenancePlan
+from construct_messages.continuous.incremental.planner import plan_of
+from construct_messages.continuous.solutions import SelectedMessages, Solution, given_out
+from construct_messages.labels import Labels
+from construct_messages.message import Quad
+from construct_messages.query.continuous.values import ContinuousQuery, Operator
+from construct_messages.streams.element import Element
+
+T = TypeVar("T")
+
+
+class WindowEvaluation(Protocol, Generic[T]):
+    """The solutions of a query over windows; `T` is an element as windows hold it."""
+
+    @property
+    def plan(self) -> str:
+        """Describes how the solutions come about."""
+
+    def hold(self, stream: int, stream_iri: str, name: str, time: int, element: Element) -> T:
+        """An element, to enter windows; see `Contents.hold`."""
+
+    def enter(self, window: int, held: T) -> None:
+        """An element has entered a window."""
+
+    def leave(self, window: int, held: T) -> None:
+        """An element has left a window."""
+
+    def fire(self, *, changed: bool = True) -> list[Solution]:
+        """Evaluates, and returns the solutions that the operator of the query selects.
+
+        Args:
+            changed: whether an element has entered or left since the last evaluation.
+
+        Raises:
+            SourceError: the evaluation failed.
+        """
+
+
+class WholeEvaluation:
+    """Asks the whole query at each evaluation.
+
+    Args:
+        selected: the query to ask.
+        query: its windows and operator.
+        static: the quads of static data.
+        labels: make those of all blank nodes.
+        reason: why its solutions are not maintained.
+
+    Attributes:
+        contents: of its windows.
+    """
+
+    def __init__(
+        self,
+        selected: SelectedMessages,
+        query: ContinuousQuery,
+        static: Iterable[Quad],
+        labels: Labels,
+        reason: str,
+    ) -> None:
+        self._selected, self._operator, self._reason = selected, query.operator, reason
+        self.contents = Contents(query, static, labels, selected.predicates)
+        self.hold, self.enter = self.contents.hold, self.contents.enter
+        self.leave = self.contents.leave
+        self._solutions: list[Solution] = []
+
+    @property
+    def plan(self) -> str:
+        """Describes how the solutions come about."""
+        return f"asked as a whole at each evaluation: {self._reason}"
+
+    def fire(self, *, changed: bool = True) -> list[Solution]:
+        """Evaluates; see `WindowEvaluation`."""
+        before = self._solutions
+        if changed:
+            self._solutions = self._selected.solutions(self.contents.update())
+        return given_out(self._operator, self._solutions, before, self._selected.key)
+
+
+class IncrementalEvaluation:
+    """Maintains the solutions; from values on with which that is not possible, asks the whole query.
+
+    Args:
+        plan: how they are maintained.
+        query: its windows and operator.
+        static: the quads of static data.
+        labels: make those of all blank nodes.
+        whole: creates the evaluation as a whole, with a reason.
+    """
+
+    def __init__(
+        self,
+        plan: MaintenancePlan,
+        query: ContinuousQuery,
+        static: Iterable[Quad],
+        labels: Labels,
+        whole: Callable[[str], WholeEvaluation],
+    ) -> None:
+        self._plan, self._operator, self._new_whole = plan, query.operator, whole
+        self._maintained: MaintainedSolutions | None = MaintainedSolutions(
+            plan, query, static, labels
+        )
+        self._whole: WholeEvaluation | None = None
+        self._has_fired = False
+        self._counts: dict[Solution, int] = {}  # of RSTREAM, in the order in which they appeared
+        # of a plan that may end: what was there at the last evaluation, and what has changed since
+        self._held: dict[tuple[int, HeldQuads], None] = {}
+        self._changed: list[tuple[int, HeldQuads, bool]] = []
+
+    @property
+    def plan(self) -> str:
+        """Describes how the solutions come about."""
+        return f"maintained: {self._plan}" if self._whole is None else self._whole.plan
+
+    def hold(
+        self, stream: int, stream_iri: str, name: str, time: int, element: Element
+    ) -> HeldQuads:
+        """An element, to enter windows; see `Contents.hold`."""
+        if self._maintained is None:
+            return HeldQuads({}, (stream, stream_iri, name, time, element))
+        return self._maintained.hold(stream, stream_iri, name, time, element)
+
+    def enter(self, window: int, held: HeldQuads) -> None:
+        """An element has entered a window."""
+        self._change(window, held, entered=True)
+
+    def leave(self, window: int, held: HeldQuads) -> None:
+        """An element has left a window."""
+        self._change(window, held, entered=False)
+
+    def fire(self, *, changed: bool = True) -> list[Solution]:
+        """Evaluates; see `WindowEvaluation`."""
+        if self._maintained is not None:
+            try:
+                return self._given_out(self._maintained) if changed else self._unchanged()
+            except NotMaintained as reason:
+                self._whole = self._begin_whole(str(reason))
+        assert self._whole is not None  # either
+        return self._whole.fire(changed=changed)
+
+    def _change(self, window: int, held: HeldQuads, *, entered: bool) -> None:
+        maintained = self._maintained
+        if maintained is None:
+            assert self._whole is not None
+            change = self._whole.enter if entered else self._whole.leave
+            change(window, _held_whole(self._whole, held))
+            return
+        (maintained.enter if entered else maintained.leave)(window, held)
+        if self._plan.may_end:
+            self._changed.append((window, held, entered))
+
+    def _given_out(self, maintained: MaintainedSolutions) -> list[Solution]:
+        appeared, vanished = maintained.difference()
+        for window, held, entered in self._changed:
+            if entered:
+                self._held[window, held] = None
+            else:
+                del self._held[window, held]
+        self._changed.clear()
+        self._has_fired = True
+        if self._operator is Operator.ISTREAM:
+            return [_solution(row) for row in appeared]
+        if self._operator is Operator.DSTREAM:
+            return [_solution(row) for row in vanished]
+        counts = self._counts
+        for row in vanished:
+            count = counts[_solution(row)] - 1
+            if count:
+                counts[_solution(row)] = count
+            else:
+                del counts[_solution(row)]
+        for row in appeared:
+            counts[_solution(row)] = counts.get(_solution(row), 0) + 1
+        return self._unchanged()
+
+    def _unchanged(self) -> list[Solution]:
+        if len(self._counts) == sum(self._counts.values()):
+            return list(self._counts)
+        return [row for row, count in self._counts.items() for _ in range(count)]
+
+    def _begin_whole(self, reason: str) -> WholeEvaluation:
+        """Goes back to the last evaluation, and from there to this one, as a whole."""
+        whole = self._new_whole(reason)
+        for window, held in self._held:
+            whole.enter(window, _held_whole(whole, held))
+        if self._has_fired:
+            whole.fire()
+        for window, held, entered in self._changed:
+            (whole.enter if entered else whole.leave)(window, _held_whole(whole, held))
+        self._maintained = None
+        self._held.clear()
+        self._changed.clear()
+        self._counts.clear()
+        return whole
+
+
+def _solution(row: tuple[str, ...]) -> Solution:
+    return row  # type: ignore[return-value] # each text is a term
+
+
+def _held_whole(whole: WholeEvaluation, held: HeldQuads) -> HeldElement:
+    if held.whole is None:
+        assert held.origin is not None  # it is kept where a plan may end
+        held.whole = whole.hold(*held.origin)
+    return held.whole
+
+
+def evaluation_of(
+    selected: SelectedMessages,
+    query: ContinuousQuery,
+    static: Iterable[Quad],
+    labels: Labels,
+    *,
+    maintain: bool,
+) -> WholeEvaluation | IncrementalEvaluation:
+    """The evaluation of a query.
+
+    Args:
+        selected, query, static, labels: see `WholeEvaluation`.
+        maintain: whether solutions are maintained where they can be.
+    """
+    quads = list(static)
+
+    def whole(reason: str) -> WholeEvaluation:
+        return WholeEvaluation(selected, query, quads, labels, reason)
+
+    if not maintain:
+        return whole("as it was asked for")
+    plan = plan_of(selected.text, [window.name for window in query.windows])
+    if isinstance(plan, str):
+        return whole(plan)
+    # of SELECT *, the engine has an order of its own
+    plan = replace(plan, variables=selected.variables)
+    return IncrementalEvaluation(plan, query, quads, labels, whole)

@@ -1,0 +1,158 @@
+"""The operators of one branch of a plan, and which of them is told of the matches of each triple pattern.
+
+Patterns that share their graph's variable or their subject are joined first, as a quad changes few of these joins' rows
+in a window; what these joins give is joined then. SPARQL 1.1 Query, section 18.5. No quads are read here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from construct_messages.continuous.incremental.expressions import Undecided, native
+from construct_messages.continuous.incremental.operators import (
+    DependentOperator,
+    JoinOperator,
+    Target,
+    Test,
+)
+from construct_messages.continuous.incremental.plan import (
+    Branch,
+    Dependent,
+    FilterStep,
+    Row,
+)
+from construct_messages.continuous.incremental.relations import Names
+from construct_messages.continuous.incremental.rows import RowTest
+from construct_messages.query.algebra.calls import mentioned
+from construct_messages.query.algebra.expressions import conjuncts
+from construct_messages.query.algebra.nodes import Expression, Triple, Values, Var
+from construct_messages.query.continuous.values import MEMBER
+
+_MEMBER: Final = f"<{MEMBER}>"
+_ONE_ROW: Final = Values((), ((),))
+
+
+class BranchOperators:
+    """The operators of a branch.
+
+    Args:
+        branch: the branch.
+        names: the variables of each triple pattern: those of the branch, then those of its dependents, in order.
+        target: is told of the rows of the branch, before its steps.
+
+    Attributes:
+        variables: of these rows.
+        handlers: what is told of the rows of each triple pattern.
+    """
+
+    def __init__(
+        self,
+        branch: Branch,
+        names: Sequence[Names],
+        target: Target,
+    ) -> None:
+        self.handlers: list[Target] = [target] * len(names)
+        self._tables: list[tuple[Target, list[Row]]] = []
+        conditions = [
+            conjunct
+            for step in branch.steps
+            if isinstance(step, FilterStep)
+            for conjunct in conjuncts(step.condition)
+        ]
+        last = self._joined(branch, names, conditions)
+        first = len(branch.patterns)
+        for dependent in branch.dependents:
+            numbers = range(first, first + len(dependent.patterns))
+            first += len(numbers)
+            others = JoinOperator([names[number] for number in numbers])
+            for place, number in enumerate(numbers):
+                self.handlers[number] = _told(others, place)
+            operator = DependentOperator(
+                dependent.kind, last.variables, others.variables, _condition_of(dependent)
+            )
+            others.target, last.target = operator.change_other, operator.change
+            last = operator
+        last.target = target
+        self.variables = last.variables
+        for handler, rows in self._tables:
+            for row in rows:
+                handler(row, 1)
+
+    def _joined(
+        self,
+        branch: Branch,
+        names: Sequence[Names],
+        conditions: Sequence[Expression],
+    ) -> JoinOperator | DependentOperator:
+        """The join of the patterns and tables of the branch."""
+        stars: dict[str, list[int]] = {}
+        for number, pattern in enumerate(branch.patterns):
+            stars.setdefault(_hub(pattern), []).append(number)
+
+        def test(variables: Names) -> Test | None:
+            return _pushed_down(conditions, variables)
+
+        joins = []
+        for numbers in stars.values():
+            join = JoinOperator([names[number] for number in numbers], test)
+            for place, number in enumerate(numbers):
+                self.handlers[number] = _told(join, place)
+            joins.append(join)
+        tables = branch.tables if joins or branch.tables else (_ONE_ROW,)
+        if len(joins) == 1 and not tables:
+            return joins[0]
+        of_tables = [tuple(variable.name for variable in table.variables) for table in tables]
+        whole = JoinOperator([*(join.variables for join in joins), *of_tables])
+        for place, join in enumerate(joins):
+            join.target = _told(whole, place)
+        for place, table in enumerate(tables, len(joins)):
+            rows = [tuple(term or "" for term in row) for row in table.solutions]
+            self._tables.append((_told(whole, place), rows))
+        return whole
+
+
+def _told(join: JoinOperator, place: int) -> Target:
+    change = join.change
+    return lambda row, sign: change(place, row, sign)
+
+
+def _hub(pattern: Triple) -> str:
+    """The variable by which a pattern is joined first."""
+    if isinstance(pattern.graph, Var):
+        return pattern.graph.name
+    if isinstance(pattern.subject, Var):
+        return pattern.subject.name
+    if pattern.predicate == _MEMBER and isinstance(pattern.object, Var):
+        return pattern.object.name
+    return ""
+
+
+def _condition_of(dependent: Dependent) -> Callable[[Names], Test] | None:
+    condition = dependent.condition
+    return None if condition is None else lambda variables: RowTest(condition, variables)
+
+
+def _pushed_down(conditions: Sequence[Expression], variables: Names) -> Test | None:
+    """The conditions that only read variables of a join: a row that fails one is in no solution."""
+    columns = {name: place for place, name in enumerate(variables)}
+    tests = [
+        test
+        for condition in conditions
+        if all(variable.name in columns for variable in mentioned(condition))
+        and (test := native(condition, columns)) is not None
+    ]
+    if not tests:
+        return None
+
+    def passes(row: Row) -> bool:
+        for test in tests:
+            try:
+                value = test(row)
+            except Undecided:
+                continue
+            if value is None or value is False:
+                return False
+        return True
+
+    return passes

@@ -1,0 +1,232 @@
+"""The quads that windows hold, as far as patterns match them, and which appear and vanish.
+
+The same dataset as that of `dataset/contents.py` (docs/decisions/047-windows-as-datasets.md), as texts, and without a
+store: quads are counted, and only those are kept that a pattern of the query matches. No SPARQL and no joins here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from construct_messages.continuous.dataset.contents import HeldElement
+from construct_messages.continuous.incremental.quads import (
+    PatternMatcher,
+    QuadReader,
+    TextQuad,
+    matched,
+)
+from construct_messages.labels import Labels
+from construct_messages.message import Message, Quad
+from construct_messages.query.continuous.values import (
+    CM,
+    MEMBER,
+    STATIC,
+    STREAM_NAMES,
+    WINDOWS_GRAPH,
+    ContinuousQuery,
+    Needs,
+    absolute,
+)
+from construct_messages.streams.element import GENERATED_AT, Element
+from construct_messages.terms import XSD, Term
+from construct_messages.terms.date_times import date_time_of
+
+_WINDOWS: Final = f"<{WINDOWS_GRAPH}>"
+_STATIC: Final = f"<{STATIC}>"
+_MEMBER: Final = f"<{MEMBER}>"
+_GENERATED_AT: Final = f"<{GENERATED_AT}>"
+_SEQUENCE: Final = f"<{CM}sequence>"
+_STREAM: Final = f"<{CM}stream>"
+_GRAPH: Final = f"<{CM}graph>"
+
+_ALL: Final = ~Needs.NOTHING
+
+Origin: TypeAlias = "tuple[int, str, str, int, Element]"
+"""The number and the IRI of a stream, the name and the time of an element of it, and the element."""
+
+
+class HeldQuads:
+    """An element as windows hold it.
+
+    Args:
+        quads: what it adds to each window on its stream, by the window's number.
+        origin: the element and what `MatchedContents.hold` was told with it, to hold it in another form; None: not
+            kept.
+
+    Attributes:
+        whole: it in that form; None: not made yet.
+    """
+
+    __slots__ = ("origin", "quads", "whole")
+
+    def __init__(self, quads: dict[int, list[TextQuad]], origin: Origin | None) -> None:
+        self.quads, self.origin = quads, origin
+        self.whole: HeldElement | None = None
+
+
+class Changes(NamedTuple):
+    """Quads that are there now and were not, and the other way round."""
+
+    appeared: list[TextQuad]
+    vanished: list[TextQuad]
+
+
+class _Holding:
+    """What a window makes of a quad of an element."""
+
+    def __init__(self, query: ContinuousQuery, number: int) -> None:
+        window = query.windows[number]
+        needs = query.needs.get(window.name, _ALL)
+        self.number, self.stream = number, window.stream
+        self.name = f"<{window.name}>"
+        self.union, self.members = Needs.UNION in needs, Needs.MEMBERS in needs
+        self.context, self.graphs = Needs.CONTEXT in needs, Needs.GRAPHS in needs
+        self.merged = window.name in query.default
+
+
+class MatchedContents:
+    """The quads of the windows of a query, with static data, that a pattern matches.
+
+    Args:
+        query: its windows, and what it needs of them.
+        static: the quads of static data.
+        labels: make those of all blank nodes.
+        matcher: of the patterns.
+        keep: whether elements are kept with what is held of them.
+    """
+
+    def __init__(
+        self,
+        query: ContinuousQuery,
+        static: Iterable[Quad],
+        labels: Labels,
+        matcher: PatternMatcher,
+        *,
+        keep: bool,
+    ) -> None:
+        self._keep = keep
+        self._labels, self._matcher = labels, matcher
+        self._read = matcher.reader.read
+        windows = [_Holding(query, number) for number in range(len(query.windows))]
+        self._of_stream = {
+            window.stream: [one for one in windows if one.stream == window.stream]
+            for window in windows
+        }
+        self._has_context = any(window.context for window in windows)
+        predicates = matcher.reader.predicates
+        self._has_graphs = any(window.graphs for window in windows) or (
+            self._has_context and (predicates is None or _GRAPH in predicates)
+        )
+        self._read_all = matcher.reader.read if predicates is None else QuadReader(None).read
+        self._counts: dict[TextQuad, int] = {}
+        self._before: dict[TextQuad, int] = {}  # counts, of quads that have changed since
+        data = Message(static).map_blanks(lambda node: Term(f"_:{labels.of_data}{node[2:]}"))
+        fixed = self._read(data.lines.decode())
+        graphs = dict.fromkeys(f"{quad.graph}" for quad in data if quad.graph is not None)
+        self._enter(matched(matcher, (*fixed, *(_member(_STATIC, graph) for graph in graphs))))
+
+    def hold(
+        self, stream: int, stream_iri: str, name: str, time: int, element: Element
+    ) -> HeldQuads:
+        """An element, to enter windows.
+
+        Args:
+            stream, stream_iri, name, time, element: see `Contents.hold`.
+        """
+        nquads = element.nquads
+        if b"_:" in nquads:
+            scope = self._labels.of_response(stream)
+            nquads = element.message.map_blanks(lambda node: Term(f"_:{scope}{node[2:]}")).lines
+        text = nquads.decode()
+        quads = self._read(text)
+        windows = self._of_stream[stream_iri]
+        node = f"<{name}>"
+        graphs: Sequence[str] = ()
+        if self._has_graphs:  # also of quads that no pattern matches
+            graphs = list(dict.fromkeys(quad[3] for quad in self._read_all(text) if quad[3]))
+        context: list[TextQuad] = []
+        if self._has_context:
+            context += (
+                (node, predicate, object, "")
+                for predicate, object in _context(stream_iri, time, element.sequence)
+            )
+            context += ((node, _GRAPH, graph, "") for graph in graphs)
+        return HeldQuads(
+            {
+                window.number: matched(self._matcher, _quads(window, node, quads, context, graphs))
+                for window in windows
+            },
+            (stream, stream_iri, name, time, element) if self._keep else None,
+        )
+
+    def enter(self, window: int, held: HeldQuads) -> None:
+        """Counts what an element adds to a window."""
+        self._enter(held.quads[window])
+
+    def leave(self, window: int, held: HeldQuads) -> None:
+        """Takes back what `enter` counted."""
+        counts, before = self._counts, self._before
+        for quad in held.quads[window]:
+            count = counts[quad]
+            before.setdefault(quad, count)
+            if count == 1:
+                del counts[quad]
+            else:
+                counts[quad] = count - 1
+
+    def changes(self) -> Changes:
+        """What has changed since the last call."""
+        counts = self._counts
+        changes = Changes([], [])
+        for quad, before in self._before.items():
+            if quad in counts:
+                if not before:
+                    changes.appeared.append(quad)
+            elif before:
+                changes.vanished.append(quad)
+        self._before.clear()
+        return changes
+
+    def _enter(self, quads: Iterable[TextQuad]) -> None:
+        counts, before = self._counts, self._before
+        for quad in quads:
+            count = counts.get(quad, 0)
+            before.setdefault(quad, count)
+            counts[quad] = count + 1
+
+
+def _quads(
+    window: _Holding,
+    node: str,
+    quads: list[TextQuad],
+    context: list[TextQuad],
+    graphs: Iterable[str],
+) -> Iterator[TextQuad]:
+    """What an element adds to a window; some of it maybe twice."""
+    own = quads + context if window.context else quads
+    if window.union:
+        graph = window.name
+        for subject, predicate, object, _ in own:
+            yield subject, predicate, object, graph
+    if window.members:
+        for subject, predicate, object, _ in own:
+            yield subject, predicate, object, node
+        yield _member(window.name, node)
+    if window.merged:
+        for subject, predicate, object, _ in own:
+            yield subject, predicate, object, ""
+    if window.graphs:
+        yield from (quad for quad in quads if quad[3])
+        for graph in graphs:
+            yield _member(_STATIC, graph)
+
+
+def _member(group: str, graph: str) -> TextQuad:
+    return group, _MEMBER, graph, _WINDOWS
+
+
+def _context(stream: str, microseconds: int, sequence: int) -> Iterator[tuple[str, str]]:
+    yield _GENERATED_AT, f'"{date_time_of(microseconds)}"^^<{XSD}dateTime>'
+    yield _SEQUENCE, f'"{sequence}"^^<{XSD}integer>'
+    yield _STREAM, f"<{absolute(stream, STREAM_NAMES)}>"

@@ -1,0 +1,246 @@
+"""Expressions of SPARQL on solutions of texts, where their value is certain without the engine.
+
+SPARQL 1.1 Query, section 17.3 (operators). Integers, decimals, booleans, plain strings without escapes, IRIs and blank
+nodes, in the forms in which a store returns them. All else raises `Undecided`, and the engine decides (`rows.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from operator import add, eq, ge, gt, le, lt, mul, ne, sub
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from construct_messages.continuous.dataset.stored_terms import PLAIN_FORMS
+from construct_messages.continuous.incremental.plan import Row
+from construct_messages.query.algebra.nodes import Call, Constant, Expression, Var
+from construct_messages.terms import XSD, Term
+
+Native: TypeAlias = Callable[[Row], Any]
+"""The value of an expression for a row, an `int`, `bool`, `Decimal`, `Text` or `Resource`; None: it has none."""
+
+
+class Undecided(Exception):
+    """Raised where the value of an expression is not certain here."""
+
+
+class Text(NamedTuple):
+    """A plain string."""
+
+    text: str
+
+
+class Resource(NamedTuple):
+    """An IRI or a blank node."""
+
+    term: str
+
+
+_INTEGER_END: Final = f'"^^<{XSD}integer>'
+_DECIMAL_END: Final = f'"^^<{XSD}decimal>'
+_BOOLEAN_END: Final = f'"^^<{XSD}boolean>'
+_TRUE: Final = f'"true{_BOOLEAN_END}'
+_BOOLEANS: Final = (_TRUE, f'"false{_BOOLEAN_END}')
+_INTEGER_TAIL: Final = len(_INTEGER_END)
+_DECIMAL_TAIL: Final = len(_DECIMAL_END)
+_INTEGER: Final = re.compile(PLAIN_FORMS["integer"]).fullmatch
+_DECIMAL: Final = re.compile(PLAIN_FORMS["decimal"]).fullmatch
+_MOST: Final = 10**18  # what is less has an integer in the engine, too
+
+_COMPARED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge,
+}  # fmt: skip
+_COMPUTED: Final[Mapping[str, Callable[[Any, Any], Any]]] = {"+": add, "-": sub, "*": mul}
+
+
+def value_of(term: str) -> Any:
+    """The value of a term; None: it is unbound.
+
+    Raises:
+        Undecided: a term of another kind.
+
+    >>> value_of(f'"5"^^<{XSD}integer>'), value_of('"a"'), value_of("")
+    (5, Text(text='a'), None)
+    """
+    if term.endswith(_INTEGER_END):
+        if _INTEGER(text := term[1:-_INTEGER_TAIL]):
+            return int(text)
+    elif term.endswith('"'):
+        if "\\" not in term:
+            return Text(term[1:-1])
+    elif term.startswith(("<", "_:")):
+        if not term.startswith("<<("):
+            return Resource(term)
+    elif not term:
+        return None
+    elif term.endswith(_DECIMAL_END):
+        if _DECIMAL(text := term[1:-_DECIMAL_TAIL]):
+            return Decimal(text)
+    elif term in _BOOLEANS:
+        return term == _TRUE
+    raise Undecided
+
+
+def term_of(value: Any) -> str:
+    """The term of a value; unbound where there is none.
+
+    Raises:
+        Undecided: a value whose term depends on how it was computed.
+
+    >>> term_of(Text("a")), term_of(None), term_of(True)
+    ('"a"', '', '"true"^^<http://www.w3.org/2001/XMLSchema#boolean>')
+    """
+    match value:
+        case None:
+            return ""
+        case bool():
+            return f'"{str(value).lower()}{_BOOLEAN_END}'
+        case int():
+            return f'"{value}{_INTEGER_END}'
+        case Text(text):
+            return f'"{text}"'
+        case Resource(term):
+            return term
+    raise Undecided
+
+
+def native(expression: Expression, columns: Mapping[str, int]) -> Native | None:
+    """A function for the value of an expression; None where the engine always decides.
+
+    Args:
+        expression: without EXISTS.
+        columns: the places of variables in rows; others are unbound.
+
+    >>> x = Var("x")
+    >>> is_more = native(Call(">", (x, Constant(Term(f'"5"^^<{XSD}integer>')))), {"x": 0})
+    >>> is_more((f'"7"^^<{XSD}integer>',)), is_more(("",))
+    (True, None)
+    """
+    match expression:
+        case Var(name):
+            return _variable(name, columns)
+        case Constant(term):
+            return _constant(term)
+        case Call("BOUND", (Var(name),)):
+            place = columns.get(name)
+            return (lambda _: False) if place is None else (lambda row: row[place] != "")
+        case Call(("&&" | "||" | "!") as name, arguments):
+            inner = [native(argument, columns) for argument in arguments]
+            known = [one for one in inner if one is not None]
+            return _logical(name, known) if len(known) == len(inner) else None
+        case Call("IN", (needle, *members)):
+            equal = [native(Call("=", (needle, member)), columns) for member in members]
+            known = [one for one in equal if one is not None]
+            return _logical("||", known) if len(known) == len(equal) > 0 else None
+        case Call(name, (left, right)) if name in _COMPARED:
+            return _comparison(name, left, right, columns)
+        case Call(name, (left, right)) if name in _COMPUTED:
+            first, second = native(left, columns), native(right, columns)
+            return first and second and _computation(_COMPUTED[name], first, second)
+    return None
+
+
+def _variable(name: str, columns: Mapping[str, int]) -> Native:
+    place = columns.get(name)
+    return (lambda _: None) if place is None else (lambda row: value_of(row[place]))
+
+
+def _constant(term: Term) -> Native | None:
+    try:
+        value = value_of(term)
+    except Undecided:
+        return None
+    return lambda _: value
+
+
+def _comparison(
+    name: str, left: Expression, right: Expression, columns: Mapping[str, int]
+) -> Native | None:
+    compare = _COMPARED[name]
+    first, second = native(left, columns), native(right, columns)
+    if first is None or second is None:
+        return None
+    if isinstance(left, Var) and isinstance(right, Constant) and left.name in columns:
+        limit = value_of(right.term)
+        if type(limit) is int:  # what most filters are
+            return _limit(compare, columns[left.name], limit)
+    is_equality = name in ("=", "!=")
+
+    def compared(row: Row) -> bool | None:
+        one, other = first(row), second(row)
+        if one is None or other is None:
+            return None
+        kind, kind_other = type(one), type(other)
+        if kind is kind_other or {kind, kind_other} == {int, Decimal}:
+            if not is_equality and kind in (Resource, bool):
+                raise Undecided
+            return compare(one, other)
+        if is_equality and Resource in (kind, kind_other):
+            return compare is ne
+        raise Undecided
+
+    return compared
+
+
+def _limit(compare: Callable[[Any, Any], bool], place: int, limit: int) -> Native:
+    def compared(row: Row) -> bool | None:
+        term = row[place]
+        if term.endswith(_INTEGER_END):
+            text = term[1:-_INTEGER_TAIL]
+            if len(text) < 19 and text.isdigit() and text.isascii():  # without the longer way
+                return compare(int(text), limit)
+        value = value_of(term)
+        if value is None:
+            return None
+        if type(value) is Decimal:
+            return compare(value, limit)
+        if type(value) is Resource and compare in (eq, ne):
+            return compare is ne
+        raise Undecided
+
+    return compared
+
+
+def _computation(compute: Callable[[Any, Any], Any], first: Native, second: Native) -> Native:
+    def computed(row: Row) -> int | None:
+        one, other = first(row), second(row)
+        if one is None or other is None:
+            return None
+        if type(one) is int and type(other) is int:
+            found: int = compute(one, other)
+            if -_MOST < found < _MOST:
+                return found
+        raise Undecided
+
+    return computed
+
+
+def _truth(value: Any) -> bool | None:
+    if value is None or type(value) is bool:
+        return value
+    raise Undecided  # other values are true or false, too
+
+
+def _logical(name: str, inner: list[Native]) -> Native:
+    if name == "!":
+        (only,) = inner
+
+        def negated(row: Row) -> bool | None:
+            value = _truth(only(row))
+            return None if value is None else not value
+
+        return negated
+    decisive = name == "||"
+
+    def joined(row: Row) -> bool | None:
+        result: bool | None = not decisive
+        for one in inner:
+            value = _truth(one(row))
+            if value is decisive:
+                return decisive
+            if value is None:
+                result = None
+        return result
+
+    return joined

@@ -1,0 +1,173 @@
+"""The solutions of a plan, kept up to date as elements enter windows and leave them.
+
+SPARQL 1.1 Query, section 18.5: the solutions of a query are a multiset, so what changes is one, too. What is given out
+of it, and when, is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from construct_messages.continuous.incremental.branches import BranchOperators
+from construct_messages.continuous.incremental.contents import HeldQuads, MatchedContents
+from construct_messages.continuous.incremental.groups import Groups
+from construct_messages.continuous.incremental.plan import Branch, MaintenancePlan, Row
+from construct_messages.continuous.incremental.quads import PatternMatcher
+from construct_messages.continuous.incremental.relations import Names
+from construct_messages.continuous.incremental.rows import Counted, Steps
+from construct_messages.labels import Labels
+from construct_messages.message import Quad
+from construct_messages.query.algebra.nodes import Triple
+from construct_messages.query.continuous.values import ContinuousQuery
+from construct_messages.streams.element import Element
+
+
+class SolutionChanges(NamedTuple):
+    """Solutions that have appeared, and those that have vanished; as often as they have."""
+
+    appeared: list[Row]
+    vanished: list[Row]
+
+
+class MaintainedSolutions:
+    """The solutions of a query over windows, by a plan.
+
+    Args:
+        plan: how they are maintained.
+        query: its windows, and what it needs of them.
+        static: the quads of static data.
+        labels: make those of all blank nodes.
+    """
+
+    def __init__(
+        self, plan: MaintenancePlan, query: ContinuousQuery, static: Iterable[Quad], labels: Labels
+    ) -> None:
+        patterns = [pattern for branch in plan.branches for pattern in _patterns_of(branch)]
+        self._matcher = PatternMatcher(patterns)
+        self._contents = MatchedContents(query, static, labels, self._matcher, keep=plan.may_end)
+        grouping = plan.grouping
+        self._groups = None if grouping is None else Groups(grouping)
+        needed = plan.variables if self._groups is None else self._groups.needed
+        self._branches = list[_Branch]()
+        self._handlers: list[Callable[[Row, int], None]] = []
+        for branch in plan.branches:
+            first = len(self._handlers)
+            names = self._matcher.variables[first : first + len(_patterns_of(branch))]
+            made = _Branch(branch, names, needed)
+            self._branches.append(made)
+            self._handlers += made.operators.handlers
+        known = plan.variables if self._groups is None else self._groups.variables
+        self._project = None if known == plan.variables else projection(known, plan.variables)
+        self._counts: dict[Row, int] | None = {} if plan.distinct else None
+
+    def hold(
+        self, stream: int, stream_iri: str, name: str, time: int, element: Element
+    ) -> HeldQuads:
+        """An element, to enter windows; see `MatchedContents.hold`."""
+        return self._contents.hold(stream, stream_iri, name, time, element)
+
+    def enter(self, window: int, held: HeldQuads) -> None:
+        """An element has entered a window."""
+        self._contents.enter(window, held)
+
+    def leave(self, window: int, held: HeldQuads) -> None:
+        """An element has left a window."""
+        self._contents.leave(window, held)
+
+    def difference(self) -> SolutionChanges:
+        """What has changed since the last call.
+
+        Raises:
+            SourceError: the engine failed.
+        """
+        matcher, handlers = self._matcher, self._handlers
+        appeared, vanished = self._contents.changes()
+        for quad in vanished:
+            for number, row in matcher.matches(quad):
+                handlers[number](row, -1)
+        for quad in appeared:
+            for number, row in matcher.matches(quad):
+                handlers[number](row, 1)
+        rows = [counted for branch in self._branches for counted in branch.changes()]
+        if self._groups is not None:
+            rows = self._groups.changes(rows)
+        if self._project is not None:
+            rows = [(self._project(row), count) for row, count in rows]
+        return _difference(rows if self._counts is None else _distinct(rows, self._counts))
+
+
+class _Branch:
+    """What has changed of the rows of a branch, and its steps."""
+
+    def __init__(
+        self,
+        branch: Branch,
+        names: Sequence[Names],
+        needed: Names,
+    ) -> None:
+        self._net: dict[Row, int] = {}
+        self.operators = BranchOperators(branch, names, self._note)
+        self._steps = Steps(branch.steps, self.operators.variables)
+        variables = self._steps.variables
+        self._project = None if variables == needed else projection(variables, needed)
+
+    def _note(self, row: Row, sign: int) -> None:
+        count = self._net.pop(row, 0) + sign
+        if count:
+            self._net[row] = count
+
+    def changes(self) -> list[Counted]:
+        """The rows that have changed, and how many more or fewer there are, since the last call."""
+        if not self._net:
+            return []
+        rows = self._steps.made(self._net.items())
+        self._net.clear()
+        project = self._project
+        return rows if project is None else [(project(row), count) for row, count in rows]
+
+
+def projection(variables: Sequence[str], needed: Sequence[str]) -> Callable[[Row], Row]:
+    """A function for the values of some variables; those that a row does not have are unbound.
+
+    >>> projection(("x", "y"), ("y", "z"))(('"1"', '"2"'))
+    ('"2"', '')
+    """
+    columns = [variables.index(name) if name in variables else None for name in needed]
+    return lambda row: tuple("" if column is None else row[column] for column in columns)
+
+
+def _patterns_of(branch: Branch) -> list[Triple]:
+    """All triple patterns of a branch, with those of its dependents."""
+    return [
+        *branch.patterns,
+        *(pattern for dependent in branch.dependents for pattern in dependent.patterns),
+    ]
+
+
+def _difference(rows: Iterable[Counted]) -> SolutionChanges:
+    net: dict[Row, int] = {}
+    for row, count in rows:
+        net[row] = net.get(row, 0) + count
+    found = SolutionChanges([], [])
+    for row, count in net.items():
+        if count == 1:
+            found.appeared.append(row)
+        elif count > 0:
+            found.appeared.extend([row] * count)
+        elif count < 0:
+            found.vanished.extend([row] * -count)
+    return found
+
+
+def _distinct(rows: Iterable[Counted], counts: dict[Row, int]) -> list[Counted]:
+    """What changes of distinct rows."""
+    before: dict[Row, int] = {}
+    for row, count in rows:
+        known = counts.get(row, 0)
+        before.setdefault(row, known)
+        if known + count:
+            counts[row] = known + count
+        else:
+            counts.pop(row, None)
+    return [(row, (row in counts) - (known > 0)) for row, known in before.items()]

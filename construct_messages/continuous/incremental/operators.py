@@ -1,0 +1,139 @@
+"""Operators whose rows are kept up to date: joins, OPTIONAL, MINUS and EXISTS, each told what changes below it.
+
+All rows have all variables of their patterns, so that none is there twice. SPARQL 1.1 Query, section 18.5. What a query
+consists of is in `plan.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+from construct_messages.continuous.incremental.plan import Dependence, Row
+from construct_messages.continuous.incremental.relations import (
+    IncrementalJoin,
+    IndexedRelation,
+    Names,
+    picking,
+    taking,
+)
+
+Test: TypeAlias = Callable[[Row], bool]
+Target: TypeAlias = Callable[[Row, int], None]
+"""Is told of a row, and whether it has appeared (1) or vanished (-1)."""
+
+
+class JoinOperator:
+    """The join of relations, each of which is told of its rows.
+
+    Args:
+        variables: of each relation.
+        test: makes the test of a row, given its variables, without which it is not passed on; None: all pass.
+
+    Attributes:
+        variables: those of its rows.
+        target: is told of its rows.
+    """
+
+    def __init__(
+        self, variables: Sequence[Names], test: Callable[[Names], Test | None] | None = None
+    ) -> None:
+        self._relations = [IndexedRelation(names) for names in variables]
+        self._join = IncrementalJoin(self._relations)
+        self.variables = self._join.variables
+        self._test = None if test is None else test(self.variables)
+        self.target: Target = _nobody
+
+    def change(self, number: int, row: Row, sign: int) -> None:
+        """A row of a relation has appeared or vanished."""
+        relation = self._relations[number]
+        if sign < 0:
+            relation.remove(row)
+        rows = self._join.rows_of(number, row)
+        if sign > 0:
+            relation.insert(row)
+        for found in rows:
+            if self._test is None or self._test(found):
+                self.target(found, sign)
+
+
+class DependentOperator:
+    """Rows that depend on matches among others: OPTIONAL, MINUS, EXISTS.
+
+    Args:
+        kind: how.
+        variables: of the rows.
+        others: of those they depend on; what is shared is bound in all rows of both.
+        condition: makes the test of a row that is extended by a match, given its variables; None: all pass.
+
+    Attributes:
+        variables: those of the rows that result.
+        target: is told of these.
+    """
+
+    def __init__(
+        self,
+        kind: Dependence,
+        variables: Names,
+        others: Names,
+        condition: Callable[[Names], Test] | None = None,
+    ) -> None:
+        shared = tuple(name for name in others if name in variables)
+        new = [place for place, name in enumerate(others) if name not in shared]
+        self._rows, self._others = IndexedRelation(variables), IndexedRelation(others)
+        self._of_row, self._of_other = self._rows.finder(shared), self._others.finder(shared)
+        self._key = taking([variables.index(name) for name in shared])
+        self._key_of_other = taking([others.index(name) for name in shared])
+        self._added: Callable[[Row], Row] = picking(new) if new else lambda _: ()
+        self._nothing = ("",) * len(new)
+        self._kind = kind
+        self.target: Target = _nobody
+        extended = (*variables, *(others[place] for place in new))
+        self._test = None if condition is None else condition(extended)
+        self.variables = extended if kind is Dependence.OPTIONAL else variables
+
+    def change(self, row: Row, sign: int) -> None:
+        """A row has appeared or vanished."""
+        if sign > 0:
+            self._rows.insert(row)
+        else:
+            self._rows.remove(row)
+        matches = self._matches(row)
+        first = next(matches, None)
+        if self._kind is not Dependence.OPTIONAL:
+            if (first is None) is (self._kind is Dependence.MINUS):
+                self.target(row, sign)
+        elif first is None:
+            self.target(row + self._nothing, sign)
+        else:
+            self.target(first, sign)
+            for extended in matches:
+                self.target(extended, sign)
+
+    def change_other(self, other: Row, sign: int) -> None:
+        """A row that others depend on has appeared or vanished."""
+        if sign < 0:
+            self._others.remove(other)
+        for row in list(self._of_row(self._key_of_other(other))):
+            extended = row + self._added(other)
+            if self._test is not None and not self._test(extended):
+                continue
+            is_alone = next(self._matches(row), None) is None  # without this one
+            if self._kind is Dependence.OPTIONAL:
+                if is_alone:
+                    self.target(row + self._nothing, -sign)
+                self.target(extended, sign)
+            elif is_alone:
+                self.target(row, sign if self._kind is Dependence.EXISTS else -sign)
+        if sign > 0:
+            self._others.insert(other)
+
+    def _matches(self, row: Row) -> Iterator[Row]:
+        for other in self._of_other(self._key(row)):
+            extended = row + self._added(other)
+            if self._test is None or self._test(extended):
+                yield extended
+
+
+def _nobody(row: Row, sign: int) -> None:
+    """The target of an operator whose rows are not read."""

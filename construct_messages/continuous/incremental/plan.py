@@ -1,0 +1,142 @@
+"""The values of a plan for maintained solutions: joins of patterns, what depends on them, steps and groups.
+
+Made by `planner.py` of the SPARQL algebra, and read by what evaluates. No evaluation here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from construct_messages.query.algebra.nodes import Aggregation, Expression, Triple, Values, Var
+
+Row: TypeAlias = "tuple[str, ...]"
+"""The values of some variables, as terms; the empty string is unbound."""
+
+
+class Dependence(Enum):
+    """How a solution depends on further patterns."""
+
+    OPTIONAL = "OPTIONAL"
+    """It is extended by each match, or left as it is."""
+    MINUS = "MINUS"
+    """It is left out where there is a match: MINUS, NOT EXISTS."""
+    EXISTS = "EXISTS"
+    """It is left out where there is none."""
+
+
+@dataclass(frozen=True)
+class Dependent:
+    """Patterns on which each solution of a branch depends, by variables that all of these bind.
+
+    Args:
+        kind: how.
+        patterns: to be joined.
+        condition: on solutions of both; None: there is none.
+    """
+
+    kind: Dependence
+    patterns: tuple[Triple, ...]
+    condition: Expression | None = None
+
+
+@dataclass(frozen=True)
+class FilterStep:
+    """Keeps a solution where a condition is true."""
+
+    condition: Expression
+
+
+@dataclass(frozen=True)
+class ExtendStep:
+    """Binds a variable; an error leaves it unbound."""
+
+    variable: Var
+    expression: Expression
+
+
+Step: TypeAlias = FilterStep | ExtendStep
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One operand of a UNION, or the whole pattern.
+
+    Args:
+        patterns: to be joined.
+        tables: inline data to be joined, without UNDEF and without equal rows, as a store returns them.
+        dependents: in their order.
+        steps: made with each solution.
+    """
+
+    patterns: tuple[Triple, ...]
+    tables: tuple[Values, ...] = ()
+    dependents: tuple[Dependent, ...] = ()
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True)
+class GroupingPlan:
+    """GROUP BY over the solutions of all branches.
+
+    Args:
+        keys: the variables of a group; without any, there is always one group.
+        aggregates: variables, and what they are bound to.
+        steps: made with each group.
+    """
+
+    keys: tuple[Var, ...]
+    aggregates: tuple[tuple[Var, Aggregation], ...]
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True)
+class MaintenancePlan:
+    """How the solutions of a query are maintained.
+
+    Args:
+        branches: whose solutions are all counted.
+        grouping: of these; None: there is none.
+        distinct: whether equal solutions count once.
+        variables: the names of the values of a solution.
+    """
+
+    branches: tuple[Branch, ...]
+    grouping: GroupingPlan | None
+    distinct: bool
+    variables: tuple[str, ...]
+
+    @property
+    def may_end(self) -> bool:
+        """Whether there are values with which the solutions can no longer be maintained."""
+        grouping = self.grouping
+        return grouping is not None and any(one.name != "COUNT" for _, one in grouping.aggregates)
+
+    def __str__(self) -> str:
+        """The plan for people: the operators, innermost first."""
+        return "; ".join(
+            (
+                " union ".join(map(_described, self.branches)),
+                *(() if self.grouping is None else [_described_grouping(self.grouping)]),
+                *(("distinct solutions",) if self.distinct else ()),
+            )
+        )
+
+
+def _described(branch: Branch) -> str:
+    parts = [f"join of {_number(len(branch.patterns), 'triple pattern')}"]
+    if branch.tables:
+        parts.append("VALUES")
+    parts += (dependent.kind.value for dependent in branch.dependents)
+    parts += ("FILTER" if isinstance(step, FilterStep) else "BIND" for step in branch.steps)
+    return ", ".join(dict.fromkeys(parts))
+
+
+def _described_grouping(grouping: GroupingPlan) -> str:
+    names = ", ".join(dict.fromkeys(one.name for _, one in grouping.aggregates))
+    return f"{_number(len(grouping.keys), 'key')} of GROUP BY" + (f" with {names}" if names else "")
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -1,0 +1,198 @@
+"""Quads of messages as texts of terms, as a store returns them; and which of them triple patterns match.
+
+N-Quads (RDF 1.2). What a line has beyond the common forms goes through pyoxigraph, one term after the other. Which
+graphs windows have is not known here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+import pyoxigraph as ox
+
+from construct_messages.continuous.dataset.stored_terms import PLAIN_FORMS, StoredTerms
+from construct_messages.continuous.incremental.plan import Row
+from construct_messages.continuous.incremental.relations import picking
+from construct_messages.query.algebra.nodes import Triple, Var
+from construct_messages.terms import (
+    XSD,
+    Term,
+    from_pyoxigraph,
+    is_literal,
+    is_triple,
+    to_pyoxigraph,
+)
+
+TextQuad: TypeAlias = "tuple[str, str, str, str]"
+"""Subject, predicate, object and graph; the empty string is the default graph."""
+
+_IRI: Final = r"<[^>\\]*+>"
+_NODE: Final = rf"(?:{_IRI}|_:[A-Za-z0-9_]++)"
+_LITERAL: Final = r'"[^"\\\r\n]*+"'
+_TYPED: Final = "|".join(
+    rf'"(?:{form})"\^\^<{re.escape(XSD)}{name}>' for name, form in PLAIN_FORMS.items()
+)
+_LINE: Final = (
+    r"^({node}) ({predicate}) ({node}|{literal}(?![\^@])|{typed})(?: ({node}))? \.[\r\n]*$"
+)
+_NONE: Final = ox.DefaultGraph()
+
+
+class QuadReader:
+    """Reads the quads of messages whose predicates matter.
+
+    Args:
+        predicates: with brackets; None: all matter.
+
+    Attributes:
+        predicates: the same.
+
+    >>> reader = QuadReader(frozenset(["<urn:p>"]))
+    >>> list(reader.read('<urn:s> <urn:p> "o" .\\n<urn:s> <urn:q> "o" <urn:g> .'))
+    [('<urn:s>', '<urn:p>', '"o"', '')]
+    """
+
+    def __init__(self, predicates: frozenset[str] | None) -> None:
+        self.predicates = predicates
+        names = (
+            _IRI if predicates is None else f"(?:{'|'.join(map(re.escape, sorted(predicates)))})"
+        )
+        self._find = re.compile(
+            _LINE.format(node=_NODE, predicate=names, literal=_LITERAL, typed=_TYPED), re.MULTILINE
+        ).findall
+        self._names = None if predicates is None else [f" {name} " for name in predicates]
+        self._stored = StoredTerms()
+
+    def read(self, text: str) -> list[TextQuad]:
+        """The quads of a message.
+
+        Args:
+            text: the message as N-Quads, as elements have it.
+        """
+        found: list[TextQuad] = self._find(text)
+        if self._names is None:
+            expected = text.count("\n") + (text[-1:] not in ("", "\n"))
+        else:
+            expected = sum(map(text.count, self._names))
+        # a predicate may be part of a literal or in a triple term, too: such messages are read with care
+        return found if len(found) == expected else list(self._read_all(text))
+
+    def _read_all(self, text: str) -> Iterator[TextQuad]:
+        for quad in ox.parse(text, format=ox.RdfFormat.N_QUADS, lenient=True):
+            predicate = str(quad.predicate)
+            if self.predicates is None or predicate in self.predicates:
+                graph = "" if quad.graph_name == _NONE else str(quad.graph_name)
+                yield (
+                    str(quad.subject),
+                    predicate,
+                    from_pyoxigraph(self._stored.term(quad.object)),
+                    graph,
+                )
+
+    def stored(self, term: Term) -> Term:
+        """A term of a query as a store returns it."""
+        if is_literal(term) or is_triple(term):
+            return from_pyoxigraph(self._stored.term(to_pyoxigraph(term)))
+        return term
+
+
+class Match(NamedTuple):
+    """What a quad is to a pattern: the pattern's number, and the values of its variables."""
+
+    pattern: int
+    row: Row
+
+
+class _CompiledPattern:
+    """One triple pattern: what a quad must have, and where its variables are."""
+
+    def __init__(self, number: int, pattern: Triple, reader: QuadReader) -> None:
+        self.number = number
+        self.constants: list[tuple[int, str]] = []
+        self.equal: list[tuple[int, int]] = []
+        self.named = isinstance(pattern.graph, Var)
+        columns: dict[str, int] = {}
+        for place, position in enumerate(pattern.positions):
+            if not isinstance(position, Var):
+                text = "" if position is None else reader.stored(position)
+                if place != 1:
+                    self.constants.append((place, text))
+            elif position.name in columns:
+                self.equal.append((columns[position.name], place))
+            else:
+                columns[position.name] = place
+        self.variables = tuple(columns)
+        self.row = picking(list(columns.values()))
+
+    def matches(self, quad: TextQuad) -> bool:
+        """Whether a quad with its predicate matches."""
+        for place, text in self.constants:
+            if quad[place] != text:
+                return False
+        if self.named and not quad[3]:
+            return False
+        for place, other in self.equal:  # noqa: SIM110 - takes half of the time
+            if quad[place] != quad[other]:
+                return False
+        return True
+
+
+class PatternMatcher:
+    """Finds the patterns that a quad matches.
+
+    Args:
+        patterns: triple patterns.
+
+    Attributes:
+        reader: reads the quads that may match.
+        variables: of each pattern.
+
+    >>> matcher = PatternMatcher([Triple(Var("s"), Term("<urn:p>"), Var("o"))])
+    >>> matcher.matches(("<urn:s>", "<urn:p>", '"o"', ""))
+    [Match(pattern=0, row=('<urn:s>', '"o"'))]
+    """
+
+    def __init__(self, patterns: Sequence[Triple]) -> None:
+        named = {p.predicate for p in patterns if not isinstance(p.predicate, Var)}
+        every = any(isinstance(pattern.predicate, Var) for pattern in patterns)
+        self.reader = QuadReader(None if every else frozenset(map(str, named)))
+        compiled = [
+            _CompiledPattern(number, pattern, self.reader)
+            for number, pattern in enumerate(patterns)
+        ]
+        self.variables = [one.variables for one in compiled]
+        self._of = {
+            predicate: [
+                one
+                for one, pattern in zip(compiled, patterns, strict=True)
+                if isinstance(pattern.predicate, Var) or pattern.predicate == predicate
+            ]
+            for predicate in map(str, named)
+        }
+        self._others = [
+            one
+            for one, pattern in zip(compiled, patterns, strict=True)
+            if isinstance(pattern.predicate, Var)
+        ]
+
+    def is_matched(self, quad: TextQuad) -> bool:
+        """Whether a pattern matches."""
+        for one in self._of.get(quad[1], self._others):  # noqa: SIM110 - takes half of the time
+            if one.matches(quad):
+                return True
+        return False
+
+    def matches(self, quad: TextQuad) -> list[Match]:
+        """What the quad is to each pattern that matches it."""
+        return [
+            Match(one.number, one.row(quad))
+            for one in self._of.get(quad[1], self._others)
+            if one.matches(quad)
+        ]
+
+
+def matched(matcher: PatternMatcher, quads: Iterable[TextQuad]) -> list[TextQuad]:
+    """Those that a pattern matches."""
+    return [quad for quad in quads if matcher.is_matched(quad)]
