@@ -41,6 +41,7 @@ class Steps:
     Attributes:
         variables: those of the rows that are left: the same, and one for each Extend.
 
+    >>> from construct_messages.continuous.incremental.plan import ExtendStep
     >>> from construct_messages.terms import number
     >>> is_more = FilterStep(Call(">", (Var("x"), Constant(number("5")))))
     >>> steps = Steps([is_more, ExtendStep(Var("y"), Call("/", (Var("x"), Constant(number("2")))))], ("x",))
