@@ -20,7 +20,13 @@ OTHER = "another query than was asked, a filter without match, and a refused dow
 STATES = {
     "at first": "",
     "a picture": "await run(given.query); await page.click('.card header button');",
-    "an error": "await run('CONSTRUCT { ?s } WHERE'); await page.waitForSelector('.paint .token-error');",
+    "an error": "await run('CONSTRUCT { ?s } WHERE }'); await page.waitForSelector('.cm-lintRange-error');",
+    "completion": (
+        "await page.fill('#query', 'SELECT * { ?s ex:'); await page.focus('#query');"
+        "await page.keyboard.press('Control+End'); await page.keyboard.type('k');"
+        "await page.waitForSelector('.cm-tooltip-autocomplete li');"
+    ),
+    "a search": "await page.press('#query', 'Control+f'); await page.waitForSelector('.cm-search');",
     "a table": "await run('SELECT * { ?s ?p ?o }'); await page.waitForSelector('table');",
     "one graph": (
         "await run(given.query); await page.click('#tab-graph'); await page.waitForSelector('#graph-view .message');"
@@ -35,7 +41,10 @@ STATES = {
 }
 LOOKS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "light": ({"colorScheme": "light"}, tuple(STATES)),
-    "dark": ({"colorScheme": "dark"}, ("a picture", "an error", "a table", OTHER, "a copy")),
+    "dark": (
+        {"colorScheme": "dark"},
+        ("a picture", "an error", "completion", "a search", "a table", OTHER, "a copy"),
+    ),
     "narrow": (
         {"viewport": {"width": 360, "height": 740}, "hasTouch": True},
         ("a picture", "a table", OTHER),

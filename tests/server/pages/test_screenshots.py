@@ -63,8 +63,7 @@ async def test_of_a_query(browser: Browser, served: Served, screenshots: Path, l
         + shown(1)
         + further
         + """
-        await page.locator("#query").evaluate((area) => { area.blur(); area.scrollTop = 0; });
-        await page.waitForFunction(() => document.querySelector(".paint .match") === null);
+        await page.locator("#query").blur();
         await page.locator("#editor").evaluate((editor, height) => { editor.style.height = height; }, given.height);
         await page.screenshot({ path: given.path });
         """,

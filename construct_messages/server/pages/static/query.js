@@ -31,7 +31,11 @@ export class QuerySection {
     this.filtered = false; // whether what a filter found is still to be announced
     this.graph = null; // an AbortController, once one graph was asked for
     this.cards = new Cards($("cards"), { changed: () => this.showFigures() });
-    this.editor = new Editor($("editor"), { run: () => this.run(), changed: () => this.edited() });
+    this.editor = new Editor($("editor"), {
+      run: () => this.run(),
+      changed: () => this.edited(),
+      endpoint: () => ({ url: this.url, prefixes: this.known() }),
+    });
     this.export = new Export(server, {
       form: () => ({ url: this.url, query: this.editor.text }),
       link: () => new URL(this.fragment(), location.href).href,
@@ -54,7 +58,11 @@ export class QuerySection {
   }
 
   listen() {
-    $("run").addEventListener("click", () => this.run());
+    $("ask").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.run();
+    });
+    $("format-query").addEventListener("click", () => this.editor.format());
     $("stop").addEventListener("click", () => this.running?.abort());
     $("endpoint").addEventListener("change", () => this.edited());
     $("examples").addEventListener("change", (event) => {
@@ -301,7 +309,7 @@ export class QuerySection {
       if (error.line !== null) {
         $("query-error").textContent = `Line ${error.line}, column ${error.column}: ${error.text}`;
         $("query-error").hidden = false;
-        if (this.isAsked) this.editor.mark(error.line, error.column);
+        if (this.isAsked) this.editor.mark(error.line, error.column, error.text);
       }
       this.banner("bad", `Refused (${error.status}): ${error.text}`);
     } else if (error instanceof CutError) {
