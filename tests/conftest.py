@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.combinations import chosen
 from tests.support.commands import Done
 from tests.support.engines.kafka import Kafka
 from tests.support.engines.kafka import kafka as running_kafka
@@ -35,7 +36,7 @@ _ANY_MACHINE = settings(
 )
 settings.register_profile("project", _ANY_MACHINE, derandomize=True)
 settings.register_profile(
-    "quick", _ANY_MACHINE, derandomize=True, max_examples=30
+    "quick", _ANY_MACHINE, derandomize=True, max_examples=20
 )  # of the default, a hundred
 settings.register_profile("long", _ANY_MACHINE, max_examples=2000)
 settings.register_profile(
@@ -135,7 +136,7 @@ def pytest_pycollect_makeitem(
     """Leaves out slow tests before their cases are made, which takes long itself, and the slow cases of others."""
     found = yield
     if isinstance(found, list) and not collector.config.getoption("--combinations"):
-        found = [each for each in found if is_chosen(each)]
+        found = chosen(found)
     if not leaves_out_slow(collector.config):
         return found
     own = getattr(obj, "pytestmark", ()) if isfunction(obj) else ()
@@ -144,22 +145,6 @@ def pytest_pycollect_makeitem(
     if isinstance(found, list):
         return [each for each in found if each.get_closest_marker("slow") is None]
     return found
-
-
-def is_chosen(item: pytest.Function) -> bool:
-    """Whether a test is among the combinations that `one_in(n)` leaves: those whose positions add up to n, 2n, …
-
-    So each value of a parameter is tried, with others of another parameter in turn. A parameter may be of a fixture.
-    """
-    mark = item.get_closest_marker("one_in")
-    if mark is None:
-        return True
-    positions = dict(item.callspec.indices)
-    for each in item.iter_markers("parametrize"):  # the names of one set have the same position
-        names = each.args[0].split(",") if isinstance(each.args[0], str) else each.args[0]
-        for name in names[1:]:
-            del positions[name.strip()]
-    return sum(positions.values()) % mark.args[0] == 0
 
 
 @pytest.hookimpl(wrapper=True)

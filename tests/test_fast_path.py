@@ -55,6 +55,7 @@ def sharing(part: list[tuple[Term, ...]], place: int) -> Solutions:
     return Solutions.sharing(SharedRows(place, own, keys, dict(zip(keys, rows, strict=True))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "format",
     [N_TRIPLES, N_QUADS, TURTLE, TRIG, NDJSON_LD, YAML_LD, RDF_XML, JSON_DOCUMENTS],

@@ -228,6 +228,7 @@ def by_cat_of_converted(one: Log, other: Log) -> bytes:
         return joined.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [by_cat, by_cat_of_converted])
 @settings(max_examples=25)  # for each there are files
 @given(LOGS, LOGS)

@@ -15,6 +15,8 @@ import construct_messages
 from construct_messages.feeds.table import TRANSPORTS
 from tests.support.layers import PICTURE, drawn
 
+pytestmark = pytest.mark.slow  # `make lint` runs them
+
 PACKAGE = Path(construct_messages.__file__).parent
 
 

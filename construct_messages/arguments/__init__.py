@@ -61,11 +61,17 @@ def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
     code = function.__code__
     names = code.co_varnames[: code.co_argcount]
     checks: dict[str, _Check] = {}
+    in_order: list[_Check | None] = []
 
     def check_all(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         if not checks:
             checks.update(_checks(function))
-        for name, value in (*zip(names, arguments, strict=False), *options.items()):
+            in_order.extend(map(checks.get, names))
+        for place, value in enumerate(arguments[: len(names)]):
+            check = in_order[place]
+            if check is not None and not check(value):
+                raise _wrong(function, names[place], value)
+        for name, value in options.items():
             check = checks.get(name)
             if check is not None and not check(value):
                 raise _wrong(function, name, value)
@@ -204,9 +210,16 @@ def _check(annotation: Any) -> _Check | None:
 
 def _any_of(checks: Sequence[_Check | None]) -> _Check | None:
     known = [check for check in checks if check is not None]
-    return (
-        (lambda value: any(check(value) for check in known)) if len(known) == len(checks) else None
-    )
+    if len(known) < len(checks):
+        return None
+
+    def check_any(value: Any) -> bool:
+        for check in known:  # noqa: SIM110 - `any` makes a generator for each call
+            if check(value):
+                return True
+        return False
+
+    return check_any
 
 
 def _collection(of: _Check | None = None) -> _Check:

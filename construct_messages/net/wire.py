@@ -40,6 +40,9 @@ class Header(StrEnum):
     KEY = "Idempotency-Key"
     """The publisher's key of a batch of messages (draft-ietf-httpapi-idempotency-key-header)."""
 
+    LOG_AFTER = "RDF-Log-After"
+    """How many messages of the log that a key names are left out of a request, as they were acknowledged before."""
+
 
 class CallMetadata(StrEnum):
     """Metadata of a call of Jelly's gRPC service: of its request, of its answer, or of its trailers."""

@@ -1,7 +1,7 @@
 """Makes a class archive: `python -m construct_messages.spark.archiving ARCHIVE`, started by `class_archive.begin`.
 
-A session does a little of everything, and Java writes the classes that it has loaded when it ends. The file is renamed
-to that of the archive when it is complete. One process makes it at a time; others leave at once.
+A session runs a short query of each common kind, and Java writes the loaded classes to a file when the session
+ends. The complete file is then renamed to the archive. One process makes an archive at a time; others exit at once.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def make(archive: Path) -> None:
         if not _locked(lock.fileno()) or is_usable(archive):
             return
         folder = archive.with_suffix(".making")
-        shutil.rmtree(folder, ignore_errors=True)  # of one that was killed
+        shutil.rmtree(folder, ignore_errors=True)  # left by a process that was killed
         folder.mkdir()
         made = folder / "classes.jsa"
         command = [sys.executable, "-m", _MODULE, _SESSION, str(made), str(folder)]
@@ -64,7 +64,9 @@ def make(archive: Path) -> None:
 def _locked(file: int) -> bool:
     try:
         import fcntl
-    except ImportError:  # Windows: two at once make the same, and the last one stays
+    except (
+        ImportError
+    ):  # Windows: two processes make the same archive, and the last one replaces the other
         return True
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -74,7 +76,7 @@ def _locked(file: int) -> bool:
 
 
 def _run_session(archive: str, folder: str) -> None:
-    """What a session usually does, over four lines."""
+    """Runs the operations of a usual session over four statements."""
     from construct_messages.spark.construct import construct_messages
     from construct_messages.spark.quads.loading import load_quads, read_quads, write_quads
     from construct_messages.spark.session import local_session
@@ -90,7 +92,7 @@ def _run_session(archive: str, folder: str) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Makes the archive that is named, or is the session that it is made of."""
+    """Makes the named archive, or runs the session whose classes become the archive."""
     if arguments[0] == _SESSION:
         _run_session(*arguments[1:])
         return

@@ -1,8 +1,8 @@
 """The class archive: a file from which Java loads Spark's classes in half the time (JEP 350, Dynamic AppCDS).
 
-It lies in the user's cache, one for each version of Spark, Java and this package. A session uses it if it is there and
-was made of the jars that are installed; `begin` has it made by a process of its own (`archiving`), for the next
-sessions. If it cannot be used, Java starts without it. Nothing here starts a session.
+The archive is in the user's cache, one for each version of Spark, Java and this package. A session uses it if it exists
+and was made from the installed jars; `begin` starts a process (`archiving`) that makes it for later sessions. If it
+cannot be used, Java starts without it. No session is started here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CACHE: Final = "CONSTRUCT_MESSAGES_CACHE"
 """The environment variable that names the folder of the archives; if it is empty, there are none."""
 
 OPTIONS: Final = "spark.driver.extraJavaOptions"
-"""Spark's setting that archives are named in."""
+"""The setting of Spark that contains Java's option for the archive."""
 
 _OWN: Final = (
     "-XX:SharedArchiveFile",
@@ -37,7 +37,7 @@ _CHUNK: Final = 1 << 20
 
 
 def archive_path(java: str) -> Path | None:
-    """Where the archive is, if there is one; None if there is to be none.
+    """Returns the path of the archive, which need not exist; None if archives are disabled or impossible.
 
     Args:
         java: the output of `java -version`.
@@ -65,10 +65,10 @@ def _folder() -> Path | None:
 
 
 def settings(given: Mapping[str, str], archive: Path | None) -> dict[str, str]:
-    """The settings of a new session that uses an archive, if it is there and the user names none.
+    """Returns the settings of a new session that uses an archive, if it exists and the user has not named another.
 
     Args:
-        given: the user's settings of the session; options of Java are kept.
+        given: the user's settings of the session; their options of Java are kept.
         archive: see `archive_path`.
     """
     options = given.get(OPTIONS, "")
@@ -87,9 +87,9 @@ def _can_be_named(archive: Path) -> bool:
 
 
 def is_usable(archive: Path) -> bool:
-    """Whether an archive is there, whole, and made of the jars that are installed now.
+    """Returns whether an archive exists, is complete, and was made from the installed jars.
 
-    Java ignores an archive of other jars, and a file that was cut off or changed ends it.
+    Java ignores an archive of other jars, but exits if the file is truncated or changed.
     """
     try:
         return summary_of(archive).read_text(encoding="ascii") == summary(archive)
@@ -98,7 +98,7 @@ def is_usable(archive: Path) -> bool:
 
 
 def summary(archive: Path) -> str:
-    """The size and the CRC-32 of an archive, and a number for Spark's jars.
+    """Returns the size and the CRC-32 of an archive, and a checksum of Spark's jars.
 
     Raises:
         OSError: it cannot be read.
@@ -111,7 +111,7 @@ def summary(archive: Path) -> str:
 
 @cache
 def _crc32(file: Path, _size: int, _modified: int) -> int:
-    """The CRC-32 of a file; of one that has not changed meanwhile, as it was: 190 MB take a tenth of a second."""
+    """Returns the CRC-32 of a file, cached by its size and time: reading 190 MB takes a tenth of a second."""
     crc = 0
     with file.open("rb") as opened:
         while chunk := opened.read(_CHUNK):
@@ -120,7 +120,7 @@ def _crc32(file: Path, _size: int, _modified: int) -> int:
 
 
 def _jars() -> int:
-    """A number for the names, sizes and times of Spark's jars, which are others once Spark is installed again."""
+    """Returns a checksum of the names, sizes and times of Spark's jars, which change when Spark is reinstalled."""
     home, package = os.environ.get("SPARK_HOME"), find_spec("pyspark")
     folders = [home] if home else (package and package.submodule_search_locations) or []
     jars = sorted(jar for folder in folders for jar in Path(folder, "jars").glob("*.jar"))
@@ -131,20 +131,20 @@ def _jars() -> int:
 
 
 def summary_of(archive: Path) -> Path:
-    """The file next to an archive that contains its `summary`."""
+    """Returns the file next to an archive that contains its `summary`."""
     return archive.with_suffix(".crc32")
 
 
 def failure(archive: Path) -> Path:
-    """The file that marks a failed attempt to make an archive, so that it is not tried again."""
+    """Returns the file that marks a failed attempt to make an archive, so that it is not tried again."""
     return archive.with_suffix(".failed")
 
 
 def begin(archive: Path | None) -> bool:
-    """Starts a process in the background that makes an archive, unless there is one to use; it may fail.
+    """Starts a background process that makes an archive, unless a usable one exists; the process may fail.
 
     Returns:
-        Whether a process was started, which is after the first run of a version.
+        Whether a process was started, as after the first run of a version.
     """
     if (
         archive is None
@@ -162,6 +162,6 @@ def begin(archive: Path | None) -> bool:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-    except OSError:  # a cache that cannot be written, or no more processes: the next run starts as slowly as this one
+    except OSError:  # the cache is not writable, or no process can start: the next run starts as slowly as this one
         return False
     return True

@@ -1,8 +1,8 @@
-"""CONSTRUCT on Spark: a query and a table of quads give messages, as a DataFrame.
+"""CONSTRUCT on Spark: a query over a table of quads returns messages, as a DataFrame.
 
 The query is translated (`planning`), optimized (`query/optimizer`) and evaluated (`frames/evaluation`); the template
-makes messages of the solutions (`frames/messages`), and `logs/writer` writes them. What can be refused is refused
-before a job runs.
+makes messages of the solutions (`frames/messages`), and `logs/writer` writes them. Invalid queries and options are
+refused before a job runs.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 OUT_OF_RANGE: Final = ("fail", "unbound")
-"""What may be done about values that Spark cannot hold."""
+"""The values of the option `out_of_range`, for values that Spark cannot represent."""
 
 
 @checked
@@ -266,12 +266,14 @@ class Messages:
         self, format: Format, options: FormatOptions | None
     ) -> FormatOptions | None:
         template = self.query.template
-        # known here alone, and the same in every task: the logs of a folder are one when they are joined
+        # computed once, so that all tasks use the same options: the logs of a folder, concatenated, are one log
         return options_for_writing(
             format, options, graphs=template.names_graphs, triple_terms=template.has_triple_terms
         )
 
     @cached_property
     def _solutions(self) -> DataFrame:
-        with translated():  # a path runs jobs of its own, to find out when it is complete
+        with (
+            translated()
+        ):  # the evaluation of a path runs jobs, to find out when no new nodes appear
             return evaluate(self.plan, self.table, self.evaluation_options)

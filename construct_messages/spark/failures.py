@@ -1,7 +1,7 @@
-"""What Spark's failures mean: the error of this package for an exception of Spark, in a line and with a hint.
+"""Failures of Spark as errors of this package, with one line of text and a hint.
 
-A failure of a job comes with the stacks of Java and of Python workers. What helps is the first line and the last cause.
-`session.translated` raises errors of this package that Spark has wrapped; what is left comes here.
+The exception of a failed job contains the stacks of Java and of Python workers. The useful parts are the first line and
+the last cause. `session.translated` raises errors of this package that Spark has wrapped; this module handles the rest.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from construct_messages.errors import ConstructMessagesError, IncompleteResult, 
 _DEBUG: Final = "--debug shows where"
 _MEMORY: Final = "it may have run out of memory: give it more by --conf spark.driver.memory=4g"
 
-# py4j's message if no answer comes, and if the process ends during a call
+# py4j's messages if there is no answer, and if the process ends during a call
 _NO_ANSWER: Final = re.compile(
     r"Error while (?:sending or )?receiving|Answer from Java side is empty|An error occurred while calling \S+\Z"
     r"|An error occurred while trying to connect to the Java server"
 )
-# gRPC's states where a server does not answer, or another one does that has no such session
+# gRPC's states if no server answers, or if another server without this session answers
 _NO_SERVER: Final = re.compile(
     r"StatusCode\.UNAVAILABLE|failed to connect to all addresses|Socket closed"
 )
@@ -29,7 +29,7 @@ _NO_SESSION: Final = re.compile(r"INVALID_HANDLE\.(?:SESSION|OPERATION)_\w+")
 # the files of Spark's committer, and of a run of this package (`logs.runs`)
 _RUNS: Final = r"/(?:_temporary|\.\d{8}T\d{12}Z-[0-9a-f]{4})\b"
 _REMOVED: Final = (
-    # Hadoop makes a folder and then sets its permissions, also the one above its own files
+    # Hadoop sets permissions after it has made a folder, also for the folder above its own files
     re.compile(
         rf"chmod: cannot access '(?:file:)?(?P<folder>[^\n]+?)(?:{_RUNS}[^\n]*)?': No such file"
     ),
@@ -68,7 +68,7 @@ def error_of(failure: Exception) -> ConstructMessagesError:
     """Returns the error of this package for a failure of Spark.
 
     Args:
-        failure: what Spark's client has raised.
+        failure: the exception that Spark's client raised.
 
     >>> print(error_of(ConnectionRefusedError(111, "Connection refused")))
     Spark's Java process has ended

@@ -1,4 +1,4 @@
-"""How much a session will read, as far as it is known before there is a session. No Spark here."""
+"""The size of a session's input, as far as it is known before the session starts. No Spark here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Final
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:")
 _PACKED: Final = {".gz", ".bz2", ".xz", ".zst", ".parquet"}
 _UNPACKED: Final = 10
-"""How many times as large packed files of RDF are when they are unpacked, or so."""
+"""The approximate ratio of the sizes of RDF files before and after compression."""
 
 
 _MOST_FILES: Final = 10_000

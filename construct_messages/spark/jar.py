@@ -1,6 +1,6 @@
 """The jar of this package: a reader of lines in Java, and how a session gets it.
 
-Its source is in `java/`; docs/decisions/057-lines-in-java.md has the reasons for it. Sessions that this package starts
+Its source is in `java/`; docs/decisions/057-lines-in-java.md explains the reasons. Sessions that this package starts
 have it by `settings`; it is added to every other session, for this session alone, when that first reads lines.
 """
 
@@ -25,7 +25,7 @@ _NO_TEXT: Final = "CAST(NULL AS STRING)"
 
 
 def settings(given: Mapping[str, str]) -> dict[str, str]:
-    """The settings of a new session that has the jar: none where there is no file, or its name cannot be in a list.
+    """Returns the settings of a new session with the jar; none if there is no jar, or a comma in its path.
 
     Args:
         given: the user's settings of the session; their jars are kept.
@@ -56,26 +56,26 @@ def add_functions(spark: SparkSession) -> bool:
             spark.sql(f"ADD JAR '{path}'")
         spark.conf.set(_NAME, _CLASS)
     except _refusals():
-        return False  # by the rights of its user
+        return False  # the rights of the user do not allow it
     return has_functions(spark)
 
 
 def has_functions(spark: SparkSession) -> bool:
-    """Whether SQL in a session can call the functions of the jar."""
+    """Returns whether SQL in a session can call the functions of the jar."""
     if spark.conf.get(_NAME, None) is None:
         return False
     try:
         return bool(
             spark.sql(f"SELECT {statement(_NO_TEXT, _NO_TEXT, graphs=False, lenient=False)}").schema
         )
-    except _refusals():  # the setting without the jar
+    except _refusals():  # the catalog is set, but the jar is missing
         return False
 
 
 def _refusals() -> tuple[type[Exception], ...]:
     from pyspark.errors import PySparkException
 
-    if find_spec("py4j") is None:  # the client of Spark Connect alone comes without
+    if find_spec("py4j") is None:  # not part of the client of Spark Connect
         return (PySparkException,)
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
 

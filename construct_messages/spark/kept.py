@@ -1,6 +1,6 @@
 """The kept session of a user: `spark serve` records where its server listens, and commands on that machine find it.
 
-The record is a file in a folder that nobody else can write to. The server's process holds a lock on the file, so a
+The record is a file in a folder that no other user can write to. The server's process holds a lock on the file, so a
 record whose server has ended is never used. Nothing here starts Spark or imports pyspark.
 """
 
@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import tempfile
+import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from stat import S_ISDIR
@@ -22,6 +23,8 @@ RUNTIME: Final = "XDG_RUNTIME_DIR"
 """The environment variable with the user's runtime folder (XDG Base Directory Specification)."""
 
 _NAME: Final = "spark-session.json"
+_TRIES: Final = 25
+_TRY_SECONDS: Final = 0.02
 
 
 class KeptSession(NamedTuple):
@@ -72,22 +75,32 @@ def record(session: KeptSession) -> bool:
     """Records the session for as long as this process lives, also where it replaces itself by another program.
 
     Returns:
-        Whether it is recorded: one session of a user is, the first.
+        Whether it is recorded: only the first session of a user is.
     """
     folder = _folder(create=True)
     if folder is None:
         return False
     # kept open and passed on to the program that replaces this one: the lock ends with the last of its descriptors
     lock = os.open(folder / _NAME, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not _locked(lock):
         os.close(lock)
         return False
     os.ftruncate(lock, 0)
     os.write(lock, json.dumps(session._asdict()).encode())
     os.set_inheritable(lock, True)
     return True
+
+
+def _locked(file: int) -> bool:
+    """Locks the record unless another server holds it; a client that looks at it does so for a moment only."""
+    for _ in range(_TRIES):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_TRY_SECONDS)
+        else:
+            return True
+    return False
 
 
 def find() -> KeptSession | None:
@@ -111,7 +124,7 @@ def find() -> KeptSession | None:
 
 
 def _folder(*, create: bool) -> Path | None:
-    """The folder of the record; None: it is not there, or other users can write to it."""
+    """Returns the folder of the record; None: it is not there, or other users can write to it."""
     runtime = os.environ.get(RUNTIME)
     folder = (
         Path(runtime, "construct-messages")

@@ -1,6 +1,6 @@
-"""The number of a line that an error of a job shows: tasks read parts of files, and know no numbers.
+"""The number of a line in an error message: tasks read parts of files, and do not know line numbers.
 
-When a job has failed, its file is read again up to where the text is. No RDF here.
+After a job has failed, its file is read again up to the line with the text of the error. No RDF here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _WILD: Final = re.compile(r"[{}\[\]*?\\]")
 
 
 def shown_line(value: str) -> str:
-    """SQL of a line as an error shows it: its beginning, with replacement characters for bytes that are not UTF-8.
+    """Returns SQL of a line as an error shows it: its beginning, with replacement characters for bytes that are not
+    UTF-8.
 
     >>> shown_line("value")
     'left(make_valid_utf8(value), 1000)'
@@ -30,7 +31,7 @@ def shown_line(value: str) -> str:
 
 
 def line_number(spark: SparkSession, uri: str, text: str) -> int | None:
-    """Finds the first line of a file that is shown as a text.
+    """Returns the number of the first line of a file whose beginning is shown as the given text.
 
     Args:
         spark: reads the file.
@@ -54,7 +55,7 @@ def line_number(spark: SparkSession, uri: str, text: str) -> int | None:
     (first,) = lines.agg(F.min(F.when(is_shown, F.col("place"))).alias("place")).collect()
     if first["place"] is None:
         return None
-    # rows of one block have rising numbers; those of two blocks are distinguished by their blocks
+    # numbers increase within a block; rows of different blocks are distinguished by their blocks
     reached = F.struct(
         F.lit(first["place"]["block"]).alias("block"), F.lit(first["place"]["id"]).alias("id")
     )

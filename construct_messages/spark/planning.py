@@ -1,6 +1,6 @@
-"""Planning: a CONSTRUCT query and its parameters as a template and the plan of its SELECT.
+"""Planning: turns a CONSTRUCT query and its parameters into a template and the plan of its SELECT.
 
-What can be refused without data is refused here, before Spark starts: no pyspark, and no table.
+Unsupported queries are refused here, before Spark starts. No pyspark and no tables here.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ def plan_query(
     prefixes: Mapping[str, str] | None = None,
     base: str | None = None,
 ) -> tuple[ConstructQuery, Plan]:
-    """Parses a CONSTRUCT query and translates its SELECT; gives both.
+    """Parses a CONSTRUCT query and translates its SELECT; returns the query and the plan.
 
     Args:
         query, group_by, bindings, dataset, prefixes, base: as for `construct.construct_messages`.
 
     Raises:
-        QueryError: the query is not a legal CONSTRUCT query; the position is one in its text.
+        QueryError: the query is not a legal CONSTRUCT query; the position refers to its text.
         UnsupportedQuery: a part of it that is not supported on Spark.
-        UsageError: an option that makes no sense.
+        UsageError: an invalid option.
 
     >>> parsed, plan = plan_query("CONSTRUCT { ?s a ?o } WHERE { ?s <urn:p> ?o }")
     >>> plan.variables
@@ -74,7 +74,8 @@ def plan_query(
 
 
 def _in_query(position: Position, select: str, query: str) -> Position | None:
-    """The position in the query of a position in its SELECT; None where the text of the SELECT is not in the query.
+    """Returns the position in the query of a position in its SELECT; None if the text of the SELECT is not in the
+    query.
 
     >>> _in_query(Position(1, 13), "SELECT ?s { ?s ?p }", "CONSTRUCT { ?s a 1 } { ?s ?p }")
     Position(line=1, column=24)

@@ -1,7 +1,7 @@
 """Spark itself: checks that it can run, creates sessions for the command line, and translates its exceptions.
 
-The only module that starts Spark or reads the environment. It never changes an existing session. Knows nothing of RDF
-or queries, and imports pyspark when it is needed, so that a missing pyspark can be reported.
+This is the only module that starts Spark or reads the environment. It never changes an existing session. It does not
+use RDF or queries, and imports pyspark only when needed, so that a missing pyspark can be reported.
 """
 
 from __future__ import annotations
@@ -41,29 +41,30 @@ _INSTALL_JAVA: Final = (
     "or use a Spark Connect server (--remote), which needs no Java here"
 )
 
-# A merge join holds what one row is joined with: by Spark's default all of it on the heap, however much that is; so,
-# what is more than this many rows goes to disk when memory runs short.
+# A merge join holds all rows that match one row: by Spark's default on the heap, in any number; with this setting,
+# more than this many rows are moved to disk when memory is short.
 _BOUNDED: Final = {
     "spark.sql.sortMergeJoinExec.buffer.in.memory.threshold": "4096",
-    # Spark's parser of SQL keeps what it learns of each expression, without end; so, it forgets all at some 90 MB. One
-    # query with arithmetic takes half of that: with less it would learn it again each time, for a second or more.
+    # Spark's parser of SQL caches its analysis of each expression without limit; with this setting, it clears the cache
+    # at some 90 MB. One query with arithmetic takes half of that: with less it would be analysed again each time, for a
+    # second or more.
     "spark.sql.parser.manageParserCaches": "true",
     "spark.sql.parser.parserDfaCacheFlushThreshold": "20000",
 }
-# Java's default collector works at the same time as the tasks, on cores that they could have: with two, a run takes a
-# tenth longer. So does the compiler that optimizes code, and a third of that code runs only a few more times: with
-# these limits, three times Java's own, less code is optimized.
+# Java's default collector runs at the same time as the tasks, on cores that they could use: on two cores, a run takes a
+# tenth longer. So does the compiler that optimizes code, and a third of the optimized code runs only a few more times:
+# with these limits, three times Java's own, less code is optimized.
 _OPTIMIZE_LATER: Final = (
     "-XX:Tier4InvocationThreshold=15000 "
     "-XX:Tier4MinInvocationThreshold=1800 -XX:Tier4CompileThreshold=45000"
 )
-# Java collects the whole heap when its classes take 21 MB, and again at the next such mark; Spark's take some 150 MB.
+# Java collects the whole heap when its classes take 21 MB, and at each later threshold; Spark's take some 150 MB.
 _CLASSES: Final = "-XX:MetaspaceSize=256m"
 _LONG_LIVED: Final = {archives.OPTIONS: f"-XX:+UseParallelGC {_CLASSES} {_OPTIMIZE_LATER}"}
-# A run over little data ends before code that Java has optimized is worth the time that this takes.
+# A run over little data ends before optimized code has saved the time that optimizing takes.
 _LITTLE_BYTES: Final = 64 << 20
 _SHORT_LIVED: Final = {archives.OPTIONS: f"-XX:+UseSerialGC {_CLASSES} -XX:TieredStopAtLevel=1"}
-# A task that shuffles sorts and writes for each partition, and Spark's 200 are many for what is on one machine.
+# A task that shuffles sorts and writes for each partition, and Spark's 200 are too many for data on one machine.
 _PARTITIONS: Final = "spark.sql.shuffle.partitions"
 _MOST_PARTITIONS: Final = 200
 _PARTITION_BYTES: Final = 32 << 20
@@ -94,7 +95,7 @@ def _require_modules(names: Sequence[str], use: str, install: str) -> None:
 
 
 def java_version() -> str:
-    """The output of `java -version`, of the Java that Spark's launcher finds.
+    """Returns the output of `java -version`, of the Java that Spark's launcher finds.
 
     Raises:
         SparkUnavailable: Java is missing or too old; the hint contains the install command.
@@ -126,7 +127,7 @@ def _version_of(java: str) -> str:
 
 
 def _feature_release(text: str) -> int | None:
-    """The feature release in the output of `java -version`; before Java 9 it was the second number.
+    """Returns the feature release in the output of `java -version`; before Java 9 it was the second number.
 
     >>> _feature_release('openjdk version "17.0.15" 2025-04-15'), _feature_release('java version "1.8.0_402"')
     (17, 8)
@@ -149,7 +150,7 @@ def local_session(
         master: Spark's master URL.
         settings: settings of the new session, by Spark's names; they override the defaults of this package.
         class_archive: load Spark's classes from the archive in the user's cache, if it is there.
-        input_bytes: about how much the session is going to read, if that is known (`input_size`). Spark shuffles into
+        input_bytes: the approximate size of the input, if it is known (`input_size`). Spark shuffles into
             few partitions, and for less than 64 MiB, Java compiles quickly instead of well.
 
     Raises:
@@ -176,13 +177,13 @@ def local_session(
 
 
 def _expect_end(server: BaseServer | None) -> None:
-    """Keeps pyspark's server for accumulators from printing when Java has ended.
+    """Prevents pyspark's server for accumulators from printing when Java has ended.
 
     Java holds a connection to it from the first task in Python on. If Java is killed, the server would print a
     traceback in addition to the error that the program raises. Other failures are printed as before.
 
     Args:
-        server: pyspark's, which no public way leads to; None: it has none.
+        server: the server of pyspark, which has no public name; None: there is none.
     """
     if server is None:
         return
@@ -198,7 +199,7 @@ def _expect_end(server: BaseServer | None) -> None:
 def new_settings(
     given: Mapping[str, str], *, class_archive: bool, input_bytes: int | None = None
 ) -> dict[str, str]:
-    """The settings of a new session or server, some of which depend on how much it is going to read."""
+    """Returns the settings of a new session or server, some of which depend on the size of its input."""
     quiet = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -216,7 +217,7 @@ def new_settings(
 
 
 def _partitions(input_bytes: int, cores: int) -> int:
-    """How many partitions to shuffle into.
+    """Returns the number of partitions to shuffle into.
 
     >>> _partitions(0, cores=2), _partitions(1 << 30, cores=2), _partitions(1 << 30, cores=64), _partitions(1 << 40, 64)
     (2, 34, 64, 200)
@@ -261,7 +262,7 @@ def serve(
         *options,
     ]
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # as Spark's own start-connect-server.sh does it
+    # as in Spark's own start-connect-server.sh
     os.environ["SPARK_CONNECT_MODE"] = "0"
     os.execv(command[0], command)
 
@@ -290,7 +291,7 @@ def remote_session(url: str) -> SparkSession:
             f"{url} is no address of a Spark Connect server: {error.getMessage()}",
             hint="write sc://HOST:PORT",
         ) from error
-    # the client itself would go on trying for ten minutes, and could not be stopped
+    # the client itself would retry for ten minutes, and could not be interrupted
     with server.toChannel() as channel:
         try:
             grpc.channel_ready_future(channel).result(_CONNECT_SECONDS)
@@ -334,7 +335,7 @@ _MALFORMED: Final = re.compile(r"(?P<file>\S+): malformed line: (?P<text>.*)", r
 def _numbered(error: ConstructMessagesError) -> ConstructMessagesError:
     """Returns the error of a malformed line with the number of the line, for which the file is read again."""
     found = _MALFORMED.fullmatch(error.message)
-    if found is None or not isinstance(error, QuadsError) or (spark := _active_session()) is None:
+    if found is None or not isinstance(error, QuadsError) or (spark := active_session()) is None:
         return error
     from construct_messages.spark.line_numbers import line_number
 
@@ -347,7 +348,10 @@ def _numbered(error: ConstructMessagesError) -> ConstructMessagesError:
     return QuadsError(f"{found['file']}: malformed line {number}: {found['text']}", hint=error.hint)
 
 
-def _active_session() -> SparkSession | None:
+def active_session() -> SparkSession | None:
+    """Returns the active session of this program, of Spark or of Spark Connect, or None. Imports nothing."""
+    if "pyspark.sql" not in sys.modules:
+        return None
     from pyspark.sql import SparkSession
 
     if (active := SparkSession.getActiveSession()) is not None:
@@ -365,7 +369,7 @@ def failures() -> tuple[type[Exception], ...]:
         return ()
     from pyspark.errors import PySparkException
 
-    if find_spec("py4j") is None:  # the client of Spark Connect alone comes without
+    if find_spec("py4j") is None:  # not part of the client of Spark Connect
         return PySparkException, ConnectionError
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has no types
 

@@ -1,7 +1,7 @@
-"""Errors of this package in the exceptions of Spark that wrap them, and failures of Spark that a user can mend.
+"""Errors of this package in the exceptions of Spark that wrap them, and failures of Spark that a user can fix.
 
 SQL raises errors by `raise_error('ClassName: message')`, and Python workers raise them themselves. Both arrive as text
-within an exception of Spark. What is neither goes to `failures`.
+in an exception of Spark. All other failures are handled by `failures`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _RAISED: Final = {
         ValueOutOfRange,
     )
 }
-# by raise_error, which ends with its SQLSTATE, or the last lines of a worker's traceback
+# of raise_error, which ends with its SQLSTATE, or in the last lines of a worker's traceback
 _OWN: Final = re.compile(
     rf"(?:\[USER_RAISED_EXCEPTION\] |^construct_messages\.errors\.)({'|'.join(_RAISED)}|LogError): "
     r"(.*?)(?:\n  hint: ([^\n]*?))?\s*(?: SQLSTATE: \w{5}|\n\s*at [\w.$]+\(|\n\n|\Z)",

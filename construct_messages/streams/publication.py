@@ -155,6 +155,22 @@ class Publications(NamedTuple):
         ]
 
 
+class LogPart(NamedTuple):
+    """Where some messages are in a log whose messages are numbered from 1.
+
+    Args:
+        key: the publisher's key of the log.
+        after: the number of the message before the part.
+        last: the number of its last message.
+        numbers: those of the messages that are to be appended, ascending; others of the part were refused.
+    """
+
+    key: str
+    after: int
+    last: int
+    numbers: Sequence[int]
+
+
 def _replaced(nquads: bytes, own: bytes, sequence: bytes) -> bytes:
     # if a message contains the IRI itself, too, a quad may now occur twice, but a message is a set of quads
     return b"\n".join(dict.fromkeys(nquads.replace(own, sequence).split(b"\n")))

@@ -20,7 +20,7 @@ from construct_messages.message import Message
 from construct_messages.streams.broadcast import Broadcast
 from construct_messages.streams.damage import Damage
 from construct_messages.streams.element import Description, State
-from construct_messages.streams.publication import Publication, Publications
+from construct_messages.streams.publication import LogPart, Publication, Publications
 from construct_messages.streams.reader import StoreReader
 from construct_messages.streams.saved_state import Seen
 from construct_messages.streams.transaction import Transaction
@@ -207,6 +207,33 @@ class StreamStore(StoreReader):
         if isinstance(messages, Sized) and len(messages) > _MANY:
             return await self._awrite(await self._in_thread(_appending, stream, messages, key, own))
         return await self._awrite(_appending(stream, messages, key, own))
+
+    @checked
+    async def aappend_part(
+        self, stream: str, messages: Iterable[Message], part: LogPart, *, own: str | None = None
+    ) -> range:
+        """Appends a part of a log, all or none, without the messages that were appended under its key before.
+
+        Args:
+            stream: the name of the stream.
+            messages: of the part.
+            part: where they are in the log. A key is forgotten a day after the last part.
+            own: see `append`.
+
+        Returns:
+            The sequences of those that were appended now, which are the last ones of the part.
+
+        Raises:
+            Conflict: messages of the log before the part are missing, or the key is not that of a log.
+            NotFound, TermError, StoreFull: see `append`.
+        """
+        publications = Publications.of(messages, None, own)
+        return await self._awrite(
+            Change(
+                lambda transaction: transaction.append_part(stream, publications, part),
+                publications.size,
+            )
+        )
 
     @checked
     def trim(self, stream: str, last: int) -> None:

@@ -15,7 +15,7 @@ from construct_messages.errors import Conflict
 from construct_messages.streams import saved_state
 from construct_messages.streams.database import row_id, sequence_of, stream_of
 from construct_messages.streams.element import Description, Element, State
-from construct_messages.streams.publication import Publications
+from construct_messages.streams.publication import LogPart, Publications
 from construct_messages.streams.reading import StoredStream, first_at, no_stream
 from construct_messages.streams.saved_state import Seen
 
@@ -25,6 +25,8 @@ KEY_SECONDS: Final = 24 * 3600
 Rows: TypeAlias = tuple[int, int]
 """The keys of the first and the last of some elements."""
 
+_PARTS: Final = b"parts"
+"""In the place of a digest: the messages under the key are appended part by part."""
 _SECOND: Final = 1_000_000  # microseconds
 _PURGED_BYTES: Final = 1 << 22  # in one transaction
 _ROW_BYTES: Final = 30  # the space of an element in addition to its N-Quads
@@ -134,12 +136,65 @@ class Transaction:
             ).fetchone()
             if known is not None:
                 if known[0] != digest:
-                    raise Conflict(
-                        f"the key {key!r} was used for other messages in {name}",
-                        status=422,
-                        hint="use a new key for new messages",
-                    )
+                    raise _other_messages(key, name)
                 return range(known[1], known[1] + known[2])
+        sequences = self._append(name, stream, publications)
+        if idempotency is not None:
+            self._connection.execute(
+                "INSERT INTO idempotency (stream, key, digest, first, count, time) VALUES (?, ?, ?, ?, ?, ?)",
+                (stream.id, *idempotency, sequences.start, len(sequences), self.streams[name].time),
+            )
+        return sequences
+
+    def append_part(self, name: str, publications: Publications, part: LogPart) -> range:
+        """Appends a part of a log whose messages are numbered, except those that were appended under its key before.
+
+        Args:
+            name: of the stream.
+            publications: messages of the part.
+            part: where they are in the log.
+
+        Returns:
+            The sequences of those that were appended now, which are the last ones of the part.
+
+        Raises:
+            NotFound: there is no such stream.
+            Conflict: messages of the log before the part are missing, or the key is not that of a log (422).
+        """
+        stream = self._stream(name)
+        known = self._connection.execute(
+            "SELECT digest, count FROM idempotency WHERE stream = ? AND key = ?",
+            (stream.id, part.key),
+        ).fetchone()
+        if known is not None and known[0] != _PARTS:
+            raise _other_messages(part.key, name)
+        count = 0 if known is None else known[1]
+        if part.after > count:
+            raise Conflict(
+                f"{count} messages of the log {part.key!r} are stored, and not {part.after}",
+                hint=f"send it from message {count + 1} on",
+            )
+        new = [
+            message
+            for message, number in zip(publications.messages, part.numbers, strict=True)
+            if number > count
+        ]
+        sequences = self._append(name, stream, publications._replace(messages=new))
+        self._connection.execute(
+            "INSERT INTO idempotency (stream, key, digest, first, count, time) VALUES (?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (stream, key) DO UPDATE SET count = excluded.count, time = excluded.time",
+            (
+                stream.id,
+                part.key,
+                _PARTS,
+                sequences.start,
+                max(count, part.last),
+                self.streams[name].time,
+            ),
+        )
+        return sequences
+
+    def _append(self, name: str, stream: StoredStream, publications: Publications) -> range:
         state = stream.state
         time = max(self.now, stream.time)
         elements = [
@@ -153,11 +208,6 @@ class Transaction:
             "INSERT INTO element (id, time, nquads, generated) VALUES (? + ?, ?, ?, ?)",
             [(start, *element[1:]) for element in elements],
         )
-        if idempotency is not None:
-            self._connection.execute(
-                "INSERT INTO idempotency (stream, key, digest, first, count, time) VALUES (?, ?, ?, ?, ?, ?)",
-                (stream.id, *idempotency, state.next, len(elements), time),
-            )
         size = sum(len(element.nquads) for element in elements)
         after = state._replace(next=state.next + len(elements), bytes=state.bytes + size)
         self.streams[name] = StoredStream(time, after)
@@ -279,6 +329,14 @@ class Transaction:
         if stream is None:
             raise no_stream(name)
         return stream
+
+
+def _other_messages(key: str, name: str) -> Conflict:
+    return Conflict(
+        f"the key {key!r} was used for other messages in {name}",
+        status=422,
+        hint="use a new key for new messages",
+    )
 
 
 _NEXT: Final = "SELECT id FROM element WHERE id >= ? ORDER BY id LIMIT 1"

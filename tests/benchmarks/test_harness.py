@@ -55,6 +55,7 @@ def test_memory_does_not_count_a_process_that_has_not_begun_its_program() -> Non
     assert 200_000_000 < held < 390_000_000
 
 
+@pytest.mark.slow
 def test_what_works_beside_counts_meanwhile_and_lives_on() -> None:
     program = (
         "import sys, time\nx = b'x' * 200_000_000\n"

@@ -12,6 +12,7 @@ from construct_messages.template import Template
 from construct_messages.terms import Term
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("template", "make"),
     [(jelly.COMPANY, jelly.company), (jelly.OBSERVATION, jelly.observation)],

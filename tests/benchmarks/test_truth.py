@@ -30,6 +30,7 @@ def reference(data: Path) -> Reference:
     return Reference(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", queries(), ids=lambda query: query.name)
 def test_each_query_has_the_expected_number_of_results_and_ours_are_right(
     query: Query, reference: Reference, data: Path

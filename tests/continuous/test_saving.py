@@ -87,6 +87,7 @@ def check_slices(case: Case, events: list[Event], stops: list[int], *, at_once: 
     assert not sliced.due
 
 
+@pytest.mark.slow
 @given(histories(), st.lists(st.integers(0, 9)), st.booleans())
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_one_evaluation_at_a_time(

@@ -70,6 +70,7 @@ MODULES = sorted(
 )
 
 
+@pytest.mark.slow
 def test_first_verbs_say_what_functions_return() -> None:
     found = [
         f"{path.relative_to(ROOT)}: {fault}"

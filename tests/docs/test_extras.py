@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
+import pytest
+
 from tests.support.places import ROOT
 
 OURS = ("benchmarks", "tests")
@@ -58,6 +60,7 @@ def files_of(module: str) -> Iterator[Path]:
         )
 
 
+@pytest.mark.slow
 def test_benchmarks_import_what_their_extra_installs() -> None:
     allowed = {
         *required(PROJECT["dependencies"]),

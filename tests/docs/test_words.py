@@ -124,6 +124,7 @@ def package() -> Iterator[str]:
         yield from prose(path.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("texts", "bounds"),
     [

@@ -130,6 +130,7 @@ async def test_once_each_wherever_it_ends(
         ] == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("type", "begun"),
     [

@@ -79,6 +79,7 @@ def created(target: str) -> dict[str, bool]:
 # --- what arrives -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 3, 1000])
 async def test_all_pairs(source: str, target: str, batch: int, tmp_path: Path) -> None:
     """In order, with nodes that messages share; a state file is continued from."""
@@ -161,6 +162,7 @@ async def test_where_it_starts(
 # --- wherever it ends -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["before it is written", "after it is written"])
 async def test_once_each_wherever_it_ends(
     source: str, target: str, end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

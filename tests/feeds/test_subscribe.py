@@ -52,6 +52,7 @@ async def test_history_and_then_what_comes(served: StreamsServer, via: Any) -> N
     assert all(abs(element.time - datetime.now(UTC)) < timedelta(hours=1) for element in taken)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("via", VIAS)
 @pytest.mark.parametrize(
     ("where", "expected"),

@@ -51,6 +51,7 @@ def flipped(data: bytes) -> Iterator[tuple[str, bytes]]:
             yield f"bit {bit} of byte {place}", bytes(changed)
 
 
+@pytest.mark.slow
 @by_packing
 @pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
 @pytest.mark.parametrize("members", [1, 2], ids=["one member", "appended"])

@@ -106,6 +106,7 @@ def test_messages_of_a_batch(kind: Kind) -> None:
         first += len(solutions)
 
 
+@pytest.mark.slow
 @each_kind
 @settings(max_examples=settings.default.max_examples // 4)
 @given(template=templates(), solutions=SOLUTIONS, cut=st.integers(0, 6))

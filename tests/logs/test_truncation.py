@@ -75,6 +75,7 @@ def is_beginning(some: Sequence[Message], whole: Sequence[Message]) -> bool:
 WITH_PREFIXES = {kind.format: kind for kind in KINDS if kind.format not in (N_TRIPLES, N_QUADS)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "prefixes"),
     [
@@ -129,6 +130,7 @@ def is_beginning_of_statements(came: Sequence[Message], written: Sequence[Messag
     return any(last.isomorphic(Message(statements[:count])) for count in range(len(statements) + 1))
 
 
+@pytest.mark.slow
 # the compression notices the cut, whichever format is in it
 @pytest.mark.parametrize("name", ["log", "stdin"])
 @pytest.mark.parametrize("extension", COMPRESSIONS)

@@ -239,6 +239,7 @@ def test_pages_are_the_whole(
         assert paged == whole
 
 
+@pytest.mark.slow
 @settings(max_examples=2 * settings.default.max_examples, deadline=None)
 @given(DATA, QUERIES, st.lists(st.sampled_from(["s", "o"]), min_size=1, max_size=2, unique=True))
 def test_sorted_solutions_are_the_same_and_contiguous(

@@ -299,6 +299,7 @@ DOCUMENTS = st.lists(nodes(), max_size=3).map(
 )
 
 
+@pytest.mark.slow
 @given(
     DOCUMENTS.filter(lambda document: "xml:base='z/'" not in document)
 )  # pyoxigraph takes no relative base

@@ -120,6 +120,7 @@ def others(name: str, format: str, document: bytes) -> list[Table]:
     return tables
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_every_solution_arrives(name: str) -> None:
     """Issue 26, 1."""

@@ -91,6 +91,7 @@ def test_decoders_agree(
 NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
+@pytest.mark.slow
 @each_format
 @given(data=st.data())
 def test_any_table_cut_anywhere(name: str, data: st.DataObject) -> None:
@@ -113,6 +114,7 @@ def outcome(decoder: Any, pieces: Iterable[bytes]) -> list[tuple[Term, ...]] | N
         return None
 
 
+@pytest.mark.slow
 @each_format
 @given(data=st.data())
 def test_damage_is_the_same_in_any_pieces(name: str, data: st.DataObject) -> None:
@@ -179,6 +181,7 @@ def test_what_is_whole_comes_at_once(name: str) -> None:
     assert [s for batch in reader.feed(stalled[:-1]) for s in batch] == scoped(TABLE[:-1])
 
 
+@pytest.mark.slow
 @each_format
 def test_nothing_may_be_missing(name: str) -> None:
     decoder, document = FORMATS[name]

@@ -2,11 +2,12 @@
 
 import asyncio
 import http.client
+import json
 import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -166,3 +167,28 @@ def test_streams_are_followed_over_websockets(behind: Behind, tmp_path: Path) ->
 
     url, _ = behind(STREAMS__FILE=str(tmp_path / "streams.db"), STREAMS__PUBLISH="allow")
     assert asyncio.run(follow(url)) == "<urn:s> <urn:p> <urn:o> .\n"
+
+
+async def test_a_log_is_acknowledged_on_the_way(behind: Behind, tmp_path: Path) -> None:
+    url, _ = behind(STREAMS__FILE=str(tmp_path / "streams.db"))
+    acknowledged = asyncio.Event()
+
+    async def log() -> AsyncIterator[bytes]:
+        yield b"# @message\n<urn:s> <urn:p> 1 .\n# @message\n"
+        await acknowledged.wait()
+        yield b"<urn:s> <urn:p> 2 .\n"
+
+    headers = {
+        "Content-Type": "text/turtle; messages=rdfm",
+        "Accept": "application/x-ndjson",
+    }
+    async with asyncio.timeout(120), aiohttp.ClientSession() as session:
+        async with session.put(f"{url}/streams/a") as made:
+            assert made.status == 201
+        async with session.post(f"{url}/streams/a/input", data=log(), headers=headers) as response:
+            counts = []
+            async for line in response.content:
+                if line.strip():
+                    counts.append(json.loads(line)["messages"])
+                    acknowledged.set()
+    assert counts == [1, 2]

@@ -149,6 +149,7 @@ def test_a_time_limit_does_not_wait_for_the_next_solution(
     assert held.store.ended.wait(SECONDS), "and it ends at its next solution"
 
 
+@pytest.mark.slow
 def test_a_task_that_is_cancelled_lets_the_evaluation_go(held: rdflib.Graph) -> None:
     """Issue 13, 14: nothing is printed, and nothing is waited for or left behind."""
     complaints: list[dict[str, Any]] = []

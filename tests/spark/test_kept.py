@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import re
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -73,6 +75,21 @@ def test_found_while_its_server_runs() -> None:
     assert kept.find() is None  # killed: the lock ends with the process
     with Keeping("sc://127.0.0.1:3"):
         assert kept.find() == kept.KeptSession.here("sc://127.0.0.1:3")
+
+
+def test_recorded_while_a_client_looks(runtime: Path) -> None:
+    """A client that looks for a session locks the record for a moment, which hides no server that starts."""
+    with Keeping("sc://127.0.0.1:1"):
+        pass  # which leaves its record there
+    with next((runtime / "construct-messages").iterdir()).open("rb") as record:
+        fcntl.flock(record, fcntl.LOCK_SH)
+        with ThreadPoolExecutor(1) as pool:
+            keeping = pool.submit(Keeping, "sc://127.0.0.1:2")
+            with pytest.raises(TimeoutError):
+                keeping.result(timeout=0.05)
+            fcntl.flock(record, fcntl.LOCK_UN)
+            with keeping.result() as second:
+                assert second.is_recorded
 
 
 def test_a_folder_of_others_is_not_used(runtime: Path) -> None:

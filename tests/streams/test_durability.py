@@ -119,6 +119,7 @@ asyncio.run(main(store))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lines", [1, 50, 700, 3000])
 def test_what_was_acknowledged_survives_a_kill(path: Path, lines: int) -> None:
     running = subprocess.Popen(

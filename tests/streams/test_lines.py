@@ -48,6 +48,7 @@ def test_no_lines_of_what_is_not_there(
         asyncio.run(blocks(store, after, last))
 
 
+@pytest.mark.slow
 def test_lines_that_nobody_wants_any_more_are_left(
     store: StreamStore, caplog: pytest.LogCaptureFixture
 ) -> None:

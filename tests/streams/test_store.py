@@ -498,5 +498,6 @@ class Model(RuleBasedStateMachine):
                 )
 
 
+@pytest.mark.slow
 def test_like_lists_in_memory() -> None:
     run_state_machine_as_test(Model, settings=settings(max_examples=30, stateful_step_count=20))  # type: ignore[no-untyped-call]

@@ -27,6 +27,7 @@ from construct_messages.spark import class_archive, kept
 from construct_messages.spark.failures import error_of
 from construct_messages.spark.input_size import input_size
 from construct_messages.spark.session import (
+    active_session,
     failures,
     java_version,
     local_session,
@@ -115,7 +116,9 @@ def use_kept_session(options: argparse.Namespace, *paths: str) -> None:
         paths: the names of the options that are paths.
     """
     named = options.master or options.remote or options.conf or options.py_files
-    if named or options.no_class_archive or _SUBMITTED in os.environ or _is_active():
+    if named or options.no_class_archive or _SUBMITTED in os.environ:
+        return
+    if active_session() is not None:  # as in a notebook
         return
     if (session := kept.find()) is None:
         return
@@ -128,15 +131,6 @@ def use_kept_session(options: argparse.Namespace, *paths: str) -> None:
         setattr(
             options, name, [*map(_absolute, given)] if isinstance(given, list) else _absolute(given)
         )
-
-
-def _is_active() -> bool:
-    """Whether this program has a session already, as in a notebook."""
-    if "pyspark" not in sys.modules:
-        return False
-    from pyspark.sql import SparkSession
-
-    return SparkSession.getActiveSession() is not None
 
 
 def _absolute(path: str | None) -> str | None:
@@ -281,7 +275,7 @@ def _session(options: argparse.Namespace, inputs: Sequence[str]) -> tuple[SparkS
 
     if submitted:
         return SparkSession.builder.getOrCreate(), False
-    if (active := SparkSession.getActiveSession()) is not None:
+    if (active := active_session()) is not None:
         return active, False
     shown = sys.stderr.isatty() and not options.quiet
     own = {"spark.ui.showConsoleProgress": str(shown).lower()} | (

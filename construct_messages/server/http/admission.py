@@ -6,8 +6,7 @@ Further requests are refused with 503 and Retry-After (RFC 9110, sections 10.2.3
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 
 from construct_messages.errors import SourceError
 
@@ -43,21 +42,24 @@ class Admission:
         self.waiting = 0
         """Requests that wait for their turn now."""
 
-    @asynccontextmanager
-    async def enter(self) -> AsyncGenerator[None]:
+    def enter(self) -> AbstractAsyncContextManager[None]:
         """Waits for a place, in the order of arrival, and releases it at the end.
 
         Raises:
             SourceError: 503 with `retry_after`; no place became free in time, or too many requests are waiting.
         """
+        return _Place(self)
+
+    async def acquire(self) -> None:
+        """Waits for a place; see `enter`."""
         if self._places.locked():
             await self._wait()
         else:
             await self._places.acquire()  # there is a place, so no other task runs here
-        try:
-            yield
-        finally:
-            self._places.release()
+
+    def release(self) -> None:
+        """Releases a place."""
+        self._places.release()
 
     async def _wait(self) -> None:
         if self._queue_seconds <= 0 or self.waiting >= self._queue_length:
@@ -79,3 +81,18 @@ class Admission:
             hint=f"try again in {seconds} s",
             retry_after=seconds,
         )
+
+
+class _Place:
+    """See `Admission.enter`."""
+
+    __slots__ = ("_admission",)
+
+    def __init__(self, admission: Admission) -> None:
+        self._admission = admission
+
+    async def __aenter__(self) -> None:
+        await self._admission.acquire()
+
+    async def __aexit__(self, *_: object) -> None:
+        self._admission.release()

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Final, TypeAlias
 
 from aiohttp import web
@@ -168,7 +169,9 @@ class _Server:
             endpoint=endpoint.path if endpoint else path,
             client=client_address(
                 request.remote,
-                ",".join(request.headers.getall("X-Forwarded-For", [])) or None,
+                ",".join(request.headers.getall("X-Forwarded-For", [])) or None
+                if self._config.trust_forwarded
+                else None,
                 trust_forwarded=self._config.trust_forwarded,
             ),
         )
@@ -248,7 +251,7 @@ class _Server:
             )
 
     async def _add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
-        headers = response.headers
+        asked, headers = request.headers, response.headers
         headers["Server"] = "construct-messages"
         for name, value in _SECURITY.items():
             headers.setdefault(name, value)
@@ -256,25 +259,33 @@ class _Server:
         if record is not None:
             headers["X-Request-ID"] = record.id
             record.status = response.status
-        if "Authorization" in request.headers and (cached := headers.get("Cache-Control")):
+        if "Authorization" in asked and (cached := headers.get("Cache-Control")):
             # no shared cache gives to others what one client may read (RFC 9111, section 3.5)
             headers["Cache-Control"] = cached.replace("public", "private")
-        vary = {name.strip() for name in headers.get("Vary", "").split(",") if name.strip()}
-        vary |= {"Accept", "Accept-Encoding"}
-        origin = request.headers.get("Origin")
+        origin = asked.get("Origin")
         allowed = self._config.cors
-        if "*" not in allowed:
-            vary.add("Origin")
         if origin is not None and ("*" in allowed or origin in allowed):
             headers["Access-Control-Allow-Origin"] = "*" if "*" in allowed else origin
             _, endpoint = self._found(request)
             exposed = (*_EXPOSED, *(endpoint.exposed_headers if endpoint else ()))
             headers["Access-Control-Expose-Headers"] = ", ".join(exposed)
-        headers["Vary"] = ", ".join(sorted(vary))
+        headers["Vary"] = _vary(headers.get("Vary", ""), "*" not in allowed)
 
     async def _expose(self, request: web.Request) -> web.Response:
         body, content_type = self._metrics.exposition(request.headers.get("Accept"))
         return web.Response(body=body, headers={"Content-Type": content_type})
+
+
+@cache  # of what endpoints name, which is little
+def _vary(named: str, by_origin: bool) -> str:
+    """The value of `Vary`, with what every answer depends on.
+
+    >>> _vary("Prefer", True)
+    'Accept, Accept-Encoding, Origin, Prefer'
+    """
+    names = {name.strip() for name in named.split(",") if name.strip()}
+    names |= {"Accept", "Accept-Encoding"} | ({"Origin"} if by_origin else set())
+    return ", ".join(sorted(names))
 
 
 def _is_websocket(request: web.Request) -> bool:

@@ -27,6 +27,38 @@ async def read_body(
         LimitExceeded: it is too large.
         UsageError: it did not arrive in time (408).
     """
+    check_codings(request)
+    if (request.content_length or 0) > most:
+        raise _too_long(most)
+    body = bytearray()
+    content = request.content
+    try:
+        if content.is_eof():  # it came with its headers
+            whole = content.read_nowait()
+            if len(whole) > most:
+                raise _too_long(most)
+            hold(len(whole))
+            return whole
+        # of the whole body: one that came byte by byte would never be idle
+        async with asyncio.timeout(seconds):
+            while chunk := await content.readany():
+                if len(body) + len(chunk) > most:
+                    raise _too_long(most)
+                hold(len(chunk))
+                body += chunk
+    except TimeoutError as error:
+        raise UsageError("the request did not arrive in time", status=408) from error
+    except web.RequestPayloadError as error:
+        raise damaged() from error
+    return bytes(body)
+
+
+def check_codings(request: web.Request) -> None:
+    """Checks that the body of a request is not compressed.
+
+    Raises:
+        ProtocolError: it is (415), or has a transfer coding other than chunked (501).
+    """
     coding = request.headers.get("Content-Encoding", "identity")
     if coding.lower() != "identity":
         raise ProtocolError(
@@ -39,24 +71,13 @@ async def read_body(
         raise ProtocolError(
             f"Transfer-Encoding: {transfer} is not read here", status=501, hint="send it chunked"
         )
-    if (request.content_length or 0) > most:
-        raise _too_long(most)
-    body = bytearray()
-    try:
-        # of the whole body: one that came byte by byte would never be idle
-        async with asyncio.timeout(seconds):
-            while chunk := await request.content.readany():
-                if len(body) + len(chunk) > most:
-                    raise _too_long(most)
-                hold(len(chunk))
-                body += chunk
-    except TimeoutError as error:
-        raise UsageError("the request did not arrive in time", status=408) from error
-    except web.RequestPayloadError as error:
-        raise ProtocolError(
-            "the body is damaged: its framing is not that of Transfer-Encoding: chunked"
-        ) from error
-    return bytes(body)
+
+
+def damaged() -> ProtocolError:
+    """Returns the error for a body whose framing is damaged."""
+    return ProtocolError(
+        "the body is damaged: its framing is not that of Transfer-Encoding: chunked"
+    )
 
 
 def _too_long(most: int) -> LimitExceeded:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -89,6 +90,7 @@ class Metrics:
         self._clients_left = self._counter("clients_left", clients_left, "endpoint")
         in_flight = "Requests being answered now."
         self._in_flight = self._gauge("in_flight", in_flight, multiprocess_mode="livesum")
+        self._counts: dict[tuple[str, type[RequestRecord]], _Counts] = {}
         # from the start, so that a first abort is an increase and not a new series
         for endpoint, kind in endpoints.items():
             for counter in (*(self._counters[name] for name in kind.COUNTERS), self._clients_left):
@@ -111,46 +113,24 @@ class Metrics:
             f"{_PREFIX}{name}", help, ("endpoint", *labels), registry=self._registry, **options
         )
 
-    @contextmanager
-    def watch(self, record: RequestRecord) -> Generator[None]:
+    def watch(self, record: RequestRecord) -> AbstractContextManager[None]:
         """Counts a request while it is answered, and the values of its record at the end."""
         endpoint = record.endpoint or ""
-        counted = dict.fromkeys(record.COUNTERS, 0)
-        counters = {name: self._counters[name].labels(endpoint) for name in counted}
+        counts = self._counts.get((endpoint, type(record)))
+        if counts is None:
+            counts = self._counts[endpoint, type(record)] = self._counts_of(endpoint, record)
+        return _Watch(counts, record)
 
-        def progress(record: RequestRecord) -> None:
-            # an answer may take hours: what it delivers is counted as it goes
-            for name, count in record.counts().items():
-                if more := count - counted[name]:
-                    counters[name].inc(more)
-                    counted[name] = count
-
-        in_flight = self._in_flight.labels(endpoint)
-        record.observer = progress
-        in_flight.inc()
-        try:
-            yield
-        finally:
-            in_flight.dec()
-            progress(record)
-            self._end(record, endpoint)
-
-    def _end(self, record: RequestRecord, endpoint: str) -> None:
-        given = record.labels()
-        labels = [
-            value if (value := given.get(name, "")) in values else ""
-            for name, values in self._labels.items()
-        ]
-        status = "" if record.status is None else str(record.status)
-        self._requests.labels(endpoint, *labels, record.answer, status).inc()
-        outcome, _, reason = record.outcome.partition(":")
-        if outcome == "aborted":
-            self._aborts.labels(endpoint, reason).inc()
-        elif outcome == "client-left":
-            self._clients_left.labels(endpoint).inc()
-        for name, seconds in record.durations().items():
-            if seconds is not None:
-                self._durations[name].labels(endpoint).observe(seconds)
+    def _counts_of(self, endpoint: str, record: RequestRecord) -> _Counts:
+        return _Counts(
+            in_flight=self._in_flight.labels(endpoint),
+            counters={name: self._counters[name].labels(endpoint) for name in record.COUNTERS},
+            durations=lambda name: self._durations[name].labels(endpoint),
+            aborts=lambda reason: self._aborts.labels(endpoint, reason),
+            clients_left=self._clients_left.labels(endpoint),
+            requests=lambda labels: self._requests.labels(endpoint, *labels),
+            labels=self._labels,
+        )
 
     def exposition(self, accept: str | None) -> tuple[bytes, str]:
         """All values, in the text format or OpenMetrics, by a scraper's `Accept`; and the media type."""
@@ -161,3 +141,71 @@ class Metrics:
         readable = "" if accept is None or _NO_VERSION.search(accept) else accept
         encode, content_type = choose_encoder(readable)
         return encode(registry), content_type
+
+
+@dataclass
+class _Counts:
+    """The values of one endpoint: looking up a value by its labels takes longer than counting.
+
+    Args:
+        in_flight, counters, durations, aborts, clients_left: see `Metrics`.
+        requests: the counter of requests by further labels.
+        labels: the values that those of a record may have, by name.
+    """
+
+    in_flight: Gauge
+    counters: Mapping[str, Counter]
+    durations: Callable[[str], Histogram]
+    aborts: Callable[[str], Counter]
+    clients_left: Counter
+    requests: Callable[[Sequence[str]], Counter]
+    labels: Mapping[str, Collection[str]]
+    _known: dict[Sequence[str], Counter] = field(default_factory=dict)
+
+    def end(self, record: RequestRecord) -> None:
+        """Counts a request that has ended."""
+        given = record.labels()
+        named = [
+            value if (value := given.get(name, "")) in values else ""
+            for name, values in self.labels.items()
+        ]
+        labels = (*named, record.answer, "" if record.status is None else str(record.status))
+        requests = self._known.get(labels)
+        if requests is None:
+            requests = self._known[labels] = self.requests(labels)
+        requests.inc()
+        if record.outcome != "complete":
+            outcome, _, reason = record.outcome.partition(":")
+            if outcome == "aborted":
+                self.aborts(reason).inc()
+            elif outcome == "client-left":
+                self.clients_left.inc()
+        for name, seconds in record.durations().items():
+            if seconds is not None:
+                self.durations(name).observe(seconds)
+
+
+class _Watch:
+    """See `Metrics.watch`."""
+
+    __slots__ = ("_counted", "_counts", "_record")
+
+    def __init__(self, counts: _Counts, record: RequestRecord) -> None:
+        self._counts, self._record = counts, record
+        self._counted: dict[str, int] = {}
+
+    def __enter__(self) -> None:
+        self._record.observer = self._progress
+        self._counts.in_flight.inc()
+
+    def __exit__(self, *_: object) -> None:
+        self._counts.in_flight.dec()
+        self._progress(self._record)
+        self._counts.end(self._record)
+
+    def _progress(self, record: RequestRecord) -> None:
+        # an answer may take hours: what it delivers is counted as it goes
+        for name, count in record.counts().items():
+            if count and (more := count - self._counted.get(name, 0)):
+                self._counts.counters[name].inc(more)
+                self._counted[name] = count

@@ -22,18 +22,10 @@ from construct_messages.errors import (
 from construct_messages.formats.media_types import PROBLEM
 
 
-def problem(error: ConstructMessagesError, request_id: str | None = None) -> web.Response:
-    """The problem document of an error.
-
-    Members in addition to those of RFC 9457: `hint`, the fix; `line` and `column` in the query, counted from 1;
-    `offered`, the media types that there are; `report`, why a message does not conform to shapes; `request_id`, as the
-    server's log has it.
-
-    >>> from construct_messages.errors import Position, QueryError
-    >>> response = problem(QueryError("prefix ex: is not declared", position=Position(2, 5)))
-    >>> response.status, response.text
-    (400, '{"title": "Bad Request", "status": 400, "detail": "prefix ex: is not declared", "line": 2, "column": 5}')
-    """
+def problem_document(
+    error: ConstructMessagesError, request_id: str | None = None
+) -> dict[str, object]:
+    """The members of the problem document of an error; see `problem`."""
     document: dict[str, object] = {
         "title": HTTPStatus(error.status).phrase,
         "status": error.status,
@@ -49,6 +41,22 @@ def problem(error: ConstructMessagesError, request_id: str | None = None) -> web
         document["report"] = error.report
     if request_id is not None:
         document["request_id"] = request_id
+    return document
+
+
+def problem(error: ConstructMessagesError, request_id: str | None = None) -> web.Response:
+    """The problem document of an error.
+
+    Members in addition to those of RFC 9457: `hint`, the fix; `line` and `column` in the query, counted from 1;
+    `offered`, the media types that there are; `report`, why a message does not conform to shapes; `request_id`, as the
+    server's log has it.
+
+    >>> from construct_messages.errors import Position, QueryError
+    >>> response = problem(QueryError("prefix ex: is not declared", position=Position(2, 5)))
+    >>> response.status, response.text
+    (400, '{"title": "Bad Request", "status": 400, "detail": "prefix ex: is not declared", "line": 2, "column": 5}')
+    """
+    document = problem_document(error, request_id)
     # a header of a client, which a message may quote, may hold bytes that are no characters
     body = json.dumps(document, ensure_ascii=False).encode(errors="replace")
     response = web.Response(status=error.status, body=body, content_type=PROBLEM, charset="utf-8")

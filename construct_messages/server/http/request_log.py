@@ -6,10 +6,13 @@ known of a request is in `record.py`.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 from contextlib import AbstractContextManager
-from typing import TextIO
+from contextvars import ContextVar, Token
+from datetime import UTC, datetime
+from typing import Final, TextIO
 
 import structlog
 from structlog.typing import EventDict, Processor
@@ -17,9 +20,15 @@ from structlog.typing import EventDict, Processor
 from construct_messages.server.config import Config
 from construct_messages.server.http.record import RequestRecord
 
+_REQUEST: Final[ContextVar[str]] = ContextVar("request_id")
+_LEVELS: Final = logging.getLevelNamesMapping()
+
 
 class RequestLog:
     """The server's log.
+
+    Lines of requests are written together, once in each turn of the event loop: each write is a system call, and lets
+    other threads take the interpreter's lock.
 
     Args:
         config: its format, its least level, and whether it shows queries.
@@ -29,50 +38,63 @@ class RequestLog:
     def __init__(self, config: Config, file: TextIO | None = None) -> None:
         self._file = sys.stderr if file is None else file
         self._shows_queries = config.log_queries
-        self._level = logging.getLevelNamesMapping()[config.log_level.upper()]
+        self._level = _LEVELS[config.log_level.upper()]
         self._processors: list[Processor] = [
-            structlog.contextvars.merge_contextvars,
+            _of_request,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper("iso"),
             structlog.processors.format_exc_info,
         ]
-        self._renderers: list[Processor] = (
-            [structlog.processors.JSONRenderer()]
-            if config.log_format == "json"
-            else [
-                _printable,
-                structlog.processors.LogfmtRenderer(
-                    key_order=["timestamp", "level", "event"], drop_missing=True
-                ),
-            ]
-        )
+        as_json = structlog.processors.JSONRenderer() if config.log_format == "json" else None
+        self._render, self._render_request = as_json or _logfmt, as_json or _logfmt_of_request
+        self._waiting: list[str] = []
         self._logger: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
             structlog.WriteLogger(self._file),
-            processors=[*self._processors, *self._renderers],
+            processors=[*self._processors, self._render],
             wrapper_class=structlog.make_filtering_bound_logger(self._level),
         )
 
     def bound(self, record: RequestRecord) -> AbstractContextManager[None]:
         """Adds the request's identifier to every line that this task, and those it starts, write within the block."""
-        return structlog.contextvars.bound_contextvars(request_id=record.id)
+        return _Bound(record.id)
 
     def log(self, level: str, event: str, **fields: object) -> None:
         """Writes a line of the server's own, at `debug`, `info`, `warning` or `error`."""
-        self._logger.log(logging.getLevelNamesMapping()[level.upper()], event, **fields)
+        self._flush()
+        self._logger.log(_LEVELS[level.upper()], event, **fields)
 
     def exception(self, event: str, error: BaseException) -> None:
         """Writes an unforeseen error with its traceback."""
+        self._flush()
         self._logger.error(event, exc_info=error)
 
     def write(self, record: RequestRecord) -> None:
-        """Writes the line of a request that has ended."""
-        fields = record.fields() | (record.texts() if self._shows_queries else {})
+        """Writes the line of a request that has ended, as `log` would."""
         failed = record.outcome.startswith("aborted") or (record.status or 0) >= 500
-        self.log(
-            "warning" if failed else "info",
-            "request",
-            **{name: _rounded(value) for name, value in fields.items() if value is not None},
-        )
+        if self._level > (logging.WARNING if failed else logging.INFO):
+            return
+        event: dict[str, object] = {
+            "timestamp": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
+            "level": "warning" if failed else "info",
+            "event": "request",
+        }
+        for name, value in record.fields().items():
+            if value is not None:
+                event[name] = _rounded(value)
+        if self._shows_queries:
+            event |= {name: text for name, text in record.texts().items() if text is not None}
+        self._waiting.append(f"{self._render_request(None, 'log', event)!s}\n")
+        if len(self._waiting) == 1:
+            try:
+                asyncio.get_running_loop().call_soon(self._flush)
+            except RuntimeError:  # there is no loop that would write it soon
+                self._flush()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            lines, self._waiting = "".join(self._waiting), []
+            self._file.write(lines)
+            self._file.flush()
 
     def capture_logging(self) -> None:
         """Takes over what goes to `logging`: this package's lines from `log_level` on, warnings of all others."""
@@ -88,15 +110,66 @@ class RequestLog:
                 foreign_pre_chain=[*self._processors, structlog.stdlib.add_logger_name],
                 processors=[
                     structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                    *self._renderers,
+                    self._render,
                 ],
             )
         )
         return handler
 
 
+class _Bound:
+    """See `RequestLog.bound`."""
+
+    __slots__ = ("_id", "_token")
+
+    def __init__(self, id: str) -> None:
+        self._id = id
+
+    def __enter__(self) -> None:
+        self._token: Token[str] = _REQUEST.set(self._id)
+
+    def __exit__(self, *_: object) -> None:
+        _REQUEST.reset(self._token)
+
+
+def _of_request(_logger: object, _method: str, event: EventDict) -> EventDict:
+    """Adds the identifier of the request that is being answered."""
+    if (id := _REQUEST.get(None)) is not None:
+        event.setdefault("request_id", id)
+    return event
+
+
 def _rounded(value: object) -> object:
     return round(value, 6) if isinstance(value, float) else value
+
+
+_LOGFMT: Final = structlog.processors.LogfmtRenderer(
+    key_order=["timestamp", "level", "event"], drop_missing=True
+)
+
+
+def _logfmt(logger: object, method: str, event: EventDict) -> str:
+    """A line of logfmt, in which what could move a terminal's cursor is escaped, too.
+
+    >>> _logfmt(None, "", {"timestamp": "2026-11-22", "level": "info", "event": "request", "status": 200})
+    'timestamp=2026-11-22 level=info event=request status=200'
+    """
+    text = _LOGFMT(logger, method, _printable(logger, method, event))
+    assert isinstance(text, str)
+    return text
+
+
+def _logfmt_of_request(logger: object, method: str, event: EventDict) -> str:
+    """The same line for an event that begins with `timestamp`, `level` and `event`; few values need escaping."""
+    line = " ".join([f"{name}={value}" for name, value in event.items()])
+    plain = (
+        line.isprintable()
+        and line.count("=") == len(event) == line.count(" ") + 1
+        and '"' not in line
+        and "\\" not in line
+        and bool not in map(type, event.values())
+    )
+    return line if plain else _logfmt(logger, method, event)
 
 
 def _printable(_logger: object, _method: str, event: EventDict) -> EventDict:

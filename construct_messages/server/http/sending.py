@@ -3,6 +3,7 @@
 Nothing is sent before the first bytes exist, so that an error can still be a status. Later, an error resets the
 connection, which every HTTP client reports, even where the end of the connection ends the body (RFC 9112, section 6.3).
 A body that can hold the error is cut short after it instead: a reset may discard bytes that the client has not read.
+So may the end of the connection in browsers, which is why it comes a moment later.
 A slow client holds back its own source only.
 """
 
@@ -23,6 +24,8 @@ _PIECE = 1 << 16
 """Bytes that a client must take within its idle time."""
 _FRAMING = 1 << 14
 """More than headers that are held until the first piece take, and the length of a chunk."""
+_LAST_READ_SECONDS = 0.5
+"""How long a client may take to read the last part of a body that is cut short after it."""
 
 
 class Aborted(Exception):
@@ -97,11 +100,16 @@ async def send(
 async def _cut_short(
     request: web.Request, response: web.StreamResponse, last: bytes, idle_seconds: float
 ) -> None:
-    """Sends the last part of a body, and closes the connection without the end of the body."""
+    """Sends the last part of a body, and closes the connection without the end of the body.
+
+    Chromium drops what a page has not read yet when a connection ends within a body.
+    """
     await _sending(request, response.write(last), idle_seconds)
     if request.transport is not None:
         request.transport.set_write_buffer_limits(high=0)  # to wait until all has been sent
         await _sending(request, request.writer.drain(), idle_seconds)
+        await asyncio.sleep(_LAST_READ_SECONDS)
+    if request.transport is not None:  # the client has not left meanwhile
         request.transport.close()
 
 

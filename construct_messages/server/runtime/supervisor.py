@@ -26,7 +26,13 @@ from construct_messages.server.config import Config, EndpointSettings
 from construct_messages.server.http.metrics import DIRECTORY
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.runtime.memory import bounded
-from construct_messages.server.runtime.process import Ready, Stop, WorkerJob, serve
+from construct_messages.server.runtime.process import (
+    Ready,
+    Stop,
+    WorkerJob,
+    collect_less_garbage,
+    serve,
+)
 from construct_messages.server.sparql.endpoint import path_of
 from construct_messages.sources.evaluators.loading import load_directory
 
@@ -179,14 +185,12 @@ async def _alone(
 ) -> None:
     stop = Stop()
     stop.on(signal.SIGTERM, signal.SIGINT)
-    await serve(
-        config,
-        directories,
-        listening,
-        request_log,
-        stop,
-        lambda: request_log.log("info", f"listening on {url}"),
-    )
+
+    def ready() -> None:
+        collect_less_garbage()
+        request_log.log("info", f"listening on {url}")
+
+    await serve(config, directories, listening, request_log, stop, ready)
     request_log.log("info", "stopped")
 
 

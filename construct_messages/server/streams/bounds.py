@@ -6,9 +6,9 @@ Past a bound a request waits for its turn, or is refused with 503 and Retry-Afte
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Final
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import Any, Final, Self
 
 from aiohttp import web
 
@@ -65,8 +65,7 @@ class StreamLimits:
 
         return handle
 
-    @asynccontextmanager
-    async def publishing(self, request: web.Request) -> AsyncGenerator[bytes]:
+    def publishing(self, request: web.Request) -> AbstractAsyncContextManager[bytes]:
         """The body of a request that changes something, until the block ends.
 
         A request takes a place when its body has arrived, so a slow body blocks no others.
@@ -75,35 +74,15 @@ class StreamLimits:
             SourceError: there is no place, or the bodies of all requests together are too large (503).
             ConstructMessagesError: see `read_body`.
         """
-        with self.holding() as hold:
-            body = await read_body(
-                request, self._settings.body_bytes, self._settings.idle_seconds, hold
-            )
-            async with self._publishing.enter():
-                yield body
+        return _PublishingPlace(request, self._settings, self.holding(), self._publishing)
 
-    @contextmanager
-    def holding(self) -> Iterator[Callable[[int], None]]:
-        """Counts bytes that are held, until the block ends; call the value with the size of each piece.
+    def holding(self) -> Holding:
+        """Counts bytes that are held, until the block ends; call it with the size of each piece.
 
         Raises:
             SourceError: together with those of all others they are too many (503).
         """
-        held = 0
-
-        def hold(size: int) -> None:
-            nonlocal held
-            if self.body_bytes + size > self._settings.bodies_bytes:
-                raise _busy(
-                    "the bodies of other requests take all the memory that there is for them"
-                )
-            self.body_bytes += size
-            held += size
-
-        try:
-            yield hold
-        finally:
-            self.body_bytes -= held
+        return Holding(self, self._settings.bodies_bytes)
 
     @contextmanager
     def following(self, *, resumable: bool = False) -> Iterator[None]:
@@ -132,6 +111,66 @@ class StreamLimits:
             _, late = await asyncio.wait(ending, timeout=CLOSE_SECONDS)
             for task in late:
                 task.cancel("the server stops")
+
+
+class Holding:
+    """See `StreamLimits.holding`."""
+
+    __slots__ = ("_bounds", "_held", "_most")
+
+    def __init__(self, bounds: StreamLimits, most: int) -> None:
+        self._bounds, self._most, self._held = bounds, most, 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __call__(self, size: int) -> None:
+        """Counts the bytes of a piece."""
+        if self._bounds.body_bytes + size > self._most:
+            raise _busy("the bodies of other requests take all the memory that there is for them")
+        self._bounds.body_bytes += size
+        self._held += size
+
+    def release(self, size: int | None = None) -> None:
+        """Counts so many of them no longer; None: all."""
+        size = self._held if size is None else size
+        self._bounds.body_bytes -= size
+        self._held -= size
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+class _PublishingPlace:
+    """See `StreamLimits.publishing`."""
+
+    __slots__ = ("_admission", "_holding", "_request", "_settings")
+
+    def __init__(
+        self,
+        request: web.Request,
+        settings: StreamsSettings,
+        holding: Holding,
+        admission: Admission,
+    ) -> None:
+        self._request, self._settings = request, settings
+        self._holding, self._admission = holding, admission
+
+    async def __aenter__(self) -> bytes:
+        settings = self._settings
+        try:
+            body = await read_body(
+                self._request, settings.body_bytes, settings.idle_seconds, self._holding
+            )
+            await self._admission.acquire()
+        except BaseException:
+            self._holding.release()
+            raise
+        return body
+
+    async def __aexit__(self, *_: object) -> None:
+        self._admission.release()
+        self._holding.release()
 
 
 def _busy(message: str) -> SourceError:

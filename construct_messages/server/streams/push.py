@@ -12,7 +12,7 @@ import struct
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
@@ -128,6 +128,29 @@ class Pushing:
         return Pushed(tuple(pieces), count, refused)
 
 
+class SharedWriting(Protocol):
+    """Writes to a follower together with others."""
+
+    async def wait(
+        self, stream: str, identity: int, position: int, wrote: Callable[[float], None]
+    ) -> int | None:
+        """Has what follows a position written, until `leave`, or until the follower has to go on by itself.
+
+        Args:
+            stream, identity: of which stream; its name and its number.
+            position: the sequence of the last element that the follower has; there is no newer one yet.
+            wrote: called with the time of the event loop when something was written.
+
+        Returns:
+            The sequence of the last element that was written; None: nothing can be written from this position.
+        """
+        ...
+
+    def leave(self) -> None:
+        """Ends `wait`."""
+        ...
+
+
 class Live:
     """Elements of the streams of a store as they come, until the server stops.
 
@@ -138,17 +161,25 @@ class Live:
 
     def __init__(self, store: StreamStore, seconds: float) -> None:
         self._store, self._seconds = store, seconds
-        self._following: set[asyncio.Event] = set()
+        self._following: set[Callable[[], None]] = set()
         self._stopped = False
 
     def stop(self) -> None:
         """Ends the pages of all followers."""
         self._stopped = True
-        for changed in self._following:
-            changed.set()
+        for wake in self._following:
+            wake()
 
-    async def pages(self, stream: str, after: int) -> AsyncGenerator[list[Element]]:
+    async def pages(
+        self, stream: str, after: int, place: SharedWriting | None = None
+    ) -> AsyncGenerator[list[Element]]:
         """Pages of elements after a sequence.
+
+        Args:
+            stream: its name.
+            after: the sequence.
+            place: where elements are written to the follower together with others, and do not come in a page; None:
+                nowhere.
 
         Raises:
             NotFound: see `StreamStore.read`; also where another stream has got the name, whose elements would follow on
@@ -157,8 +188,14 @@ class Live:
         """
         position, followed = after, self._store.state(stream).id
         with self._store.changes() as changed:
-            self._following.add(changed)
-            pause = _Pause(self._seconds, changed)
+
+            def wake() -> None:
+                changed.set()
+                if place is not None:
+                    place.leave()
+
+            self._following.add(wake)
+            pause = _Pause(self._seconds, wake)
             try:
                 while not self._stopped:
                     changed.clear()
@@ -170,13 +207,19 @@ class Live:
                     if page:
                         position = page[-1].sequence
                     elif not pause.is_over:
-                        await changed.wait()
+                        reached = None
+                        if place is not None:
+                            reached = await place.wait(stream, followed, position, pause.begin)
+                        if reached is None:
+                            await changed.wait()
+                        else:
+                            position = reached
                         continue
                     pause.begin()
                     yield page
             finally:
                 pause.cancel()
-                self._following.discard(changed)
+                self._following.discard(wake)
 
 
 class _Pause:
@@ -186,21 +229,23 @@ class _Pause:
 
     Args:
         seconds: how long a pause is.
-        changed: set when it is over.
+        wake: called when it is over.
 
     Attributes:
         is_over: whether it is.
     """
 
-    def __init__(self, seconds: float, changed: asyncio.Event) -> None:
-        self._seconds, self._changed = seconds, changed
+    def __init__(self, seconds: float, wake: Callable[[], None]) -> None:
+        self._seconds, self._wake = seconds, wake
         self._loop = asyncio.get_running_loop()
         self.begin()
         self._timer = self._loop.call_later(seconds, self._ring)
 
-    def begin(self) -> None:
+    def begin(self, now: float | None = None) -> None:
         """Begins the pause, or begins it again."""
-        self.is_over, self._end = False, self._loop.time() + self._seconds
+        if now is None:
+            now = self._loop.time()
+        self.is_over, self._end = False, now + self._seconds
 
     def cancel(self) -> None:
         """Ends it for good."""
@@ -210,7 +255,7 @@ class _Pause:
         left = self._end - self._loop.time()
         if left <= 0:
             self.is_over = True
-            self._changed.set()
+            self._wake()
         self._timer = self._loop.call_later(left if left > 0 else self._seconds, self._ring)
 
 
@@ -288,16 +333,29 @@ async def _send_frames(
                 continue  # pings of the socket keep it open
             pushed = pushing.push(page)
             for piece in pushed.pieces:
-                # the frames of a piece in one write, and not each in one of its own, as the socket would send them
-                transport = request.transport
-                if socket.closed or transport is None or transport.is_closing():
-                    raise ConnectionResetError("the client has left")
-                transport.write(piece)
-                if request.protocol.writing_paused:
-                    await request.writer.drain()
+                await write_frames(request, socket, piece)
             delivered(pushed.elements)
             if pushed.refused is not None:
                 raise pushed.refused
+
+
+async def write_frames(request: web.Request, socket: web.WebSocketResponse, frames: bytes) -> None:
+    """Sends frames in one write, and not each in one of its own, as the socket would.
+
+    Args:
+        request: that became the socket.
+        socket: prepared.
+        frames: see `frame`.
+
+    Raises:
+        ConnectionResetError: the client has left.
+    """
+    transport = request.transport
+    if socket.closed or transport is None or transport.is_closing():
+        raise ConnectionResetError("the client has left")
+    transport.write(frames)
+    if request.protocol.writing_paused:
+        await request.writer.drain()
 
 
 async def _until_closed(socket: web.WebSocketResponse) -> None:

@@ -5,7 +5,8 @@ LDN for RDF streams (discovery). The list of a stream's elements is in `listing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from construct_messages.net.wire import ENDPOINTS, Property
@@ -63,6 +64,18 @@ def published_document(iris: StreamIris, sequences: Sequence[int]) -> dict[str, 
         "last": iris.element(sequences[-1]),
         "elements": len(sequences),
     }
+
+
+def published_text(iris: StreamIris) -> Callable[[int], str]:
+    """Returns a function that writes `published_document` for one element: a socket is sent many of them.
+
+    >>> published_text(StreamIris("urn:s"))(7)
+    '{"first": "urn:s/output/7", "last": "urn:s/output/7", "elements": 1}'
+    """
+    element = json.dumps(iris.element(""))[:-1]
+    return lambda sequence: (
+        f'{{"first": {element}{sequence}", "last": {element}{sequence}", "elements": 1}}'
+    )
 
 
 def links(iris: StreamIris) -> dict[str, str]:

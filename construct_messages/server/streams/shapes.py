@@ -46,6 +46,10 @@ class StreamShapes:
         }
         self._invalid_to = {name: each.invalid_to for name, each in settings.bridges.items()}
 
+    def has(self, stream: str) -> bool:
+        """Whether a stream has shapes."""
+        return stream in self._shapes
+
     async def conforming(
         self,
         stream: str,

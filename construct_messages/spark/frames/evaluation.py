@@ -130,7 +130,9 @@ def evaluate(plan: Plan, table: QuadTable, options: EvaluationOptions | None = N
 
 
 def _without_projection(plan: Plan) -> Node:
-    """The pattern of a plan, without a projection at its top that selecting the plan's variables makes redundant."""
+    """Returns the pattern of a plan, without a projection at its top that selecting the plan's variables makes
+    redundant.
+    """
     match plan.pattern:
         case Project(pattern, kept) if set(map(Var, plan.variables)) <= set(kept):
             return pattern
@@ -159,7 +161,7 @@ class _PlanEvaluation:
     numbers: Iterator[int] = field(default_factory=count)
 
     def solutions(self, node: Node, known: tuple[Solutions, ...] = ()) -> Solutions:
-        """The solutions of a node.
+        """Returns the solutions of a node.
 
         Args:
             node: the node.
@@ -208,7 +210,7 @@ class _PlanEvaluation:
                 assert_never(other)
 
     def _unordered(self, node: Node, known: tuple[Solutions, ...] = ()) -> Solutions:
-        """The solutions of a node in no order."""
+        """Returns the solutions of a node in no order."""
         return self.solutions(node, known).unordered()
 
     @cached_property
@@ -237,7 +239,9 @@ class _PlanEvaluation:
         return join(self.outer.solutions, solutions.unordered()) if self.outer else solutions
 
     def _path(self, node: Path, known: tuple[Solutions, ...]) -> Solutions:
-        """A path, from the values that a variable at one of its ends has in what it is joined with."""
+        """Evaluates a path from the values of a variable at one end, taken from the solutions that it
+        is joined with.
+        """
         seeds = None
         for relation in (*known, *self._outer_solutions()):
             if ends := variables((node.subject, node.object)) & relation.certain:
@@ -258,7 +262,7 @@ class _PlanEvaluation:
     # --- joins ----------------------------------------------------------------------------------------------------
 
     def _filter(self, node: Filter, known: tuple[Solutions, ...]) -> Solutions:
-        """The solutions that meet a condition, and those of the filters right below."""
+        """Returns the solutions that meet the condition of this filter and of the filters directly below it."""
         pattern, conditions = node.pattern, conjuncts(node.condition)
         while isinstance(pattern, Filter):
             conditions = (*conjuncts(pattern.condition), *conditions)
@@ -270,7 +274,7 @@ class _PlanEvaluation:
     def _join(
         self, node: Join, known: tuple[Solutions, ...], conditions: tuple[Expression, ...] = ()
     ) -> Solutions:
-        """The solutions of both sides, merged.
+        """Returns the solutions of both sides, merged.
 
         Args:
             node: the join.
@@ -284,7 +288,7 @@ class _PlanEvaluation:
         solutions = self._unordered(first, known)
         for other in others:
             if contains_path(other):
-                # Spark pushes no filter below what is materialized for the path
+                # Spark does not push filters below a frame that was materialized for the path
                 own = tuple(
                     one
                     for one in conditions
@@ -297,9 +301,9 @@ class _PlanEvaluation:
     def _right(
         self, left: Solutions, node: Node, known: tuple[Solutions, ...] = ()
     ) -> tuple[Solutions, Solutions]:
-        """The left side of a join as it is to be read, and the solutions of its right side."""
+        """Returns the left side of a join, materialized if it is read twice, and the solutions of its right side."""
         left, starts = path_starts(left, node)
-        # it needs outer bindings of its own only where it is correlated with them, and where paths begin from them
+        # it needs the outer bindings only if it is correlated with them, or if paths begin from them
         outer = self.outer and (
             correlated_variables(node) & self.outer.variables or contains_path(node)
         )
@@ -310,7 +314,7 @@ class _PlanEvaluation:
     ) -> Solutions:
         left, right = self._right(left, right_node)
         conditions = () if condition is None else conjuncts(condition)
-        # what concerns the right side only narrows it
+        # conditions on the right side alone only narrow it
         own = tuple(one for one in conditions if mentions(one) & left.possible <= right.certain)
         if own:
             right = self._conditions.filter(right, own)
@@ -335,7 +339,7 @@ class _PlanEvaluation:
         left, right = self._right(left, node.right)
         within = node.within
         if self.outer:
-            # outer bindings do not make a side share variables with the other
+            # outer bindings do not count as variables that both sides share
             own = node.left.possible & node.right.possible
             within = within | {self.outer.key} | (self.outer.variables - own)
         return minus(left, right, within, self._fresh("t"))
@@ -352,15 +356,15 @@ class _PlanEvaluation:
         )
         sql = expressions.term(value)
         if not isinstance(value, Var | Constant):
-            # Spark would move filters below this and copy the SQL to each place that names the variable, and SQL of
-            # SQL without end; it moves nothing below what depends on the partition
+            # Spark would move filters below this and copy the SQL to each place that names the variable, nesting it
+            # without limit; it moves nothing below an expression that depends on the partition
             sql = f"if(spark_partition_id() < 0, NULL, {sql})"
         extended = marked.bind(variable, F.expr(sql), certain)
         extended = extended.without(marked.possible - solutions.possible - {variable})
         return replace(extended, deterministic=extended.deterministic and not is_volatile(value))
 
     def _number(self, solutions: Solutions, variable: Var) -> Solutions:
-        # the name in front keeps the numbers of two nodes apart
+        # the variable's name distinguishes the numbers of two nodes
         name = f"{self.options.labels.prefix}{variable.name.removeprefix('.')}x"
         number = F.concat(F.lit(name), F.monotonically_increasing_id().cast("string"))
         numbered = solutions.bind(variable, number, certain=True)
@@ -375,7 +379,7 @@ class _PlanEvaluation:
         for variable, aggregation in node.aggregates:
             argument = aggregation.argument
             if argument is not None and (exists_in(argument) or is_volatile(argument)):
-                # Spark aggregates neither
+                # Spark can aggregate neither
                 value = self._fresh("a")
                 solutions = self._extend(solutions, value, argument)
                 aggregation = replace(aggregation, argument=value)
@@ -388,7 +392,7 @@ class _PlanEvaluation:
     def _project(self, pattern: Node, kept: Vars, known: tuple[Solutions, ...]) -> Solutions:
         inside = self
         if self.outer:
-            # variables that are not projected are others than those outside
+            # variables that are not projected differ from those of the same name outside
             bound, key = self.outer.variables & kept, self.outer.key
             inside = replace(
                 self, outer=OuterBindings(self.outer.solutions.only(bound | {key}), key, bound)

@@ -2,7 +2,7 @@
 
 SPARQL 1.1 Query, section 18.6, substitutes each solution into the body. Here a body is evaluated once and joined on the
 shared variables, as a semi-join, if the result is the same by `correlation`; any other is evaluated once for all
-distinct bindings of the variables that it needs. How nodes are evaluated is the business of `evaluation`.
+distinct bindings of the variables that it needs. Nodes are evaluated by `evaluation`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ class OuterBindings:
 
 
 def path_starts(left: Solutions, right: Node) -> tuple[Solutions, tuple[Solutions, ...]]:
-    """The left side of a join, and what paths on the right side may begin from: that side, which is then read twice."""
+    """Returns the left side of a join, and the solutions from which paths on the right side may begin.
+
+    The latter is the left side, if the right side has paths; the left side is then materialized, as it is read twice.
+    """
     if not contains_path(right):
         return left, ()
     left = left.materialize()
@@ -54,12 +57,12 @@ def path_starts(left: Solutions, right: Node) -> tuple[Solutions, tuple[Solution
 
 
 def is_join_condition(condition: Expression) -> bool:
-    """Whether Spark can join on a condition."""
+    """Returns whether Spark can join on a condition."""
     return not exists_in(condition) and not is_volatile(condition)
 
 
 def _is_uncorrelated(solutions: Solutions, body: Node) -> bool:
-    """Whether a body can be evaluated without the solutions, and joined with them directly."""
+    """Returns whether a body can be evaluated without the solutions, and joined with them directly."""
     shared = body.possible & solutions.possible
     return not correlated_variables(body) & solutions.possible and shared <= body.certain
 
@@ -79,7 +82,7 @@ class Conditions:
     fresh: Callable[[str], Var]
 
     def filter(self, solutions: Solutions, conditions: tuple[Expression, ...]) -> Solutions:
-        """The solutions for which all conditions are true."""
+        """Returns the solutions for which all conditions are true."""
         plain = conjunction(one for one in conditions if not exists_in(one))
         if plain is not None:
             wide = solutions.with_columns_of(mentions(plain))
@@ -104,7 +107,7 @@ class Conditions:
     def with_marks(
         self, solutions: Solutions, expression: Expression
     ) -> tuple[Solutions, Expression]:
-        """The solutions with a boolean for each EXISTS in an expression, and the expression over these.
+        """Returns the solutions with a boolean for each EXISTS in an expression, and the expression over these.
 
         The solutions have a column for each variable of the expression.
         """
@@ -118,7 +121,9 @@ class Conditions:
         return solutions.with_columns_of(mentions(value)), value
 
     def _exists(self, solutions: Solutions, body: Node, keep: bool) -> Solutions:
-        """The solutions for which the body has a solution, or has none."""
+        """Returns the solutions for which the body has a solution, or, if `keep` is False, those for which
+        it has none.
+        """
         match body:
             case Filter(pattern, condition) if _is_uncorrelated(solutions, pattern):
                 conditions = conjuncts(condition)
@@ -149,11 +154,11 @@ class Conditions:
     def _partners(
         self, solutions: Solutions, body: Node, keys: bool = False
     ) -> tuple[Solutions, Solutions]:
-        """The two sides of a join in which the solutions meet what is compatible if the body has a solution for them.
+        """Returns two sides of a join: a left solution has a partner if the body has a solution for it.
 
         Args:
-            solutions: for which the body is evaluated.
-            body: of an EXISTS.
+            solutions: the solutions for which the body is evaluated.
+            body: the body of an EXISTS.
             keys: whether the two must share a variable, and each bind all that they share.
         """
         shared = body.possible & solutions.possible

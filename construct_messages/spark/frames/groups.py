@@ -1,6 +1,6 @@
 """Groups of solutions and their aggregates. SPARQL 1.1 Query, section 18.5.1.
 
-`evaluation.py` binds what is aggregated to variables where Spark cannot aggregate the expression itself.
+Where Spark cannot aggregate an expression itself, `evaluation.py` binds it to a variable before.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def group(
 
     Args:
         node: the node, for its keys and the variables of its pattern.
-        solutions: those of the pattern, with columns for all keys and all that is aggregated.
-        aggregates: variables, and what they are bound to.
+        solutions: the solutions of the pattern, with columns for all keys and all aggregated variables.
+        aggregates: the variables to bind, each with its aggregate.
         outer: the bindings that a body of EXISTS is evaluated for; None: outside of such bodies.
         table: the quads, for the session that they are in.
     """
@@ -66,7 +66,7 @@ def group(
 
     groups = grouped(keys, solutions.frame)
     if outer and not node.keys:
-        # a group of no solution for each binding that has none
+        # an empty group for each outer binding without solutions
         empty = grouped(NOTHING, solutions.frame.limit(0))
         groups = groups.materialize()
         rest = semi_join(outer.solutions.only(frozenset({outer.key})), groups, keep=False)
@@ -75,7 +75,7 @@ def group(
 
 
 def _aggregate(aggregation: Aggregation, inside: Vars) -> str:
-    """The SQL of an aggregate; which columns make a solution is known only here.
+    """Returns the SQL of an aggregate, also of `COUNT(DISTINCT *)`, which needs the columns of a solution.
 
     Args:
         inside: the variables of the pattern that is grouped.

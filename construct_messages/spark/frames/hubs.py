@@ -2,7 +2,7 @@
 
 The solutions of a star are the combinations of its objects (`stars`). Those of a hub are found part by part: a part has
 some of the objects of one variable, of which the hub has the most, and all other objects. No object of that variable is
-in two parts, so no solution is. Which subjects are hubs is counted as the query runs; Spark leaves the join with them
+in two parts, so no solution is. Hubs are found while the query runs; Spark leaves the join with them
 out if there are none.
 """
 
@@ -15,12 +15,12 @@ from construct_messages.spark.sql.values import any_of, case
 from construct_messages.terms import Term
 
 HUB_BYTES: Final = 1 << 20
-"""How much the objects of a variable may take to be collected for a subject; a task may hold those of some hundred."""
+"""The most bytes of a variable's objects that are collected for a subject; a task may hold some hundred such sets."""
 
 PART: Final = "part"
-"""The column of parts: NULL for what is of no hub."""
+"""The column of parts: NULL for quads whose subject is not a hub."""
 
-_PART_BYTES: Final = 1 << 18  # of objects; a task may hold some hundred parts of one hub
+_PART_BYTES: Final = 1 << 18  # of objects; a task may hold some hundred parts of a hub
 _RAYS_BITS: Final = 32  # after them, the number of the part
 
 
@@ -46,7 +46,7 @@ def in_parts(
     rays: Sequence[Ray],
     tests: Iterable[str],
 ) -> str:
-    """SQL of the quads of a star with the column `PART`: those of a hub once for each part that they are in.
+    """Returns SQL of the quads of a star with the column `PART`: those of a hub once for each part that they are in.
 
     Quads of hubs without solutions are left out; thus all tests are true of a part.
 
@@ -90,7 +90,7 @@ FROM ({quads}) LEFT JOIN ({hubs}) AS hubs USING ({subject})"""
 
 
 def has_objects(number: int, ray: Ray, objects: str) -> str:
-    """SQL of a part, or of a subject that is no hub: whether it has the objects of a ray that it must have.
+    """Returns SQL of a part, or of a subject that is no hub: whether it has the objects of a ray that it must have.
 
     Args:
         number: of the ray.
@@ -98,7 +98,7 @@ def has_objects(number: int, ray: Ray, objects: str) -> str:
         objects: SQL of an array, the objects found.
     """
     found = f"size({objects}) > 0"
-    # a part without the objects that it is a part of would leave an optional variable unbound
+    # otherwise, a part without objects of the divided variable would leave that variable unbound
     return (
         found
         if ray.needed

@@ -23,9 +23,9 @@ from construct_messages.spark.frames.solutions import Solutions, names
 from construct_messages.spark.sql.values import column
 
 _SPLIT: Final = 4
-"""How many variables get a key column, each of which doubles a side; the others are compared after the join."""
+"""The most variables with a key column, each of which doubles a side; the others are compared after the join."""
 
-_NEITHER: Final = ""  # keys that no term is
+_NEITHER: Final = ""  # keys that are not terms
 _LEFT_ONLY: Final = "l"
 _RIGHT_ONLY: Final = "r"
 _ALONE: Final = "alone"
@@ -33,7 +33,7 @@ _PAIRS: Final = "pairs"
 
 
 def union(left: Solutions, right: Solutions) -> Solutions:
-    """The solutions of both."""
+    """Returns the solutions of both."""
     possible = left.possible | right.possible
     frame = left.with_columns_of(possible).frame.unionByName(right.with_columns_of(possible).frame)
     return Solutions(
@@ -81,7 +81,7 @@ def join(left: Solutions, right: Solutions, overlapping: Vars | None = None) -> 
 
 
 def binds_shared(left: Solutions, right: Solutions) -> bool:
-    """Whether the right side binds all shared variables, as `left_join` and `semi_join` require."""
+    """Returns whether the right side binds all shared variables, as `left_join` and `semi_join` require."""
     return left.possible & right.possible <= right.certain
 
 
@@ -227,7 +227,7 @@ class Pairs:
 def compatible_pairs(
     left: Solutions, right: Solutions, key: Var, overlapping: Vars | None = None
 ) -> Pairs:
-    """The compatible pairs, and the left solutions.
+    """Returns the compatible pairs, and the left solutions.
 
     Args:
         left, right: the two sides.
@@ -278,7 +278,7 @@ def _with_join_key(
     partner_alone: str,
     nowhere: Column | None = None,
 ) -> DataFrame:
-    """The solutions with a key for `variable`, once for each key that they share with compatible partners.
+    """Returns the solutions with a key for `variable`, once for each key that they share with compatible partners.
 
     A solution that binds the variable shares the term with partners that bind it, and `alone` with those that do not;
     one that does not bind it shares `partner_alone` with partners that do, and another key with the others. Solutions
@@ -303,7 +303,7 @@ def _with_join_key(
 
 
 def _partner(left: Solutions, right: Solutions) -> tuple[DataFrame, list[Column]]:
-    """The right side of a join in which each left solution has one key, and the conditions to join on.
+    """Returns the right side of a join in which each left solution has one key, and the conditions to join on.
 
     For a variable that only the right side is sure to bind, a right solution has two keys: its term, and that of left
     solutions which leave the variable unbound.
@@ -332,7 +332,7 @@ def _renamed(frame: DataFrame, shared: Iterable[Var]) -> DataFrame:
 
 
 def _merged(frame: DataFrame, possible: Vars, unsure: Iterable[Var]) -> DataFrame:
-    """The columns of the variables, each from a side that binds it."""
+    """Returns the columns of the variables, each from a side that binds it."""
     both = set(unsure)
     return frame.select(
         *(
@@ -360,7 +360,7 @@ def _overlap(variables: Iterable[Var]) -> Column:
 
 
 def _right_column(variable: Var) -> str:
-    """The column of a variable that the other side has too."""
+    """Returns the column of a variable that the other side has too."""
     return "r" + column(variable)
 
 

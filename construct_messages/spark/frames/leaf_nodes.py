@@ -17,18 +17,18 @@ from construct_messages.terms import Term
 
 
 def unit(table: QuadTable) -> Solutions:
-    """One solution that binds nothing."""
+    """Returns one solution that binds nothing."""
     return Solutions(table.frame.sparkSession.range(1).select(), frozenset(), frozenset())
 
 
 def triples(pattern: Triple, table: QuadTable, dataset: Dataset) -> Solutions:
-    """The solutions of a triple pattern."""
+    """Returns the solutions of a triple pattern."""
     bound = pattern.variables
     return Solutions(scan(pattern, table, dataset), bound, bound)
 
 
 def graphs(graph: VarOrTerm, table: QuadTable, dataset: Dataset) -> Solutions:
-    """The names of named graphs as a variable; for a term one empty solution if it is such a name, or none."""
+    """Returns the names of named graphs as a variable; for a term one empty solution if it is such a name, or none."""
     names = named_graphs(table, dataset)
     if isinstance(graph, Var):
         bound = frozenset({graph})

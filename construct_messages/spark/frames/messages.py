@@ -1,9 +1,9 @@
 """Messages from solutions: the template as SQL, with grouping, distinct messages and skolemization.
 
 SPARQL 1.2 Query, section 16.2 (CONSTRUCT). A message is one string: its quads as canonical N-Quads lines with line
-breaks between them, and so empty where it has none. What is left out of a message is defined in `template.py`
-alone: `FORBIDDEN`, `live` and `coinciding` are used here, and the result must equal `Template.instantiate`. Nothing
-here knows a query, or how a message is written to a log.
+breaks between them; an empty message is an empty string. The rules for quads that are left out of a message are
+defined in `template.py` alone: `FORBIDDEN`, `live` and `coinciding` are used here, and the result must equal
+`Template.instantiate`. This module does not use queries, and does not write logs.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _FIRST: Final = f"min({_NUMBER}) AS {_NUMBER}"
 _IDENTITY: Final = "identity"
 _HERE: Final = "\0"  # the place of the number in a label
 _BREAK: Final = literal("\n")
-# a blank node in a triple term: its only literal, if it has one, ends it
+# a blank node in a triple term, whose only literal, if any, is its last term
 _BLANKS: Final = literal(r'\G([^"]*? )_:([^ ]+)')
 
 
@@ -55,9 +55,9 @@ _BLANKS: Final = literal(r'\G([^"]*? )_:([^ ]+)')
 
 
 def relabelled(variables: Iterable[str], labels: Labels) -> list[str]:
-    """SQL of the columns of variables with other labels for the blank nodes of the data, as for every source.
+    """Returns SQL of the variables' columns, with new labels for the blank nodes of the data, as for every source.
 
-    A table may hold labels that the template makes.
+    Otherwise a label of the table might equal one of the template.
     """
     before = f"_:{labels.of_data}"
     return [
@@ -82,7 +82,7 @@ def messages(
         ordered: whether the order of the solutions is that of the messages (of groups: of their first solutions).
         columns: SQL of the columns of the solutions, for example from `relabelled`.
     """
-    # a column of its own: inside another expression the number might not be counted for every solution
+    # a separate column: inside another expression the number might not be computed for every solution
     frame = solutions.selectExpr(*columns, f"monotonically_increasing_id() AS {_NUMBER}")
     has_number = bool(options.grouping.by) or options.distinct or options.max_messages is not None
     if options.grouping.by:
@@ -99,7 +99,7 @@ def messages(
         )
     if options.skip_empty:
         frame = frame.filter(f"{MESSAGE} <> ''")
-    # a shuffle loses the order, and so does a limit, whose partitions come together as they finish
+    # a shuffle loses the order, and so does a limit, which combines partitions as they finish
     if ordered and has_number:
         frame = frame.orderBy(_NUMBER)
     if options.max_messages is not None:
@@ -108,7 +108,7 @@ def messages(
 
 
 def _of_groups(numbered: DataFrame, template: Template, options: Options) -> DataFrame:
-    """A message for the solutions of each group, in their order."""
+    """Returns a message for the solutions of each group, in their order."""
     keys = [column(Var(name)) for name in options.grouping.by]
     lines = _array(_lines(template, template.live, _DIGITS, options.skolemize))
     statements = f"flatten(transform(array_sort(collect_list(struct({_NUMBER}, lines))), solution -> solution.lines))"
@@ -128,7 +128,7 @@ def _of_groups(numbered: DataFrame, template: Template, options: Options) -> Dat
 
 
 def _identity(template: Template) -> str:
-    """SQL of a hash that is equal for messages that differ only in the template's blank nodes."""
+    """Returns SQL of a hash that is equal for messages that differ only in the template's blank nodes."""
     return f"sha2({_set(_array(_lines(template, template.live, _NONE, None)))}, 256)"
 
 
@@ -148,7 +148,7 @@ def _is_fresh(slot: Slot | None) -> bool:
 
 
 def message_sql(template: Template, number: str, *, skolemize: str | None = None) -> str:
-    """The message of a solution as an SQL expression of type STRING, never NULL.
+    """Returns the message of a solution as an SQL expression of type STRING, never NULL.
 
     Args:
         template: its variables are columns, named by `values.column`.
@@ -169,7 +169,7 @@ def message_sql(template: Template, number: str, *, skolemize: str | None = None
 def _lines(
     template: Template, patterns: Sequence[Pattern], number: str, skolemize: str | None
 ) -> list[str]:
-    """SQL of the line of each pattern: NULL, as `concat` is, where a part is missing or illegal."""
+    """Returns SQL of the line of each pattern: NULL, as `concat` is, where a part is missing or illegal."""
     slots = _Slots(template, number, skolemize)
     return [f"concat({', '.join(_merged(slots.line(pattern)))})" for pattern in patterns]
 
@@ -182,7 +182,7 @@ class _Piece(NamedTuple):
 
 
 def _merged(pieces: Iterator[_Piece]) -> Iterator[str]:
-    """The pieces as SQL, with neighbouring texts as one."""
+    """Yields the pieces as SQL, with neighbouring texts as one."""
     for is_text, run in groupby(pieces, key=itemgetter(0)):
         contents = [piece.content for piece in run]
         yield from [literal("".join(contents))] if is_text else contents
@@ -228,7 +228,9 @@ class _Slots:
 
 
 def _relabelled(name: str, before: str, after: str) -> str:
-    """SQL of a column of terms with other text before the labels of blank nodes than `_:`, and text after them."""
+    """Returns SQL of a column of terms whose blank nodes have `before` instead of `_:` and `after`
+    after their labels.
+    """
     replacement = f"$1{before.replace('$', chr(92) + '$')}$2{after}"
     return case(
         (

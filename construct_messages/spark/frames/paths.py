@@ -65,7 +65,7 @@ def path(
         table: the quads.
         dataset: the graphs of FROM and FROM NAMED.
         seeds: distinct solutions of some of the node's variables, none of them NULL, that the path is going to be
-            joined with: of the solutions, those that no seed agrees with may be missing.
+            joined with: solutions that are compatible with no seed may be missing from the result.
         seeds_in_graph: whether each seed is known to be a subject or object of the graph that the path matches in.
         max_rounds: how often a frontier may move; a path of n links takes n rounds at most.
         allow_full_closure: whether a closure may start at every node, where neither of its ends is bound.
@@ -89,7 +89,7 @@ def path(
     expression, start, end = outward(node.path), bound(node.subject), bound(node.object)
     matching = _Matching(table, dataset, node.graph, max_rounds)
     if node.subject == node.object and isinstance(expression, Closure) and is_nullable(expression):
-        # each node reaches itself, and that is all that is asked for
+        # each node reaches itself; no other pairs are needed
         return _named(matching.itself(start), node)
     if not allow_full_closure:
         require_ends(
@@ -105,7 +105,7 @@ def require_ends(node: Path, bound: Vars) -> None:
     """Makes sure that no closure in a path would start at every node, where these variables are bound.
 
     Raises:
-        UnsupportedQuery: one would.
+        UnsupportedQuery: a closure would.
 
     >>> from construct_messages.terms import iri
     >>> require_ends(Path(Var("x"), Closure(Link(iri("urn:p")), "+"), Var("y")), frozenset({Var("y")}))
@@ -126,7 +126,7 @@ def require_ends(node: Path, bound: Vars) -> None:
 
 
 def _named(pairs: DataFrame, node: Path) -> DataFrame:
-    """The pairs as solutions; ends that are the same variable must be the same node."""
+    """Returns the pairs as solutions; ends that are the same variable must be the same node."""
     places: dict[Var, Column] = {}
     for name, position in (("start", node.subject), ("end", node.object), ("graph", node.graph)):
         if isinstance(position, Var):
@@ -170,9 +170,9 @@ class _Matching:
         return ["graph"] if isinstance(self.graph, Var) else []
 
     def pairs(self, path: PathExpression, start: _Bound, end: _Bound) -> DataFrame:
-        """The pairs that the path joins, if an end is a term only those with it.
+        """Returns the pairs that the path joins, if an end is a term only those with it.
 
-        Where an end is bound by seeds, pairs with other nodes may be there or not.
+        Where an end is bound by seeds, the result may or may not contain pairs with other nodes.
         """
         match path:
             case Link(predicate):
@@ -205,7 +205,9 @@ class _Matching:
                 assert_never(path)
 
     def quads(self, predicate: VarOrTerm) -> DataFrame:
-        """The quads with this predicate, in columns `start`, `end`, `predicate` and `graph`, as far as they vary."""
+        """Returns the quads with this predicate, in columns `start`, `end`, `predicate` and `graph`, as far as they
+        vary.
+        """
         places = {"start": Var("start"), "end": Var("end")}
         if isinstance(predicate, Var):
             places["predicate"] = predicate
@@ -235,10 +237,12 @@ class _Matching:
         )
 
     def sequence(self, paths: tuple[PathExpression, ...], start: _Bound, end: _Bound) -> DataFrame:
-        """The parts joined from a bound end, or from a part that needs none, so that closures between have seeds."""
+        """Joins the parts, beginning at a bound end or at a part that needs none, so that closures
+        between have seeds.
+        """
         last = len(paths) - 1
         first = first_part(paths, start is not None, end is not None)
-        # the nodes between are nodes of the graph, unless a term that may not be a node is its own path of length 0
+        # intermediate nodes are in the graph, unless a term outside it is connected to itself by a path of length 0
         known = not (isinstance(start if first == 0 else end, str) and is_nullable(paths[first]))
 
         def part(index: int, left: _Bound, right: _Bound) -> DataFrame:
@@ -256,7 +260,7 @@ class _Matching:
         return relation
 
     def joined(self, left: DataFrame, right: DataFrame) -> DataFrame:
-        """The pairs from the start of `left` to the end of `right`."""
+        """Returns the pairs from the start of `left` to the end of `right`."""
         left, right = left.withColumnRenamed("end", "via"), right.withColumnRenamed("start", "via")
         return left.join(right, [*self.keys, "via"]).select(*self.keys, "start", "end")
 
@@ -266,7 +270,7 @@ class _Matching:
     # --- closures ---------------------------------------------------------------------------------------------------
 
     def closure(self, path: Closure, start: _Bound) -> DataFrame:
-        """The pairs of a closure from its start, each once."""
+        """Returns the pairs of a closure from its start, each once."""
         if path.kind == "?":
             return self.itself(start).unionByName(self.pairs(path.path, start, None)).distinct()
 
@@ -283,7 +287,7 @@ class _Matching:
         return self.reached(begin(), steps.distinct().localCheckpoint(), written(path))
 
     def reached(self, begin: DataFrame, steps: DataFrame, fragment: str) -> DataFrame:
-        """The pairs of `begin`, extended by any number of steps, each once.
+        """Returns the pairs of `begin`, extended by any number of steps, each once.
 
         The steps are pairs of nodes a distance apart, at first of 1. The frontier is the pairs found last, as many
         distances deep as the steps are long; to double the steps, it is kept for one more round.
@@ -357,7 +361,7 @@ class _Matching:
         return nodes.select(*self.keys, F.col("node").alias("start"), F.col("node").alias("end"))
 
     def graphs(self) -> DataFrame:
-        """A row for each graph that the path matches in."""
+        """Returns a row for each graph that the path matches in."""
         if self.graph is None:
             return self.table.frame.sparkSession.range(1)
         names = named_graphs(self.table, self.dataset)
@@ -368,7 +372,7 @@ class _Matching:
         )
 
     def nodes(self) -> DataFrame:
-        """The subjects and objects of the graph, each once."""
+        """Returns the subjects and objects of the graph, each once."""
         # a quad that occurs twice adds no nodes
         table = QuadTable(self.table.frame, replace(self.table.statistics, distinct=True))
         quads = replace(self, table=table).quads(Var("predicate"))
@@ -381,7 +385,7 @@ def _swapped(pairs: DataFrame) -> DataFrame:
 
 
 def _with_ends(pairs: DataFrame, start: _Bound, end: _Bound) -> DataFrame:
-    """The pairs with the ends that are terms."""
+    """Returns the pairs with the ends that are terms."""
     for name, bound in (("start", start), ("end", end)):
         if isinstance(bound, str):
             pairs = pairs.filter(F.col(name) == F.lit(bound))
@@ -389,7 +393,7 @@ def _with_ends(pairs: DataFrame, start: _Bound, end: _Bound) -> DataFrame:
 
 
 def _from_seeds(pairs: DataFrame, start: _Bound) -> DataFrame:
-    """The pairs that begin at a seed, where there are seeds."""
+    """Returns the pairs that begin at a seed, where there are seeds."""
     if not isinstance(start, _Seeds):
         return pairs
     return pairs.join(

@@ -1,8 +1,8 @@
 """Triple patterns over a table of quads: constants are filtered, variables become columns, duplicates go.
 
-SPARQL 1.1 Query, sections 18.3.1 (a basic graph pattern of one triple pattern) and 13 (what FROM, FROM NAMED and GRAPH
-make of the dataset). Joining patterns is not done here. RDF graphs are sets and a DataFrame is a bag: a quad that is in
-the table twice, or a triple in two graphs that FROM merges, is one.
+SPARQL 1.1 Query, sections 18.3.1 (a basic graph pattern of one triple pattern) and 13 (datasets: FROM, FROM NAMED and
+GRAPH). Patterns are not joined here. RDF graphs are sets and a DataFrame is a bag: a quad that is in the table twice,
+or a triple in two graphs that FROM merges, is returned once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from construct_messages.terms import Term
 
 
 def scan(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:
-    """The solutions of a triple pattern: a column for each of its variables, none of them NULL.
+    """Returns the solutions of a triple pattern: a column for each of its variables, none of them NULL.
 
     Args:
         pattern: its graph decides where it matches: the default graph, one named graph, or any.
@@ -33,14 +33,15 @@ def scan(pattern: Triple, table: QuadTable, dataset: Dataset) -> DataFrame:
     condition, columns = matching(pattern, dataset)
     found = table.frame.filter(condition).selectExpr(*columns)
     if not columns:
-        return found.limit(1)  # a triple is in a graph or is not
+        return found.limit(1)  # a pattern without variables has one solution or none
     return found if is_distinct(pattern.graph, table, dataset) else found.distinct()
 
 
 def matching(
     pattern: Triple, dataset: Dataset, needed_for: Iterable[Scan] = ()
 ) -> tuple[str, list[str]]:
-    """SQL over a table's columns: the condition and the columns of the quads that match a pattern, with duplicates.
+    """Returns SQL over a table's columns: the condition and the columns of the quads that match a pattern, with
+    duplicates.
 
     Args:
         pattern, dataset: as for `scan`.
@@ -57,10 +58,10 @@ def matching(
 
 
 def needed_quads(scans: Iterable[Scan], table: QuadTable, dataset: Dataset) -> QuadTable:
-    """The quads of a table that some of the patterns need.
+    """Returns the quads of a table that some of the patterns need.
 
-    Filters only narrow what is read: a quad that fails those of one pattern may be needed for another, and a filter
-    whose SQL may end the job is left out.
+    Filters only reduce the quads that are read: a quad that fails the filters of one pattern may be needed for another.
+    A filter whose SQL may end the job is left out.
     """
     return replace(table, frame=table.frame.filter(_needed(scans, dataset)))
 
@@ -70,7 +71,7 @@ def _needed(scans: Iterable[Scan], dataset: Dataset) -> str:
 
 
 def _scan_condition(scan: Scan, dataset: Dataset) -> str:
-    """SQL over a table's columns: whether a pattern needs a quad."""
+    """Returns SQL over a table's columns: whether a pattern needs a quad."""
     conditions = [_condition(scan.pattern, dataset)]
     read = _places(scan.pattern)
     for one in scan.filters:
@@ -84,7 +85,7 @@ def _scan_condition(scan: Scan, dataset: Dataset) -> str:
 
 
 def _places(pattern: Triple) -> dict[Var, str]:
-    """The column that each variable of a pattern is read from: the first, if it is in several."""
+    """Returns the column that each variable of a pattern is read from: the first, if it is in several."""
     places: dict[Var, str] = {}
     for name, position in zip(COLUMNS, pattern.positions, strict=True):
         if isinstance(position, Var):
@@ -93,7 +94,7 @@ def _places(pattern: Triple) -> dict[Var, str]:
 
 
 def _condition(pattern: Triple, dataset: Dataset) -> str:
-    """SQL over a table's columns: whether a quad matches a pattern.
+    """Returns SQL over a table's columns: whether a quad matches a pattern.
 
     >>> s, o, p, q = Var("s"), Var("o"), Term("<urn:p>"), Term("<urn:q>")
     >>> print(_condition(Triple(s, p, o), Dataset()))
@@ -113,7 +114,7 @@ def _condition(pattern: Triple, dataset: Dataset) -> str:
 
 
 def in_graph(graph: VarOrTerm | None, dataset: Dataset) -> str:
-    """SQL over the column `graph` that selects the quads that a pattern sees; `graph` as in `Triple`."""
+    """Returns SQL over the column `graph` that selects the quads that a pattern sees; `graph` as in `Triple`."""
     match graph:
         case None:
             return "graph IS NULL" if dataset.default is None else _one_of(dataset.default)
@@ -125,7 +126,7 @@ def in_graph(graph: VarOrTerm | None, dataset: Dataset) -> str:
 
 
 def is_distinct(graph: VarOrTerm | None, table: QuadTable, dataset: Dataset) -> bool:
-    """Whether no two rows that `in_graph` selects are one triple of one graph.
+    """Returns whether no two rows that `in_graph` selects are one triple of one graph.
 
     They may be where the table holds duplicates, and where FROM merges several graphs into one.
     """
@@ -134,7 +135,7 @@ def is_distinct(graph: VarOrTerm | None, table: QuadTable, dataset: Dataset) -> 
 
 
 def named_graphs(table: QuadTable, dataset: Dataset) -> DataFrame:
-    """The names of the dataset's named graphs, each once, in a column `graph`.
+    """Returns the names of the dataset's named graphs, each once, in a column `graph`.
 
     FROM NAMED lists them, with or without quads; otherwise they are those that hold quads.
     """

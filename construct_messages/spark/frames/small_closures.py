@@ -1,8 +1,9 @@
 """Closures of property paths over few steps, on the driver: without the jobs that each round takes on executors.
 
 A round of `paths` takes two jobs with shuffles, even if it finds nothing: a path of 100 links over 3,000 quads took 54
-s. What is few enough is collected and followed here; for more the answer is None, and `paths` follows it. The pairs are
-the same. SPARQL 1.1 Query, section 18.4 (ALP). No quads and no expressions here.
+seconds. If steps and pairs are few enough, they are collected and followed here; otherwise the result is None, and
+`paths` evaluates the closure. Both find the same pairs. SPARQL 1.1 Query, section 18.4 (ALP). No quads and no
+expressions here.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 MOST_STEPS: Final = 100_000
-"""The steps, and the pairs to begin with, that are collected: about 30 MB."""
+"""The most steps, and the most pairs to begin with, that are collected: about 30 MB."""
 
 MOST_PAIRS: Final = 100_000
-"""The pairs that are followed to on the driver."""
+"""The most pairs that are found on the driver."""
 
 Pair = tuple[str, ...]
 """A start and an end, after the graph where that varies."""
@@ -48,7 +49,7 @@ def small_closure(
 
 
 def _few(pairs: DataFrame, most: int) -> list[Pair] | None:
-    """Collects pairs; None if they are more than some. Of more, Spark reads about as many."""
+    """Collects pairs; returns None if there are more than `most`, of which Spark then reads only slightly more."""
     rows = pairs.limit(most + 1).collect()
     return None if len(rows) > most else [tuple(row) for row in rows]
 
@@ -56,7 +57,7 @@ def _few(pairs: DataFrame, most: int) -> list[Pair] | None:
 def reached(
     begin: Iterable[Pair], steps: Iterable[Pair], *, max_rounds: int, most: int
 ) -> set[Pair] | None:
-    """Extends pairs by any number of steps; None if that finds too many pairs, or takes too many rounds.
+    """Extends pairs by any number of steps; returns None if there are too many pairs or rounds.
 
     >>> steps = [("a", "b"), ("b", "c"), ("c", "b")]
     >>> sorted(reached([("a", "b")], steps, max_rounds=2, most=9))

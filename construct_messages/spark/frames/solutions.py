@@ -1,7 +1,7 @@
 """Solutions as a DataFrame, and the operations on one bag or sequence of them.
 
-SPARQL 1.1 Query, section 15 (solution sequences and modifiers). Joins are the business of `joins`. No algebra nodes
-here, and no expressions but as SQL.
+SPARQL 1.1 Query, section 15 (solution sequences and modifiers). Joins are in `joins`. No algebra nodes here, and
+expressions only as SQL.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Solutions:
         possible: the variables that have a column.
         certain: the variables that every solution binds.
         deterministic: whether two evaluations of the frame have the same solutions; see `materialize`.
-        order: the columns that the solutions are ordered by, each with whether it is descending.
+        order: the columns that the solutions are ordered by; each has a boolean, True for descending order.
     """
 
     frame: DataFrame
@@ -50,7 +50,7 @@ class Solutions:
         )
 
     def unordered(self) -> Solutions:
-        """The same solutions in no order."""
+        """Returns the same solutions in no order."""
         return self.only(self.possible)
 
     def without(self, variables: Vars) -> Solutions:
@@ -103,7 +103,7 @@ class Solutions:
     def materialize(self) -> Solutions:
         """Computes solutions that are not deterministic, here and now, so that two uses of them read the same.
 
-        Random numbers, and what LIMIT keeps, would otherwise differ between two branches of one query.
+        Random numbers, and the solutions that LIMIT keeps, would otherwise differ between two branches of one query.
         """
         return (
             self
@@ -116,7 +116,7 @@ class Solutions:
         if not self.possible:
             return replace(
                 self, frame=self.frame.limit(1)
-            )  # Spark's distinct makes a row of none here
+            )  # Spark's distinct returns a row for an empty frame here
         if not self.order:
             return replace(self, frame=self.frame.distinct())
         first = Window.partitionBy(*names(self.possible)).orderBy(*self.ordering())
@@ -143,7 +143,7 @@ class Solutions:
         """Orders the solutions.
 
         Args:
-            keys: SQL of what to order by, and whether it is descending.
+            keys: SQL to order by, each with a boolean, True for descending order.
             number: for the names of columns; unique in the query.
         """
         order = tuple(
@@ -159,7 +159,7 @@ class Solutions:
         ]
 
     def in_order(self) -> DataFrame:
-        """The frame, sorted if the solutions have an order."""
+        """Returns the frame, sorted if the solutions have an order."""
         return self.frame.orderBy(*self.ordering()) if self.order else self.frame
 
     def _ranked(self, window: WindowSpec) -> DataFrame:
@@ -167,10 +167,10 @@ class Solutions:
 
 
 def names(variables: Iterable[Var]) -> list[str]:
-    """The columns of some variables, sorted."""
+    """Returns the columns of some variables, sorted."""
     return sorted(map(column, variables))
 
 
 def null(variable: Var) -> Column:
-    """The column of a variable that nothing binds."""
+    """Returns the column of a variable that nothing binds."""
     return F.lit(None).cast("string").alias(column(variable))

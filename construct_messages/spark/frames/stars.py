@@ -27,7 +27,8 @@ _TABLE: Final = "\0"  # where SQL names the table: in no literal
 
 
 def star(node: Star, table: QuadTable, dataset: Dataset) -> DataFrame:
-    """The solutions of a star: a column for each of its variables, those of its optional objects NULL where unbound.
+    """Returns the solutions of a star: a column for each of its variables, those of its optional objects NULL where
+    unbound.
 
     They are a set, whether the quads are distinct or not.
 
@@ -77,12 +78,12 @@ SELECT {", ".join((*keys, *rays))} FROM (
   SELECT {", ".join((subject, PART, *collected))} FROM ({quads}) GROUP BY xxhash64({subject}), {subject}, {PART})
 {" ".join(views)} WHERE {" AND ".join(conditions)}"""
     named = sql.replace("{", "{{").replace("}", "}}").replace(_TABLE, "{quads}")
-    # not the table itself: it would be uncached with the view of it, which Spark makes and drops
+    # not the table itself: Spark would uncache it when it drops the view that it makes of its argument
     return table.frame.sparkSession.sql(named, quads=table.frame.filter(condition))
 
 
 def _free(pattern: Triple, keys: list[str]) -> str | None:
-    """The column of a pattern's object, if it is another variable than the subject."""
+    """Returns the column of a pattern's object, if it is another variable than the subject."""
     name = column(pattern.object) if isinstance(pattern.object, Var) else None
     return None if name in keys else name
 

@@ -1,6 +1,6 @@
 """Logs as data: `spark.read.format("rdfm")` and `frame.write.format("rdfm")`, once `register` has been called.
 
-A log is read as rows (file, block, ordinal, message). `blocks` cuts logs into what a task reads, `splitting` finds the
+A log is read as rows (file, block, ordinal, message). `blocks` cuts logs into parts for tasks, `splitting` finds the
 messages of a range of bytes, `texts` converts messages to strings and back, `committer` writes logs from many tasks;
 only `source` knows Spark's data sources. RDF Messages, section 3.
 """
@@ -35,11 +35,11 @@ def register(spark: SparkSession) -> None:
 
     - `format` (N-Quads), `messages`, `prefixes` (as JSON), `graphs`: as for `write_log`
     - `compression`: `gzip`, `bzip2`, `xz`, `zstd` or `none`
-    - `alone`: `true` is an error where the folder has logs already when these get their names
+    - `alone`: `true` is an error if the folder already contains other logs when these logs get their names
     - `single`: `true` writes one log of all partitions in their order, which the driver assembles at the path
 
-    Logs get their names when all tasks have ended. A failed job leaves nothing; what a killed one has left goes
-    with the next job. `_SUCCESS` names the run, and `verify_folder` compares the logs with its record.
+    Logs get their names when all tasks have ended. A failed job leaves nothing; the files of a killed job are removed
+    by the next job. `_SUCCESS` names the run, and `verify_folder` compares the logs with its record.
 
     Args:
         spark: a session whose workers have this package: installed, or shipped as a `.zip` of its wheel (`--py-files`,
@@ -55,8 +55,8 @@ def register(spark: SparkSession) -> None:
     """
     from construct_messages.spark.logs.source import LogSource
 
-    # Spark looks for a format also in the session that was used last: this makes it `spark`. If another one has the
-    # format, registering fails; if it has not, writing does.
-    with _REGISTERING:  # between the two, another thread could make its session the active one
+    # Spark also looks for a format in the session that was active last: this makes `spark` the active one. If another
+    # session has the format, registering fails; if it does not have it, writing fails.
+    with _REGISTERING:  # another thread could make its session the active one in between
         spark.createDataFrame([], "a INT")
         spark.dataSource.register(LogSource)

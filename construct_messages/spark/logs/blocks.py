@@ -1,6 +1,6 @@
-"""Blocks: the parts of logs that one task reads, and their messages as strings. No Spark here.
+"""Blocks, the parts of logs that a task reads, and their messages as strings. No Spark here.
 
-N-Triples and N-Quads logs that are not packed are split into ranges of bytes (`splitting`). Any other log is one block:
+N-Triples and N-Quads logs without compression are split into ranges of bytes (`splitting`). Any other log is one block:
 a line of it depends on all lines before it (prefixes, contexts, tables, strings over many lines), and packed logs
 cannot be read from the middle.
 """
@@ -32,10 +32,10 @@ class Block(NamedTuple):
     """Some bytes of a log.
 
     Args:
-        uri: the log's.
-        start: where they begin.
-        end: where they end; None: they are the whole log.
-        written: when the log was last, in nanoseconds; 0: not known.
+        uri: the URI of the log.
+        start: the offset of the first byte.
+        end: the offset after the last byte; None: the block is the whole log.
+        written: when the log was last written, in nanoseconds; 0: not known.
     """
 
     uri: str
@@ -47,17 +47,17 @@ class Block(NamedTuple):
         return f"{self.uri} from byte {self.start}" if self.start else self.uri
 
     def labels(self, *, of_log: bool) -> Labels:
-        """The labels of its nodes: the same in a task that runs again, others in a log that was written over.
+        """Returns the labels of its nodes: equal in a task that runs again, different after the log was overwritten.
 
         Args:
-            of_log: whether they are those of the whole log, so that all of its blocks have the same; else messages,
-                whose numbers count within the block, have each its own.
+            of_log: whether all blocks of the log have the same labels; otherwise each message has its own labels, as
+                messages are counted within their block.
         """
         return Labels.at(f"{self.written} {self.uri if of_log else self}")
 
 
 def partitions(files: Iterable[File], options: ReadOptions) -> list[tuple[Block, ...]]:
-    """The blocks of logs, in order; several small ones together.
+    """Returns the blocks of logs, in order; several small ones together.
 
     >>> files = [File("a.nq", 250), File("b.trig", 250), File("c.nt.gz", 30), File("d.nt", 30)]
     >>> for blocks in partitions(files, ReadOptions((), partition_bytes=100)):
@@ -91,7 +91,7 @@ def _blocks(file: File, options: ReadOptions) -> Iterator[Block]:
 
 
 def _splittable(uri: str, options: ReadOptions) -> Format | None:
-    """The format of a log that can be split; None: it cannot."""
+    """Returns the format of a log; None if the log cannot be split."""
     if uri.lower().endswith(tuple(COMPRESSIONS)) or is_archive_name(uri):
         return None
     format, syntax = find_format(options.format) if options.format else (format_of_file(uri), None)
@@ -101,12 +101,12 @@ def _splittable(uri: str, options: ReadOptions) -> Format | None:
         and syntax is None
         and options.syntax is None
     ):
-        return None  # a plain document, unless it announces messages itself
+        return None  # a plain document, unless the log itself announces messages
     return format if format is not None and format.line_based else None
 
 
 def texts_of(block: Block, options: ReadOptions) -> Iterator[str]:
-    """The messages that a block owns, in order, each as text.
+    """Yields the messages that a block owns, in order, each as text.
 
     Raises:
         LogError, LimitExceeded: naming the block; see `read_log` and `messages_of`.
@@ -136,7 +136,7 @@ def _read(block: Block, options: ReadOptions, lenience: Lenience | None) -> Iter
     first = next(chunks, b"")
     chunks = chain([first], chunks)
     format = None if block.end is None else _splittable(block.uri, options)
-    # its name need not have an extension of compression
+    # a compressed log need not have the extension of its compression
     if block.end is None or format is None or packing_of(first):
         return () if block.start else _whole(block, chunks, options)
     syntax = _announced(format, options)

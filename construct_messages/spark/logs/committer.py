@@ -1,7 +1,7 @@
 """Committing logs that many tasks write: tasks write to a hidden folder, whose files the driver renames or removes.
 
 A task that fails or runs twice leaves no files, and a job that fails changes nothing. Spark ends a job while some of
-its tasks still run: those find the folder gone, and remove what they have written. No Spark here: a task is identified
+its tasks still run: those find that the folder is gone, and remove their files. No Spark here: a task is identified
 by the numbers of its partition and its attempt, and messages come as Arrow batches.
 """
 
@@ -39,7 +39,7 @@ class Part(NamedTuple):
 
     Args:
         partition: its number.
-        path: where, for now.
+        path: its temporary path.
         bytes: its size.
         messages, quads: their numbers.
         crc32: the CRC-32 of its bytes.
@@ -55,13 +55,13 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class LogJob:
-    """One job of writing: in a folder a log for each partition that has messages, or one log of all.
+    """A job that writes one log for each partition that has messages into a folder, or one log of all partitions.
 
     Args:
-        options: where and how.
+        options: the path, the format and so on.
         stamp: the identifier of its run.
-        overwrite: whether the logs that are there go.
-        fresh: whether there was no folder.
+        overwrite: whether existing logs are removed.
+        fresh: whether the folder is new.
     """
 
     options: WriteOptions
@@ -71,12 +71,12 @@ class LogJob:
 
     @classmethod
     def begin(cls, options: WriteOptions, *, overwrite: bool) -> LogJob:
-        """A new job, with its hidden folder; `commit` or `abort` removes that.
+        """Starts a job: makes its hidden folder, which `commit` or `abort` removes.
 
         Raises:
             UsageError: the mode does not allow the existing content of the path, or the path cannot be reached or
                 written.
-            IncompleteResult: logs that are to be added to are not whole.
+            IncompleteResult: the existing logs of the folder are incomplete.
         """
         place = place_of(options.path)
         try:
@@ -98,7 +98,7 @@ class LogJob:
             if not options.single and not overwrite:
                 check_runs(folder)
             run = Run.begin(folder, Owner.java())
-            # tasks may run in other folders, where a relative path would mean another place
+            # tasks may run in another working directory, where a relative path would differ
             job = cls(
                 replace(options, path=place.uri), run.id, overwrite, there == fs.FileType.NotFound
             )
@@ -108,7 +108,7 @@ class LogJob:
         return job
 
     def _open(self) -> None:
-        """Writes a log of no messages into the hidden folder: as long as that is there, tasks may write."""
+        """Writes a log without messages into the hidden folder: as long as it exists, tasks may write."""
         encoder = self._encoder()
         with self._packed(self._opening) as (write, _):
             write(encoder.start() + encoder.finish())
@@ -116,15 +116,15 @@ class LogJob:
     # --- in tasks -----------------------------------------------------------------------------------------------------
 
     def write(self, batches: Iterable[pa.RecordBatch], partition: int, attempt: int) -> Part | None:
-        """Writes the messages of one partition; None where there are none.
+        """Writes the messages of one partition; returns None if it has none.
 
         Args:
-            batches: with a column `message`.
-            partition, attempt: what the task is.
+            batches: batches with a column `message`.
+            partition, attempt: the numbers that identify the task.
 
         Raises:
-            UnsupportedByFormat: naming the partition and the message; see `Encoder.encode`.
-            LogError: likewise; see `to_messages`.
+            UnsupportedByFormat: see `Encoder.encode`; the error names the partition and the message.
+            LogError: see `to_messages`; likewise.
             UsageError: the job has ended, or its folder cannot be reached from here.
         """
         encoder = self._encoder()
@@ -161,10 +161,10 @@ class LogJob:
     # --- on the driver ------------------------------------------------------------------------------------------------
 
     def commit(self, parts: Iterable[Part]) -> None:
-        """Renames the logs, and removes files to overwrite and files that tasks have left.
+        """Renames the logs, and removes files to overwrite and temporary files of tasks.
 
         Raises:
-            UsageError: what a task has written cannot be reached from here.
+            UsageError: the file of a task cannot be reached from here.
             IncompleteResult: another job has written to the folder at the same time.
         """
         parts = sorted(parts)
@@ -181,7 +181,7 @@ class LogJob:
         self._clean()
 
     def _commit(self, parts: Sequence[Part]) -> None:
-        """Each part to its name; what was there goes when all are there."""
+        """Renames each part; existing logs are removed after all parts have their names."""
         options = self.options
         if not parts:
             parts = [self._empty()]
@@ -201,13 +201,13 @@ class LogJob:
         )
 
     def _empty(self) -> Part:
-        """The log of no messages, for a folder that has no other."""
+        """Returns the log without messages, for a folder without any other log."""
         with self._place.files.open_input_stream(self._opening, compression=None) as file:
             data = file.read()
         return Part(-1, self._opening, len(data), crc32=zlib.crc32(data))
 
     def _join(self, parts: Sequence[Part]) -> None:
-        """The parts as one log: what each format writes is a log when it is joined, and so are packed ones."""
+        """Concatenates the parts to one log, which is valid in every format, and also for compressed logs."""
         files, whole = self._place.files, f"{self._hidden}/whole"
         paths = [part.path for part in parts]
         if not paths or self._encoder().start():
@@ -220,11 +220,11 @@ class LogJob:
         files.move(whole, self._place.path)
 
     def abort(self) -> None:
-        """Removes what tasks have left, and the folder of the logs if it is new."""
+        """Removes the files of tasks, and the folder of the logs if it is new."""
         self._clean(new=self.fresh and not self.options.single)
 
     def _clean(self, *, new: bool = False) -> None:
-        """Removes the hidden folder: first the mark of a running job, so that no task can write unnoticed."""
+        """Removes the hidden folder, beginning with the mark of a running job, so that no task goes on writing."""
         if self._runs():
             self._place.files.delete_file(self._opening)
         self._run.end(new=new)
@@ -253,7 +253,7 @@ class LogJob:
 
     @contextmanager
     def _file(self, path: str) -> Iterator[tuple[Callable[[bytes], object], _Sums]]:
-        """Yields what `_packed` yields, for a task's file, which goes if the block raises or the job has ended."""
+        """Yields the same as `_packed` for a task's file; removes the file if the block raises or the job has ended."""
         files = self._place.files
         if not self._runs():
             raise self._ended()
@@ -263,7 +263,7 @@ class LogJob:
             if not self._runs():
                 raise self._ended()
         except BaseException as error:
-            with suppress(FileNotFoundError):  # it was not made, or went with the folder
+            with suppress(FileNotFoundError):  # it was not made, or was removed with the folder
                 files.delete_file(path)
             if isinstance(error, OSError):
                 raise _unwritable(self.options.path, error) from error
@@ -271,7 +271,7 @@ class LogJob:
 
     @contextmanager
     def _packed(self, path: str) -> Iterator[tuple[Callable[[bytes], object], _Sums]]:
-        """Yields a writer of a new file with the compression of the options, and the sums of what is in the file."""
+        """Yields a writer of a new file with the compression of the options, and the size and CRC-32 of the file."""
         with self._place.files.open_output_stream(path, compression=None) as raw:
             sums = _Sums(raw)
             if self.options.packing:
@@ -288,10 +288,10 @@ class LogJob:
 
 
 class _Sums:
-    """A file that counts the bytes that are written to it, and keeps their CRC-32.
+    """A file that counts the written bytes and computes their CRC-32.
 
     Args:
-        file: where the bytes go.
+        file: the underlying file.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -299,14 +299,14 @@ class _Sums:
         self.bytes = self.crc32 = 0
 
     def write(self, data: bytes) -> int:
-        """Writes bytes; returns how many."""
+        """Writes bytes; returns their number."""
         self._file.write(data)
         self.bytes += len(data)
         self.crc32 = zlib.crc32(data, self.crc32)
         return len(data)
 
     def flush(self) -> None:
-        """Writes what the file still holds."""
+        """Writes the buffered bytes of the file."""
         self._file.flush()
 
 
@@ -317,7 +317,7 @@ def _unwritable(path: str, error: OSError) -> CannotWrite:
 def _encoded(
     batch: pa.RecordBatch, first: int, encoder: Encoder, task: str, *, lenient: bool
 ) -> Iterator[tuple[bytes, int]]:
-    """The messages of a batch as a log has them, each with its number of quads; `first` is the number of the first."""
+    """Yields the encoded messages of a batch, each with its number of quads; `first` is the number of the first."""
     texts = batch.column("message").to_pylist()
     try:
         if None in texts:
@@ -343,6 +343,6 @@ def _encoded(
 
 
 def _row(batch: pa.RecordBatch, row: int, task: str) -> str:
-    """The identity of the message, as far as the columns contain it."""
+    """Returns the identity of the message, as far as the columns contain it."""
     keys = [f"{key} {batch.column(key)[row]}" for key in _KEYS if key in batch.schema.names]
     return ", ".join([task, *keys])

@@ -1,8 +1,8 @@
 """Files by their URIs on any file system of pyarrow: listing by globs and folders, opening, removing. No logs here.
 
-A Python data source cannot call Spark's readers on an executor, so files are opened by `pyarrow.fs` there: local ones,
-S3, Google Cloud Storage, Azure and HDFS. URIs are read as by Hadoop: what follows the authority is the path, without
-percent-encoding.
+A Python data source cannot call Spark's readers on an executor, so files are opened there by `pyarrow.fs`: local files,
+S3, Google Cloud Storage, Azure and HDFS. URIs are read as Hadoop reads them: the text after the authority is the path,
+without percent-encoding.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from construct_messages.errors import IncompleteResult, UsageError
 _URI: Final = re.compile(
     r"(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*):(?://(?P<authority>[^/]*+))?(?P<path>.*)", re.DOTALL
 )
-# what Hadoop calls them, and pyarrow
+# Hadoop's names, and those of pyarrow
 _SCHEMES: Final = {"s3a": "s3", "s3n": "s3"}
 _CHUNK_BYTES: Final = 1 << 20
 _ATTEMPTS: Final = 5
@@ -34,10 +34,10 @@ class Place(NamedTuple):
     """The location of a file or folder, which need not exist.
 
     Args:
-        files: a file system of pyarrow.
+        files: the file system of pyarrow.
         path: the path in it.
         root: the beginning of the path that is not part of the URI.
-        prefix: the beginning of the URI instead.
+        prefix: the beginning of the URI, in place of `root`.
     """
 
     files: Any
@@ -47,7 +47,7 @@ class Place(NamedTuple):
 
     @property
     def uri(self) -> str:
-        """As users read it."""
+        """The URI, as in messages to users."""
         return f"{self.prefix}/{self.path.removeprefix(self.root).lstrip('/')}"
 
     @property
@@ -56,7 +56,7 @@ class Place(NamedTuple):
         return isinstance(self.files, fs.LocalFileSystem)
 
     def at(self, path: str) -> Place:
-        """Another path in the same file system."""
+        """Returns another path in the same file system."""
         return self._replace(path=path)
 
 
@@ -95,7 +95,7 @@ def place_of(path: str) -> Place:
 
 @lru_cache(maxsize=16)
 def _file_system(prefix: str) -> tuple[Any, str]:
-    """A file system by scheme and authority, and the path in it that they name."""
+    """Returns a file system by scheme and authority, and the path in it that they name."""
     scheme, rest = prefix.split(":", 1)
     try:
         files, root = fs.FileSystem.from_uri(f"{_SCHEMES.get(scheme, scheme)}:{rest}/")
@@ -190,7 +190,7 @@ def remove_folder(place: Place) -> None:
             place.files.delete_dir(place.path)
         except FileNotFoundError:
             return
-        except OSError:  # what was emptied is no longer empty
+        except OSError:  # a task has made another file in an emptied folder
             if attempt == _ATTEMPTS - 1:
                 raise
             time.sleep(_PAUSE_SECONDS)
@@ -199,11 +199,12 @@ def remove_folder(place: Place) -> None:
 
 
 def read_from(uri: str, start: int = 0) -> Iterator[bytes]:
-    """The bytes of a file from a place on, in chunks; the file is open until they are exhausted or let go.
+    """Yields the bytes of a file from `start` on, in chunks; the file is open until the iterator is exhausted or
+    closed.
 
     Raises:
         UsageError: the file cannot be opened.
-        IncompleteResult: it cannot be read on.
+        IncompleteResult: a later part cannot be read.
     """
     place = place_of(uri)
     try:

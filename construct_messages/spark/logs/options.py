@@ -1,6 +1,6 @@
-"""The options of reading and writing logs on Spark: texts by name in, checked values out, before any job runs.
+"""The options of reading and writing logs on Spark: converts texts by name to checked values, before any job runs.
 
-No files are touched and no Spark is known here. The names are those of `read_log` and `write_log`, in Spark's spelling.
+No files are read, and Spark is not used here. The names are those of `read_log` and `write_log`, in Spark's spelling.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class ReadOptions:
             given.boolean("sharedLabels", None),
         )
         given.end()
-        # what it refuses by itself
+        # the checks of `read_log` itself
         read_log(
             b"",
             read.format,
@@ -155,7 +155,7 @@ class WriteOptions:
 
 
 class _Given:
-    """Options that are taken one by one; none may be left."""
+    """Options that are taken one by one; `end` raises if one is left."""
 
     def __init__(self, options: Mapping[str, str], what: str) -> None:
         self._left, self._what = dict(options), what

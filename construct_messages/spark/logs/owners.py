@@ -1,7 +1,7 @@
-"""The process that a run of writing belongs to, and whether it has ended: what is left of such a run may be removed.
+"""The process of a run that writes logs, and whether it has ended: the files of such a run may then be removed.
 
-Only a process of this machine can be asked for. Process numbers are used again, so a process is known by its number and
-its start; where the start cannot be read, the answer is that the process may still run. No logs and no Spark here.
+Only processes of this machine can be looked up. Process numbers are reused, so a process is identified by its number
+and its start time; if the start cannot be read, the process counts as running. No logs and no Spark here.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class Owner(msgspec.Struct, frozen=True):
     """A process.
 
     Args:
-        machine: where it runs: the name of the host, and on Linux its boot and the namespace of the process number,
+        machine: its machine: the name of the host, and on Linux its boot and the namespace of the process number,
             since containers may have equal names.
         process: its number.
-        started: when it started, by its system.
+        started: its start time, as the system stores it.
     """
 
     machine: str
@@ -42,7 +42,7 @@ class Owner(msgspec.Struct, frozen=True):
 
     @classmethod
     def java(cls) -> Owner:
-        """Returns the Java process that has started this one, which is Spark's; else this process."""
+        """Returns Spark's Java process, if it has started this process; otherwise this process."""
         number: int | None = os.getppid()
         while number and (found := _look_up(number)):
             if found.name == _JAVA:
@@ -56,7 +56,7 @@ class Owner(msgspec.Struct, frozen=True):
         return cls(_machine(), number, found.started if found else "")
 
     def has_ended(self) -> bool:
-        """Whether the process is known to have ended; False where this cannot be known.
+        """Returns whether the process is known to have ended; False if this cannot be known.
 
         >>> Owner.this().has_ended()
         False
@@ -69,7 +69,7 @@ class Owner(msgspec.Struct, frozen=True):
             return True
         except (
             PermissionError
-        ):  # a process of another user, or one whose number another user's has now
+        ):  # a process of another user, which may have the number of an ended one
             return False
         found = _look_up(self.process)
         return (
@@ -87,7 +87,7 @@ class _Process(msgspec.Struct, frozen=True):
 
 
 def _look_up(number: int) -> _Process | None:
-    """Returns what the system knows of a process; None if there is none, or it may not be seen."""
+    """Returns the system's entry of a process; None if there is none, or it is not visible."""
     try:
         if _BOOT.exists():
             # proc_pid_stat(5): number (name) state parent …; the 22nd field is the start, in ticks since the boot

@@ -1,8 +1,8 @@
 """The records of the runs that wrote logs into a folder: which logs, how many messages, and whether they are there.
 
-Each run keeps a record, `_run-ID.json`, written before its logs get their names. `_SUCCESS` names the last run, and is
-written when all its logs are there. Names that begin with `_` are no data to Spark. What the logs contain is read by
-`verification`.
+Each run has a record, `_run-ID.json`, written before its logs get their names. `_SUCCESS` names the last run, and is
+written when all its logs have their names. Spark ignores names that begin with `_`. The contents of the logs are read
+by `verification`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ _SUFFIX: Final = ".json"
 
 
 def run_id() -> str:
-    """Returns the identifier of a new run, which sorts after those of earlier runs: the time in UTC, and chance."""
+    """Returns the identifier of a new run, which sorts after those of earlier runs: the time in UTC and
+    random digits.
+    """
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}-{secrets.token_hex(2)}"
 
 
@@ -154,7 +156,7 @@ def sizes(folder: Place) -> dict[str, int]:
 
 
 def damage(record: RunRecord, found: dict[str, int]) -> list[str]:
-    """Returns which logs of a run are missing or have another size.
+    """Returns descriptions of the logs of a run that are missing or have another size.
 
     >>> record = RunRecord("x", "application/n-quads", 2, 4, [LogFile("a.nq", 9), LogFile("b.nq", 9)])
     >>> damage(record, {"a.nq": 8})

@@ -1,9 +1,9 @@
-"""Runs that write logs into a folder: each writes in its own hidden folder, and a commit renames its logs.
+"""Runs that write logs into a folder: each writes into its own hidden folder, and a commit renames its logs.
 
 Runs may write into one folder at once; the last commit wins. On a local file system commits wait for one another.
-Elsewhere there are no locks: a commit looks again at the folder after it has done its work, and ends with an error if
-not all of that is there. Hidden folders of runs whose process has ended are removed. No Spark, and nothing of what
-logs contain.
+Elsewhere there are no locks: a commit checks the folder again after it has renamed its logs, and raises if they are not
+all there. Hidden folders of runs whose process has ended are removed. No Spark here; the contents of logs are not
+read.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from construct_messages.spark.logs.records import (
 
 _HIDDEN: Final = re.compile(r"\.(\d{8}T\d{12}Z-[0-9a-f]{4})")
 _OWNER: Final = "owner.json"
-_NAMED: Final = 3  # of many names, this many are listed
+_NAMED: Final = 3  # names that a message lists
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Run:
 
     Args:
         folder: the folder.
-        id: the name of its hidden folder, after a dot, and part of the names of its logs: those of a later run come
-            later.
+        id: the name of its hidden folder, after a dot, and part of the names of its logs; the logs of later runs sort
+            after those of earlier ones.
     """
 
     folder: Place
@@ -53,11 +53,11 @@ class Run:
 
     @classmethod
     def begin(cls, folder: Place, owner: Owner) -> Run:
-        """A new run, with its hidden folder, which `end` removes. Removes those of runs that have ended without that.
+        """Starts a run: makes its hidden folder, which `end` removes, and removes the hidden folders of ended runs.
 
         Args:
             folder: the folder, which need not exist.
-            owner: the process with which the run ends.
+            owner: the process of the run; when it has ended, so has the run.
 
         Raises:
             OSError: the folder cannot be written.
@@ -79,7 +79,7 @@ class Run:
         """Removes the hidden folder.
 
         Args:
-            new: remove the folder, too, if nothing is in it.
+            new: also remove the folder of the logs, if it is empty.
 
         Raises:
             OSError: something cannot be removed.
@@ -98,13 +98,13 @@ class Run:
         Args:
             written: the paths of the logs.
             record: has their names, in the same order.
-            overwrite: whether the logs of others go.
-            alone: whether it is an error if there are logs of others.
+            overwrite: whether logs of other runs are removed.
+            alone: whether logs of other runs are an error.
 
         Raises:
-            UsageError: there are logs of others.
+            UsageError: there are logs of other runs.
             IncompleteResult: another run has written here meanwhile, or an earlier one was stopped.
-            OSError: something cannot be moved or removed; then what was there stays.
+            OSError: a file cannot be moved or removed; existing logs are then kept.
         """
         with _locked(self.folder):
             self._commit(written, record, overwrite, alone)
@@ -145,7 +145,7 @@ class Run:
 
         Args:
             record: of this run.
-            others: whether there may be logs of others.
+            others: whether there may be logs of other runs.
         """
         wrong = damage(record, found := sizes(self.folder))
         if record not in records(self.folder):
@@ -158,7 +158,7 @@ class Run:
         return wrong
 
     def _take_success(self) -> bytes | None:
-        """Removes `_SUCCESS`; returns what it contained."""
+        """Removes `_SUCCESS`; returns its contents."""
         try:
             before = read_bytes(self.folder, f"{self.folder.path}/{SUCCESS}")
         except FileNotFoundError:
@@ -184,7 +184,7 @@ class Run:
                 _remove_file(self.folder, other.name)
 
     def _withdraw(self, record: RunRecord) -> None:
-        """Removes what a commit has made that cannot be completed."""
+        """Removes the files of a commit that cannot be completed."""
         if last_run(self.folder) == self.id:
             _remove_file(self.folder, SUCCESS)
         for log in record.files:
@@ -194,13 +194,13 @@ class Run:
 
 @contextmanager
 def _locked(folder: Place) -> Iterator[None]:
-    """Holds the lock of a folder on a local file system; it ends with the process at the latest."""
+    """Holds the lock of a folder on a local file system; the system releases it when the process ends."""
     if not folder.is_local:
         yield
         return
     descriptor = os.open(folder.path, os.O_RDONLY)
     try:
-        with suppress(OSError):  # some network file systems lock no folders
+        with suppress(OSError):  # some network file systems cannot lock folders
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
@@ -208,7 +208,7 @@ def _locked(folder: Place) -> Iterator[None]:
 
 
 def check_runs(folder: Place) -> None:
-    """Checks that all logs of earlier runs are there: what is added to a broken folder would look complete.
+    """Checks that all logs of earlier runs are there: otherwise logs added to a broken folder would look complete.
 
     Raises:
         IncompleteResult: one is missing, or has another size.
@@ -220,7 +220,7 @@ def check_runs(folder: Place) -> None:
     }
     found = sizes(
         folder
-    )  # last: what a record names is there once the hidden folder of its run is not
+    )  # last: when the hidden folder of a run is gone, the logs of its record have their names
     for record in known:
         if record.run not in committing and (wrong := damage(record, found)):
             raise IncompleteResult(
@@ -231,7 +231,7 @@ def check_runs(folder: Place) -> None:
 
 @dataclass(frozen=True)
 class LeftOver:
-    """The hidden folder of a run that runs, or was stopped.
+    """The hidden folder of a run that is still running, or was stopped.
 
     Args:
         path: its path.
@@ -260,12 +260,12 @@ def left_over(folder: Place) -> list[LeftOver]:
 def _owner_of(folder: Place, path: str) -> Owner | None:
     try:
         return msgspec.json.decode(read_bytes(folder, f"{path}/{_OWNER}"), type=Owner)
-    except (FileNotFoundError, msgspec.DecodeError):  # it begins or ends just now
+    except (FileNotFoundError, msgspec.DecodeError):  # the run begins or ends at this moment
         return None
 
 
 def checksums(path: str) -> str:
-    """The path of the checksums that Hadoop keeps of a file on a local file system.
+    """Returns the path of the checksums that Hadoop stores for a file on a local file system.
 
     >>> checksums("/logs/part-0.txt")
     '/logs/.part-0.txt.crc'

@@ -1,4 +1,4 @@
-"""One number for each message of a table, in the order of (file, block, ordinal). Native expressions of Spark only."""
+"""A number for each message of a table, in the order of (file, block, ordinal). Native expressions of Spark only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def with_sequence(messages: DataFrame) -> DataFrame:
     [0, 1, 2]
     """
     counted = messages.groupBy("file", "block").agg(F.count("*").alias("messages"))
-    # of the blocks alone there are few enough for one task
+    # the blocks alone are few enough for one task
     before = Window.orderBy("file", "block").rowsBetween(Window.unboundedPreceding, -1)
     first = counted.select(
         "file", "block", F.coalesce(F.sum("messages").over(before), F.lit(0)).alias("first")

@@ -1,8 +1,9 @@
 """The data source `rdfm`: logs as rows of messages, and rows of messages as logs, by Spark's Python Data Source API.
 
-Only the classes that Spark calls are here; `blocks` reads and `committer` writes, and neither knows Spark. Streams of
-logs belong here, too: a `streamReader`, whose offset is the bytes read of each file, returns `Block`s as `reader` does,
-and a `streamWriter` is `LogWriter` with the number of a batch in the names of its files.
+Only the classes that Spark calls are here; `blocks` reads and `committer` writes, both without Spark. A future
+streaming
+source also belongs here: a `streamReader`, whose offset is the bytes read of each file, returns `Block`s as `reader`
+does, and a `streamWriter` is `LogWriter` with the number of a batch in the names of its files.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _ARROW: Final = pa.schema(
         ("message", pa.string()),
     ]
 )
-# of a batch: the most rows, and about the most characters; larger ones take longer, as their memory is always new
+# of a batch: the most rows, and about the most characters; larger batches are slower, as their memory is always new
 _ROWS: Final = 1 << 13
 _CHARACTERS: Final = 1 << 20
 
@@ -58,14 +59,14 @@ class LogSource(DataSource):
         return "rdfm"
 
     def schema(self) -> StructType:
-        """The columns of a log that is read."""
+        """Returns the columns of a log that is read."""
         return SCHEMA
 
     def reader(self, schema: StructType) -> LogReader:
         """Reads logs.
 
         Raises:
-            UsageError: an option that makes no sense, or another schema than there is.
+            UsageError: an invalid option, or a schema other than that of logs.
         """
         if schema != SCHEMA:
             raise UsageError(
@@ -78,7 +79,7 @@ class LogSource(DataSource):
         """Writes logs.
 
         Raises:
-            UsageError: an option that makes no sense, or no column of messages.
+            UsageError: an invalid option, or no column of messages.
         """
         if "message" not in schema.names or not isinstance(schema["message"].dataType, StringType):
             raise UsageError(
@@ -93,17 +94,17 @@ class Blocks(InputPartition):
     """The blocks that a task reads.
 
     Args:
-        value: in order.
+        value: the blocks, in order.
     """
 
     value: tuple[Block, ...]
 
 
 class LogReader(DataSourceReader):
-    """Reads logs, a block after the other.
+    """Reads logs block by block.
 
     Args:
-        options: of the whole.
+        options: the options of reading.
     """
 
     def __init__(self, options: ReadOptions) -> None:
@@ -113,14 +114,14 @@ class LogReader(DataSourceReader):
         """Returns the blocks for each task.
 
         Raises:
-            UsageError: there are no logs where they should be.
+            UsageError: there are no logs at the paths.
         """
         files = dict.fromkeys(file for path in self._options.paths for file in find(path))
-        # without partitions Spark makes one of its own, which is empty
+        # without partitions, Spark makes an empty one of its own
         return [Blocks(blocks) for blocks in partitions(sorted(files), self._options) or [()]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The messages of some blocks, in order."""
+        """Yields the messages of some blocks, in order."""
         for block in partition.value:
             first, texts, size = 0, list[str](), 0
             for text in texts_of(block, self._options):
@@ -157,32 +158,32 @@ class Written(WriterCommitMessage):
 
 
 class LogWriter(DataSourceArrowWriter):
-    """Writes a log for each partition, or one of all.
+    """Writes a log for each partition, or one log of all partitions.
 
     Args:
-        job: the whole.
+        job: the job.
     """
 
     def __init__(self, job: LogJob) -> None:
         self._job = job
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        """Writes the messages of a partition next to their final place.
+        """Writes the messages of a partition into a temporary file in the same folder.
 
         Raises:
             UnsupportedByFormat: a message that the format has no syntax for.
-            LogError: a text that is no message.
+            LogError: a text that is not a message.
         """
         context = TaskContext.get()
         assert context is not None  # a task has one
         return Written(self._job.write(iterator, context.partitionId(), context.taskAttemptId()))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Puts what the tasks have written where it is to be."""
+        """Renames the files of the tasks to their final names."""
         self._job.commit(
             [written.part for written in messages if isinstance(written, Written) and written.part]
         )
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002 - a lost task sends none
-        """Removes all that the tasks have written."""
+        """Removes all files of the tasks."""
         self._job.abort()

@@ -1,6 +1,6 @@
 """Splitting of N-Triples and N-Quads logs: the messages that belong to a range of bytes. No I/O, no Spark.
 
-A range owns the messages after the delimiters whose lines begin in it; the first one also owns what comes before the
+A range owns the messages after the delimiters whose lines begin in it; the first range also owns the text before the
 first delimiter. So each message has one owner for every split of the log, even within a delimiter, a character or a
 CRLF. A message that continues past the end of its range is read to its end. Lines are decoded by `LinesDecoder`; only
 line ends are looked for here. RDF Messages, section 3, and the first draft, section 3.1.
@@ -30,14 +30,14 @@ def messages_of(
     syntax: Syntax | None = None,
     options: DecoderOptions | None = None,
 ) -> Iterator[Message]:
-    r"""The messages that a range of a log owns, in order.
+    r"""Yields the messages that a range of a log owns, in order.
 
     Args:
-        chunks: the log from the byte before `start` on, or from its beginning where that is 0; as many are taken as
-            are needed.
+        chunks: the log from the byte before `start` on, or from its beginning if `start` is 0; chunks are read only as
+            far as needed.
         start, end: the range in bytes, the end excluded.
         format: N-Triples or N-Quads.
-        syntax: of the log; None: it announces none (`announced_in`).
+        syntax: the syntax of the log; None: it announces none (`announced_in`).
         options: see `decoder_for`.
 
     Raises:
@@ -57,19 +57,19 @@ def messages_of(
     if start == 0:
         return _read(LinesDecoder(format, syntax, options), placed, end)
     decoder = LinesDecoder(format, syntax or RDFM, options, continued=True)
-    # the first is the rest of one that began before, if only of its delimiter
+    # the first is the rest of a message that began before the range, or of its delimiter
     return islice(_read(decoder, _from_line(placed, end), end, continued=True), 1, None)
 
 
 def announced_in(
     chunks: Iterable[bytes], format: Format, *, message_bytes: int = MESSAGE_BYTES
 ) -> Syntax | None:
-    r"""The syntax that a log declares before its first statement; None: no syntax.
+    r"""Returns the syntax that a log declares before its first statement; None: no syntax.
 
     Args:
-        chunks: the log from its beginning; as many are taken as are needed.
+        chunks: the log from its beginning; chunks are read only as far as needed.
         format: N-Triples or N-Quads.
-        message_bytes: how long a line may be.
+        message_bytes: the maximal length of a line.
 
     Raises:
         LogError: the first line that is not empty or a comment is malformed.
@@ -94,11 +94,11 @@ def announced_in(
 def _read(
     decoder: LinesDecoder, placed: Iterator[tuple[int, bytes]], end: int, *, continued: bool = False
 ) -> Iterator[Message]:
-    """The messages up to the first delimiter on a line that begins at `end` or after it.
+    """Yields the messages up to the first delimiter on a line that begins at `end` or after it.
 
     Args:
         placed: chunks, each with its place in the log.
-        continued: whether the log begins before them; then nothing is due without a delimiter before `end`.
+        continued: whether the log begins before the chunks; then no message is owned without a delimiter before `end`.
     """
     last: int | None = None  # the last delimiter before `end`, once that is reached
     for place, chunk in placed:
@@ -125,7 +125,7 @@ def _line_start(chunk: bytes, place: int) -> int | None:
 
 
 def _from_line(placed: Iterator[tuple[int, bytes]], end: int) -> Iterator[tuple[int, bytes]]:
-    """Yields what follows the first line end; nothing if that is at `end` or after it."""
+    """Yields the chunks after the first line end; nothing if that is at `end` or after it."""
     for place, chunk in placed:
         if (line_end := _LINE_END.search(chunk)) is None:
             continue
@@ -137,12 +137,12 @@ def _from_line(placed: Iterator[tuple[int, bytes]], end: int) -> Iterator[tuple[
 
 
 def _placed(chunks: Iterable[bytes], place: int) -> Iterator[tuple[int, bytes]]:
-    """Chunks with their places, none of which ends within a CRLF, and the line end that a last line may lack."""
+    """Yields chunks with their places; none ends within a CRLF, and a missing line end is added to the last line."""
     held, lacks_end = b"", True
     for chunk in chunks:
         lacks_end = (
             not chunk.endswith(b"\n") if chunk else lacks_end
-        )  # one more would count for the size of a message
+        )  # a second line end would count towards the size of a message
         chunk = held + chunk
         held = b"\r" if chunk.endswith(b"\r") else b""
         if held:
@@ -154,5 +154,5 @@ def _placed(chunks: Iterable[bytes], place: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _plain(data: bytes) -> bytes:
-    """The same with LF for each line end: a decoder would wait for what follows a CR."""
+    """Returns data with LF for each line end: after a CR, a decoder would wait for the next byte."""
     return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data

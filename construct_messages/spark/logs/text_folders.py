@@ -3,7 +3,7 @@
 On this machine's file system, a run writes into its hidden folder (`runs`), and the logs get their names at the end.
 Elsewhere, and over Spark Connect, where the files cannot be reached from here, Spark's own committer names them (a
 rename is a copy on S3). The result is compared with the written files, because Spark's committers do not notice that
-two jobs write into one folder, and mix or lose files. The values, and what they mean, are those of `writer`.
+two jobs write into one folder, and mix or lose files. `writer` defines the values.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def write_texts(
         path: the folder.
         media_type: of the logs.
         mode: `"error"`, `"overwrite"` or `"append"`.
-        compression: one of Spark's; `NO_COMPRESSION`.
+        compression: a codec of Spark; `NO_COMPRESSION`.
 
     Raises:
         UsageError: the folder exists, or is a file.
@@ -74,7 +74,7 @@ def write_parts(
     values: DataFrame, path: str, *, mode: str = "error", compression: str = NO_COMPRESSION
 ) -> None:
     """Writes values as lines, one file for each partition, by Spark's writer alone."""
-    # a file that ends before its partition would have a successor without an announcement
+    # with a limit, the second file of a partition would lack the announcement of the syntax
     values.write.mode(mode).option("maxRecordsPerFile", 0).text(
         path, compression=compression, lineSep="\n"
     )
@@ -89,7 +89,7 @@ def _place_here(spark: SparkSession, path: str) -> Place | None:
 
 
 def _is_remote(spark: SparkSession) -> bool:
-    """Whether it is a session of Spark Connect, which has a class of its own, and no Java here."""
+    """Returns whether a session is one of Spark Connect, which has its own class, and no Java here."""
     return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
@@ -169,7 +169,7 @@ def _parts(found: Iterable[tuple[str, int]]) -> Iterable[tuple[str, _Part]]:
 
 
 def _are_whole(parts: Iterable[_Part], figures: Mapping[str, Any], compression: str) -> bool:
-    """Whether there is a file of each partition that had values, and their size is that of the values."""
+    """Returns whether each partition with values has a file, and the files have the size of the values."""
     sizes = {part.partition: part.bytes for part in parts}
     packed = compression != NO_COMPRESSION
     return sizes.keys() >= set(figures["partitions"]) and (
@@ -178,7 +178,7 @@ def _are_whole(parts: Iterable[_Part], figures: Mapping[str, Any], compression: 
 
 
 def _name(run: str, part: _Part) -> str:
-    """The name of a log in the folder: as Spark's writer names it, but later runs come later.
+    """Returns the name of a log in the folder: that of Spark's writer, with the run, so that later runs sort after it.
 
     >>> _name("20260101T000000000000Z-12ab", _Part(3, "part-00003-9d8f-c000.txt.gz", 9))
     'part-20260101T000000000000Z-12ab-00003.txt.gz'
@@ -210,7 +210,7 @@ def _write_and_compare(
         jobs[job].append(part)
     whole = [parts for parts in jobs.values() if _are_whole(parts, told.get, compression)]
     if not whole or (mode != "append" and len(jobs) != 1):
-        if mode != "append":  # what is there must not look complete
+        if mode != "append":  # the incomplete folder must not look complete
             nothing = spark.createDataFrame([], "value string").write.mode("overwrite")
             nothing.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").text(path)
         raise IncompleteResult(f"another job wrote to {path} at the same time", hint=_HINT)
@@ -231,7 +231,7 @@ def _listed(spark: SparkSession, path: str) -> list[tuple[str, int]]:
         .option("ignoreMissingFiles", True)
     )
     try:
-        # nothing of the contents is read
+        # the contents are not read
         rows = reader.load(_WILD.sub(r"\\\g<0>", path)).select("path", "length").collect()
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":

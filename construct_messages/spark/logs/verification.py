@@ -1,8 +1,8 @@
-"""Verifying a folder of logs: whether all that its runs wrote is there, undamaged, and what else is there.
+"""Verifies a folder of logs: whether all logs of its runs are present and undamaged, and which other files it has.
 
 Logs are read to their end, several at once, by processes of this machine; no Spark is needed. The files of a run are in
-its record (`records`). A folder without records, of an earlier version, of other programs, or written over Spark
-Connect, can only be read.
+its record (`records`). A folder without records, which an earlier version, another program or Spark Connect wrote, can
+only be read.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from construct_messages.spark.logs.records import (
 )
 from construct_messages.spark.logs.runs import LeftOver, checksums, left_over
 
-_MESSAGE_BYTES: Final = 1 << 40  # what could be written can be read
-_PARALLEL_BYTES: Final = 64 << 20  # for less, starting processes takes longer than reading
+_MESSAGE_BYTES: Final = 1 << 40  # no limit: every log that was written can be read
+_PARALLEL_BYTES: Final = 64 << 20  # for fewer bytes, starting processes takes longer than reading
 _TEMPORARY: Final = "_temporary"
 _CHECKSUMS: Final = b"crc\x00"
 
 
 class Verification(NamedTuple):
-    """What a folder of logs contains.
+    """The result of verifying a folder of logs.
 
     Args:
         folder: its URI.
-        runs: the runs whose logs are there, in order.
-        logs, messages, quads: how many have been read.
-        problems: what is missing or damaged; none if the folder is whole.
-        notes: what else is there: runs that run or were stopped, and what could not be checked.
+        runs: the runs that the folder has records of, in order.
+        logs, messages, quads: the numbers that have been read.
+        problems: descriptions of missing and damaged files; empty if the folder is complete.
+        notes: runs that are running or were stopped, and parts that could not be checked.
     """
 
     folder: str
@@ -79,7 +79,7 @@ class _Task:
 
 
 class _Read(NamedTuple):
-    """What was found in a log: its figures, and what is wrong with it."""
+    """The figures of a log that was read, and its error, if it has one."""
 
     name: str
     messages: int
@@ -95,7 +95,7 @@ def verify_folder(
     Args:
         path: a folder, on any filesystem that pyarrow supports.
         lenient: pass malformed IRIs and language tags.
-        processes: how many read at once; None: one for each core.
+        processes: the number of processes that read; None: one for each core.
 
     Raises:
         UsageError: no folder, or one that cannot be reached.
@@ -121,7 +121,7 @@ def verify_folder(
 
 
 def _problems(found: dict[str, int], runs: Sequence[RunRecord], last: str | None) -> Iterator[str]:
-    """Yields what is wrong by the names and sizes alone."""
+    """Yields the problems that names and sizes show."""
     if last is None:
         yield f"there is no {SUCCESS}: what writes it still runs, or was stopped"
     elif last and last not in {record.run for record in runs}:
@@ -205,7 +205,7 @@ def _read(task: _Task) -> _Read:
 
 
 def _difference(task: _Task, messages: int, sums: _Sums) -> str | None:
-    """Describes how a log that could be read to its end differs from its record."""
+    """Describes how a log that was read to its end differs from its record; None if it does not."""
     written = task.written
     if written is not None and written.crc32 not in (None, sums.crc32):
         return "its bytes are not those that were written (CRC-32)"
@@ -220,7 +220,7 @@ def _difference(task: _Task, messages: int, sums: _Sums) -> str | None:
 
 
 def _hadoop_difference(kept: bytes, chunks: Iterable[bytes]) -> str | None:
-    """Compares a file with the checksums that Hadoop's local file system keeps in the same folder.
+    """Compares a file with the checksums that Hadoop's local file system stores in the same folder.
 
     >>> kept = b"crc\\0" + (2).to_bytes(4, "big") + b"".join(zlib.crc32(c).to_bytes(4, "big") for c in (b"ab", b"c"))
     >>> _hadoop_difference(kept, [b"a", b"bc"]), _hadoop_difference(kept, [b"abx"])
@@ -250,7 +250,7 @@ def _pieces(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
 
 
 def _wrong_sums(runs: Sequence[RunRecord], read: dict[str, _Read]) -> Iterator[str]:
-    """Yields the runs whose logs do not have as many messages as were written."""
+    """Yields descriptions of the runs whose logs have other numbers of messages or quads than were written."""
     for record in runs:
         logs = [read[log.name] for log in record.files]
         messages, quads = sum(log.messages for log in logs), sum(log.quads for log in logs)
@@ -262,7 +262,7 @@ def _wrong_sums(runs: Sequence[RunRecord], read: dict[str, _Read]) -> Iterator[s
 
 
 class _Sums:
-    """The CRC-32 of what passes."""
+    """The size and the CRC-32 of the chunks that pass through `over`."""
 
     def __init__(self) -> None:
         self.crc32 = 0

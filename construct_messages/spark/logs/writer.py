@@ -2,7 +2,7 @@
 
 N-Quads and N-Triples logs are written by Spark's text writer, without Python workers: the delimiter is in the value,
 and the bytes are those of `logs/lines/encoder.py`. Any other log is written by the encoders of `logs/`, through the
-data source `rdfm`. A file has its name when it is whole. RDF Messages, section 3. No queries here.
+data source `rdfm`. A file gets its name when it is complete. RDF Messages, section 3. No queries here.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from construct_messages.spark.session import translated
 from construct_messages.spark.sql.values import literal
 
 MODES: Final = ("error", "overwrite", "append")
-"""What may be done where a folder is there already."""
+"""The values of `mode`: how an existing folder is treated."""
 
 _VALUE: Final = "value"
 _BREAK: Final = literal("\n")
 _QUADS: Final = f"if({MESSAGE} = '', 0, 1 + octet_length({MESSAGE}) - octet_length(replace({MESSAGE}, {_BREAK})))"
 _FIGURES: Final = ("count(1) AS messages", f"sum({_QUADS}) AS quads")
-# Spark's names of what its text writer packs without a library of the system
+# the compressions of Spark's text writer that need no library of the system, by Spark's names
 _CODECS: Final = {None: NO_COMPRESSION, "gzip": "gzip", "bzip2": "bzip2"}
 _CHUNK_BYTES: Final = 1 << 20
 _URL: Final = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.\-]+:")
@@ -89,8 +89,7 @@ def write_folder(
     Raises:
         UsageError: an unknown mode, or an existing folder.
         UnsupportedByFormat: the format cannot represent a quad.
-        IncompleteResult: another job wrote to the folder at the same time, or logs that are to be added to are not
-            whole.
+        IncompleteResult: another job wrote to the folder at the same time, or its existing logs are incomplete.
     """
     if mode not in MODES:
         raise UsageError(f"mode {mode!r} is unknown", hint=f"choose one of {', '.join(MODES)}")
@@ -189,20 +188,20 @@ def _write_rdfm(
     if options is not None:
         writer = writer.option(format.extension, json.dumps(options.as_dict()))
     with translated():
-        # a data source in Python has no mode for what is checked above
+        # a data source in Python has no mode "error", which is checked above
         writer = writer.option("alone", "true") if mode == "error" else writer
         writer.mode("append" if mode == "error" else mode).save(path)
         return _written(told)
 
 
 def _is_native(format: Format, syntax: Syntax, *, graphs: bool) -> bool:
-    """Whether every message can be written as its lines are."""
+    """Returns whether each message can be written as its own N-Quads lines."""
     carries = format == N_QUADS or (format == N_TRIPLES and not graphs)
     return carries and syntax.triple_terms and syntax.directions
 
 
 def _value(syntax: Syntax, *, announced: bool) -> str:
-    """SQL of a message with its delimiter, without the last line break."""
+    """Returns SQL of a message with its delimiter, without the last line break."""
     delimiter = literal(syntax.delimiter.removesuffix("\n"))
     if syntax.delimiter_first:
         value = f"if({MESSAGE} = '', {delimiter}, concat({delimiter}, {_BREAK}, {MESSAGE}))"
@@ -216,7 +215,7 @@ def _value(syntax: Syntax, *, announced: bool) -> str:
 
 
 def _observed(messages: DataFrame, value: str) -> tuple[DataFrame, Observation]:
-    """The values of a text file, and the observation of the written amount."""
+    """Returns the values of a text file, and the observation of their numbers."""
     told = Observation()
     values = messages.selectExpr(MESSAGE, f"{value} AS {_VALUE}", PARTITION)
     values = values.observe(told, *map(expr, (*_FIGURES, *FIGURES)))
@@ -231,7 +230,7 @@ def _written(told: Observation) -> Written:
 def _parts(
     messages: DataFrame, syntax: Syntax, target: Path
 ) -> Iterator[tuple[Sequence[Path], Written]]:
-    """The messages of each partition as a file, in order, as long as the block runs."""
+    """Writes the messages of each partition to a file; yields the files in order, and removes them after the block."""
     values, told = _observed(messages, _value(syntax, announced=False))
     try:
         if not (above := target.absolute().parent).is_dir():
@@ -263,4 +262,4 @@ def _chunks(parts: Sequence[Path]) -> Iterator[bytes]:
         with part.open("rb") as file:
             while chunk := file.read(_CHUNK_BYTES):
                 yield chunk
-        part.unlink()  # so that the whole is never there twice
+        part.unlink()  # so that the disk never holds the whole log twice

@@ -1,4 +1,5 @@
-"""Parsing of whole RDF files in Python workers, by pyoxigraph, to Arrow batches of terms; RDF/XML by `rdfxml/` before.
+"""Parsing of whole RDF files in Python workers, by pyoxigraph, to Arrow batches of terms; `rdfxml/` first converts
+RDF/XML.
 
 For formats whose statements are not lines, and packed files that Spark's text reader cannot unpack. A worker parses a
 file at a time and opens nothing: Spark reads the bytes. Blank nodes are numbered in the order of their first occurrence
@@ -39,7 +40,7 @@ FAILURES: Final = "file string, text string, reason string"
 """The schema of malformed files and lines."""
 
 MEND: Final = "mend it, or load with on_error='quarantine', which records the error of each line"
-"""What to do about a malformed line."""
+"""The hint of errors about malformed lines."""
 
 _MOST_ROWS: Final = 10_000
 _MOST_CHARACTERS: Final = 1 << 24
@@ -67,11 +68,11 @@ class Kind(NamedTuple):
 
 
 def kind_of(file: str, format: str | None = None) -> Kind:
-    """The kind of a file.
+    """Returns the kind of a file.
 
     Args:
         file: its URL.
-        format: an extension or media type that goes before that of the name.
+        format: an extension or media type that overrides that of the name.
 
     Raises:
         UsageError: an unknown format.
@@ -87,7 +88,7 @@ def kind_of(file: str, format: str | None = None) -> Kind:
         extension = ""
         known = find_document_format(format)
     else:
-        # in a folder of dumps, .txt and .json are READMEs and lists of checksums
+        # in a folder of dumps, .txt and .json files are READMEs and lists of checksums
         known = format_of_document(extension[1:].lower(), named=False)
     if known is None:
         raise UsageError(
@@ -100,7 +101,8 @@ def kind_of(file: str, format: str | None = None) -> Kind:
 
 
 def quads(format: str | None, lenient: bool = False) -> Callable[[Batches], Batches]:
-    """A function for `mapInArrow` that parses files: from columns `file` (a URL) and `content` (bytes) to quads.
+    """Returns a function for `mapInArrow` that parses files: from columns `file` (a URL) and `content` (bytes) to
+    quads.
 
     Args:
         format: as for `kind_of`.
@@ -118,7 +120,9 @@ def quads(format: str | None, lenient: bool = False) -> Callable[[Batches], Batc
 
 
 def failures(format: str | None, lenient: bool = False) -> Callable[[Batches], Batches]:
-    """A function for `mapInArrow` that finds malformed files: a row each, of the URL, no text, and the reason."""
+    """Returns a function for `mapInArrow` that finds malformed files: a row each, with the URL, no text and
+    the reason.
+    """
 
     def failed(batches: Batches) -> Batches:
         for file, content in _pairs(batches):
@@ -132,7 +136,7 @@ def failures(format: str | None, lenient: bool = False) -> Callable[[Batches], B
 
 
 def lines(graphs: bool, strict: bool, lenient: bool = False) -> Callable[[Batches], Batches]:
-    """A function for `mapInArrow` that parses lines: from columns `file` and `text` (bytes) to quads.
+    """Returns a function for `mapInArrow` that parses lines: from columns `file` and `text` (bytes) to quads.
 
     Args:
         graphs: whether a line may name a graph.
@@ -158,12 +162,12 @@ def lines(graphs: bool, strict: bool, lenient: bool = False) -> Callable[[Batche
 def reasons(
     graphs: bool, lenient: bool = False, *, told: bool = True
 ) -> Callable[[Batches], Batches]:
-    """A function for `mapInArrow` that adds to columns `file` and `text` (bytes) why the line is malformed.
+    """Returns a function for `mapInArrow` that adds the reason why a line is malformed to `file` and `text` (bytes).
 
     Args:
         graphs: whether a line may name a graph.
         lenient: see `quads`.
-        told: whether all lines are malformed; otherwise those that are not are left out.
+        told: whether all lines are malformed; otherwise well-formed lines are left out.
     """
 
     def reason(file: str, line: bytes) -> str | None:
@@ -193,7 +197,7 @@ def _pairs(batches: Batches) -> Iterator[tuple[str, bytes]]:
 
 
 def _line(file: str, text: bytes, graphs: bool, lenient: bool) -> Iterator[Row]:
-    """The statement of a line, if there is one; labels of blank nodes get the scope of their file."""
+    """Yields the statement of a line, if there is one; labels of blank nodes get the scope of their file."""
     if _VERSION.fullmatch(text):
         return
     scope = of_file(file)
@@ -244,7 +248,7 @@ def _quads(file: str, content: bytes, format: str | None, lenient: bool) -> Iter
             yield read(quad.subject), read(quad.predicate), read(quad.object), graph
     except LimitExceeded as error:
         raise QuadsError(f"{file}: {error.message}", hint=error.hint) from error
-    except MemoryError as error:  # of the parser's buffer, not of the machine
+    except MemoryError as error:  # the parser's buffer is full, not the memory of the machine
         raise QuadsError(
             f"{file}: a term is too long for the parser: {error}", hint="shorten the literal"
         ) from error

@@ -31,7 +31,7 @@ from construct_messages.spark.sql.values import fail, literal
 from construct_messages.terms import Term
 
 ON_ERROR: Final = ("fail", "quarantine")
-"""What happens to malformed files and lines."""
+"""The values of `on_error`, for malformed files and lines."""
 
 _STATISTICS: Final = "_construct_messages.json"
 _FILE: Final = "input_file_name()"
@@ -101,7 +101,7 @@ def load_quads(
 
 
 def escaped_path(path: str) -> str:
-    """A path for Spark's readers: with wildcards escaped if it is that of a file or folder here, else as it is.
+    """Returns a path for Spark's readers: with its wildcards escaped if a file or folder here has this name.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile(suffix="[1].nt") as file:
@@ -112,7 +112,7 @@ def escaped_path(path: str) -> str:
 
 
 class _Dump:
-    """The files of a dump, grouped by how they are read."""
+    """The files of a dump, grouped by their readers."""
 
     def __init__(
         self, spark: SparkSession, paths: list[str], format: str | None, lenient: bool
@@ -131,7 +131,7 @@ class _Dump:
         ]:
             raise UsageError(f"{colons[0]}: {_NO_COLONS}", hint=_RENAME)
         kinds = {documents.kind_of(file, format) for file in files}
-        # names do not distinguish the groups if there is an explicit format: then one group takes all
+        # with an explicit format, names do not distinguish the groups: then one group contains all files
         apart = format is None or all(map(self._is_text, kinds))
         text = {kind for kind in kinds if apart and self._is_text(kind)}
         self._whole = kinds - text
@@ -144,7 +144,7 @@ class _Dump:
         self._by_java = bool(self._lines) and jar.add_functions(spark)
 
     def _is_text(self, kind: documents.Kind) -> bool:
-        """Whether Spark's text reader can read a file."""
+        """Returns whether Spark's text reader can read a file."""
         zstandard = tuple(map(int, self._spark.version.split(".")[:2])) >= (4, 3)
         return kind.format.line_based and kind.packing in (
             "",
@@ -154,7 +154,7 @@ class _Dump:
         )
 
     def _reader(self, kinds: Iterable[documents.Kind] = ()) -> DataFrameReader:
-        # a session may have settings by which files are left out unseen
+        # the settings of a session may make Spark skip files silently
         reader = (
             self._spark.read.option("recursiveFileLookup", True)
             .option("ignoreCorruptFiles", False)
@@ -175,7 +175,9 @@ class _Dump:
         )
 
     def quads(self, failed: DataFrame | None = None) -> DataFrame:
-        """The quads without malformed files and lines, if `failed` has these; otherwise the first one ends the job."""
+        """Returns the quads without malformed files and lines, if `failed` has these; otherwise the first one ends the
+        job.
+        """
         read = _by_java if self._by_java else _by_python
         frames = [
             read(self._text(kinds), graphs, failed is None, self._lenient)
@@ -191,7 +193,7 @@ class _Dump:
         return reduce(DataFrame.unionByName, frames)
 
     def failures(self) -> DataFrame:
-        """The malformed files and lines: file, text and reason."""
+        """Returns the malformed files and lines: file, text and reason."""
         frames = []
         for graphs, kinds in self._lines:
             text = self._text(kinds)
@@ -209,7 +211,7 @@ class _Dump:
 
 
 def _by_java(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> DataFrame:
-    """The quads of lines, by the function of the jar."""
+    """Returns the quads of lines, by the function of the jar."""
     statement = _statement(graphs, lenient)
     if strict:
         hint = literal(f"\n  hint: {documents.MEND}")
@@ -219,7 +221,7 @@ def _by_java(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> Data
     statements = text.selectExpr(f"{statement} AS statement").filter(
         "statement.subject IS NOT NULL"
     )
-    # where no line names a graph, Spark should know without looking at each
+    # if no line can name a graph, Spark should know this without reading the lines
     graph = "statement.graph" if graphs else "CAST(NULL AS STRING) AS graph"
     return statements.selectExpr(
         "statement.subject", "statement.predicate", "statement.object", graph
@@ -227,12 +229,12 @@ def _by_java(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> Data
 
 
 def _statement(graphs: bool, lenient: bool) -> str:
-    # the name of the file is no function of the line, so that no rule of Spark's computes all this twice
+    # the file name is not computed from the line; otherwise rules of Spark would evaluate the statement twice
     return jar.statement("value", _FILE, graphs=graphs, lenient=lenient)
 
 
 def _by_python(text: DataFrame, graphs: bool, strict: bool, lenient: bool) -> DataFrame:
-    """The quads of lines, by pyoxigraph in workers, where the session refuses the jar; the same as `_by_java` gives."""
+    """Returns the same quads as `_by_java`, parsed by pyoxigraph in workers, for sessions that refuse the jar."""
     return _bytes(text).mapInArrow(documents.lines(graphs, strict, lenient), documents.QUADS)
 
 

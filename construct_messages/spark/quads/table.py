@@ -89,7 +89,7 @@ class QuadTable:
 
 
 def quoted(name: str) -> str:
-    """A column's name as Spark's resolver takes it verbatim.
+    """Returns a column's name as Spark's resolver takes it verbatim.
 
     >>> quoted("a.b`c")
     '`a.b``c`'

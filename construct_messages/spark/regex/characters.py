@@ -53,14 +53,14 @@ BLOCKS: Final = frozenset(
 
 
 def java_char(char: str) -> str:
-    """A character in Java's syntax, in a character class or outside."""
+    """Returns a character in Java's syntax, in a character class or outside."""
     if _PLAIN.fullmatch(char):
         return char
     return f"\\{char}" if char.isascii() and char.isprintable() else f"\\x{{{ord(char):x}}}"
 
 
 def java_class(chars: str) -> str:
-    """One of some characters."""
+    """Returns one of some characters."""
     return java_char(chars) if len(chars) == 1 else f"[{''.join(map(java_char, chars))}]"
 
 
@@ -85,5 +85,5 @@ def cased_characters() -> dict[str, str]:
 
 
 def case_variants(char: str) -> str:
-    """A character and its case variants."""
+    """Returns a character and its case variants."""
     return cased_characters().get(char, char)

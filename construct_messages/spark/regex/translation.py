@@ -1,10 +1,10 @@
 """Translation of the regular expressions of REGEX and REPLACE from XPath's syntax to that of `java.util.regex`.
 
 XPath and XQuery Functions and Operators 3.1, section 5.6, over the grammar of XML Schema 1.1 Part 2, appendix G. A
-pattern is parsed in full and written again, so nothing of Java's own syntax passes. The result is a Java pattern that
-matches the same texts; `IllegalPattern`, which SPARQL calls an error of the expression; or `UnsupportedQuery` for what
-Java cannot match faithfully, and for what XPath does not have but other engines do (`\\b`, `(?=…)`, `[\\w-.]`), so that
-no answer is lost in silence. No SQL here.
+pattern is parsed in full and written again, so Java's own syntax cannot pass through. The result is a Java pattern that
+matches the same texts. `IllegalPattern` is raised for patterns that SPARQL treats as an error of the expression, and
+`UnsupportedQuery` for patterns that Java cannot match faithfully or that only other engines have (`\\b`, `(?=…)`,
+`[\\w-.]`), so that no solutions are lost silently. No SQL here.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Regex:
     Args:
         java: the pattern; it needs no flags.
         groups: how many groups it captures.
-        quoted: whether there is flag `q`, which holds for the replacement too.
-        limit: the length of text (in characters) up to which Java surely has the stack to match it; None without limit.
-            Java recurses where a group is repeated, and a stack that overflows ends the whole process.
+        quoted: whether flag `q` is set, which also applies to the replacement.
+        limit: the length of text (in characters) up to which Java's stack certainly suffices to match it; None: no
+            limit. Java recurses where a group is repeated, and a stack that overflows ends the whole process.
     """
 
     java: str
@@ -51,7 +51,7 @@ class Regex:
 
 _WHITESPACE: Final = "\t\n\r "
 _CASELESS: Final = "sd"  # the escapes for several characters of which none has case variants
-# Cold frames of the matcher take up to 160 bytes, and threads of tasks have 1 MB.
+# Frames of the matcher that are not compiled take up to 160 bytes, and threads of tasks have 1 MB.
 _STACK: Final = 6000
 _DEEPEST_PATTERN: Final = _STACK // 2
 _DEEPEST_NESTING: Final = 100
@@ -64,7 +64,7 @@ def translate_pattern(pattern: str, flags: str = "") -> Regex:
 
     Raises:
         IllegalPattern: the pattern or the flags break the rules.
-        UnsupportedQuery: see the head of this module.
+        UnsupportedQuery: see the docstring of this module.
 
     >>> translate_pattern("^a$").java, translate_pattern("A.b", "i").java, translate_pattern(r"[a-z-[aeiou]]").java
     ('^a\\z', '[Aa][^\\x{a}\\x{d}][Bb]', '[[a-z]&&[^[aeiou]]]')
@@ -144,8 +144,8 @@ class _Piece(NamedTuple):
     Args:
         java: its text.
         depth: how deep Java recurses to match it, repetitions without bound apart.
-        growth: how much deeper for each character of the text.
-        captured: the groups that have surely captured something when it has matched.
+        growth: how much deeper it recurses for each character of the text.
+        captured: the groups that have certainly captured a string after it has matched.
     """
 
     java: str
@@ -260,7 +260,7 @@ class _Parser:
             self._refuse(counts.group(), "which is too many")
         java, captured = atom.java + counts.group(), atom.captured if least else before
         if single and (most is None or counts[1]):
-            # Java steps through a* in a loop, but not through a{2,}
+            # Java matches a* in a loop, but not a{2,}
             lazy = "?" if counts.group().endswith("}?") else ""
             java = java if counts[1] else f"{atom.java}{{{least}}}{atom.java}*{lazy}"
             return _Piece(java, atom.depth + 1, 0, captured)
@@ -400,7 +400,7 @@ class _Parser:
         return f"{java_char(low)}-{java_char(high)}" + "".join(map(java_char, outside))
 
     def _end_of_range(self) -> str:
-        """One character, or members of a character class."""
+        """Returns one character, or members of a character class."""
         match char := self._take("a ]"):
             case "\\":
                 return self._escaped(self._take("what \\ escapes"))
@@ -418,7 +418,7 @@ _RANGE: Final = re.compile(r"-(?!\[|\]|-\[)")
 
 
 def _bounds(counts: re.Match[str]) -> tuple[int, int | None]:
-    """The least and the greatest number of repetitions; None without bound."""
+    """Returns the least and the greatest number of repetitions; None: no bound."""
     match counts[1]:
         case "?":
             return 0, 1

@@ -1,8 +1,8 @@
 """Aggregates as SQL: SPARQL 1.1 Query, section 18.5.1.
 
-The argument is SQL. COUNT and SAMPLE ignore errors (NULL); the result of the others is an error if one of the values
-is, as in the embedded store. SUM and AVG are partial sums before the shuffle, so that no group is held in memory; only
-their DISTINCT, and GROUP_CONCAT, hold the values of a group.
+The argument is SQL. COUNT and SAMPLE ignore errors (NULL); the other aggregates return an error if one of the values
+is an error, as in the embedded store. SUM and AVG are partial sums before the shuffle, so that no group is held in
+memory; only their DISTINCT, and GROUP_CONCAT, hold the values of a group.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ _ZERO = as_term(Scalar("CAST(0 AS DECIMAL(38,0))", Type.INTEGER))
 
 
 def count_all() -> Scalar:
-    """`COUNT(*)`."""
+    """Returns `COUNT(*)`."""
     return Scalar("CAST(count(1) AS DECIMAL(38,0))", Type.INTEGER)
 
 
 def aggregate(name: str, value: Scalar, *, distinct: bool = False, separator: str = " ") -> Scalar:
-    """An aggregate over the values of a group.
+    """Returns an aggregate over the values of a group.
 
     Args:
-        name: as `algebra.Aggregation` has it.
-        value: of a solution.
+        name: the name in `algebra.Aggregation`.
+        value: the value of a solution.
         distinct: whether equal terms count once.
-        separator: of GROUP_CONCAT.
+        separator: the separator of GROUP_CONCAT.
 
     Raises (in the job):
         ValueOutOfRange: a value or a sum that INTEGER or DECIMAL cannot hold.
@@ -46,7 +46,7 @@ def aggregate(name: str, value: Scalar, *, distinct: bool = False, separator: st
         case "SAMPLE":
             return Scalar(f"first({term}, true)")
         case "MIN" | "MAX":
-            # of equal values, always the same term
+            # chooses the same term among equal values in each run
             key = f"named_struct('value', {comparisons.order(value)}, 'term', {term})"
             return Scalar(_unless_error(term, f"{name.lower()}_by({term}, {key})"))
         case "GROUP_CONCAT":
@@ -69,11 +69,11 @@ def _unless_error(term: str, result: str) -> str:
 
 
 def _sum(term: str, *, mean: bool = False) -> str:
-    """Sums of each exact type, and of all values as DOUBLE: the values decide which of them is the result."""
+    """Sums each exact type, and all values as DOUBLE: the types of the values decide which sum is the result."""
 
     def of_type(type: Type) -> str:
         values = let(term, lambda t: case((is_of(t, type), as_type(Scalar(t), type))))
-        # try_sum is NULL of no values and of too many alike
+        # try_sum is NULL without values, and also for a sum out of range
         return case(
             (f"count({values}) > 0", in_range(f"try_sum({values})", "'a sum'", type)), otherwise="0"
         )
@@ -108,7 +108,7 @@ def _distinct_sum(term: str) -> str:
 
 
 def _joined(term: str, distinct: bool, separator: str) -> str:
-    """Strings, in the order of their terms; a simple literal for strings in any language."""
+    """Joins strings in the order of their terms; the result is a simple literal for strings in any language."""
 
     def joined(terms: str) -> str:
         texts = f"array_join(transform({terms}, term -> {text_of('term')}), {literal(separator)})"

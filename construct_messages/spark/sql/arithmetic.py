@@ -2,8 +2,8 @@
 
 SPARQL 1.1 Query, section 17.3; XPath and XQuery Functions 3.1, section 4.2. Both operands are promoted to the higher of
 their types: integer, decimal, float, double. Integers and decimals are exact within `Type.INTEGER` and `Type.DECIMAL`,
-and other values are `ValueOutOfRange`; products and quotients are cut at the 18th digit after the point. Each step has
-a native type without rounding in Spark, for each value of `spark.sql.decimalOperations.allowPrecisionLoss`.
+and other values raise `ValueOutOfRange`; products and quotients are cut at the 18th digit after the point. Each step
+has a native type without rounding in Spark, for each value of `spark.sql.decimalOperations.allowPrecisionLoss`.
 """
 
 from __future__ import annotations
@@ -53,12 +53,14 @@ def _bit(type: Type) -> int:
 
 
 def _type_bit(value: Scalar) -> str:
-    """The type of a number as a bit, the higher the more types are promoted to it; NULL unless it is a number."""
+    """Returns the type of a number as a bit; types that are promoted to others have lower bits. NULL for
+    other values.
+    """
     return f"shiftleft(1, {rank(value)})"
 
 
 def map_number(value: Scalar, function: Callable[[str, Type], str]) -> Scalar:
-    """A function that keeps the type of a number; NULL unless the value is a number.
+    """Returns a function that keeps the type of a number; NULL unless the value is a number.
 
     Args:
         value: of any type.
@@ -90,7 +92,7 @@ def negative(value: Scalar) -> Scalar:
 
 
 def negated(number: str, type: Type) -> str:
-    """SQL of a number of one of `NUMERIC` with the other sign."""
+    """Returns SQL of a number of one of `NUMERIC` with the other sign."""
     if type in (Type.FLOAT, Type.DOUBLE):
         return f"(- {number})"
     return f"CAST(0 - {number} AS {type.value})"  # Spark's minus of one operand keeps 34 digits of a decimal
@@ -102,7 +104,7 @@ def positive(value: Scalar) -> Scalar:
 
 
 def _in(type: Type, operator: str, left: Scalar, right: Scalar) -> Scalar:
-    """The operation, of operands promoted to a type."""
+    """Returns the operation on operands promoted to a type."""
     if type is Type.INTEGER and operator == "/":
         type = Type.DECIMAL
     operate = _floating if type in (Type.FLOAT, Type.DOUBLE) else _exact
@@ -137,7 +139,7 @@ def _exact(operator: str, type: Type, x: str, y: str) -> str:
 
 
 def _product(x: str, y: str) -> str:
-    """By wholes and fractions, whose products have exact types."""
+    """Multiplies integer and fractional parts, whose products have exact types."""
 
     def split(number: str, body: Callable[[str, str], str]) -> str:
         whole, fraction = (
@@ -164,7 +166,7 @@ def _product(x: str, y: str) -> str:
 
 
 def _quotient(x: str, y: str) -> str:
-    """By long division, six digits at a time: a remainder below 10^12 takes six more in DECIMAL(38,18)."""
+    """Divides six digits at a time: DECIMAL(38,18) has room for six more digits after a remainder below 10^12."""
     rest = "DECIMAL(30,18)"
 
     def divided(a: str, b: str) -> str:
@@ -179,7 +181,7 @@ def _quotient(x: str, y: str) -> str:
 
     def on_magnitudes(a: str, b: str) -> str:
         return case(
-            # DIV returns a BIGINT, and wraps
+            # DIV returns a BIGINT, and overflows silently
             (f"try_divide(CAST({a} AS DOUBLE), CAST({b} AS DOUBLE)) > 9e18D", "NULL"),
             (f"{b} < 1000000000000", divided(a, b)),
             (

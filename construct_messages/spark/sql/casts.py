@@ -1,8 +1,9 @@
 """Casts as SQL: the functions that are named by a datatype.
 
-SPARQL 1.1 Query, section 17.5, and xsd:date, which that does not have; XPath and XQuery Functions 3.1, section 19. What
-the table of section 17.5 does not allow, and text outside the lexical space of the type, is an error (NULL). A cast to
-decimal is cut at 18 digits after the point. The lexical forms of numbers and dates are in `numbers` and `datetimes`.
+SPARQL 1.1 Query, section 17.5, and xsd:date, which that section lacks; XPath and XQuery Functions 3.1, section 19. A
+cast that the table of section 17.5 does not allow, or of text outside the lexical space of the type, is an error
+(NULL). A cast to decimal is cut at 18 digits after the point. The lexical forms of numbers and dates are in `numbers`
+and `datetimes`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from construct_messages.terms import XSD
 
 
 def cast(name: str, value: Scalar) -> Scalar:
-    """A cast to one of `NAMES`, the IRI of the datatype as a term; NULL where the value cannot be cast.
+    """Returns a cast to one of `NAMES`, the IRI of the datatype as a term; NULL where the value cannot be cast.
 
     Raises (in the job):
         ValueOutOfRange: a number that the native type cannot hold.
@@ -179,7 +180,7 @@ def _date(value: Scalar) -> Scalar:
     def day(d: str) -> str:
         zone = datetimes.zone(d)
         before = f"substring_index({d}, 'T', 1)"
-        # midnight at the end of a day is that at the beginning of the next; Spark's own dates have four digits
+        # 24:00:00 is midnight of the next day; Spark's own dates have years of four digits
         later = let(
             f"if({before} RLIKE '^[0-9]{{4}}-', CAST(date_add(try_cast({before} AS DATE), 1) AS STRING), NULL)",
             lambda next: (
@@ -211,4 +212,4 @@ _CASTS: Final[Mapping[str, Callable[[Scalar], Scalar]]] = {
 } | {f"<{XSD}{type.name.lower()}>": _number(type) for type in NUMERIC}
 
 NAMES: Final = frozenset(_CASTS)
-"""The datatypes that `cast` knows, as `Call.name` has them."""
+"""The datatypes that `cast` supports, as in `Call.name`."""

@@ -48,7 +48,7 @@ NATIVE = (Type.STRING, Type.BOOLEAN, Type.INTEGER, Type.DECIMAL)
 
 
 def is_typed(term: str) -> str:
-    """SQL: whether a term is a literal with a datatype: no string, with or without a language."""
+    """Returns SQL that tests whether a term is a literal with a datatype, not a string with or without a language."""
     return f"({is_literal(term)} AND endswith({term}, '>'))"
 
 
@@ -56,7 +56,7 @@ def is_typed(term: str) -> str:
 
 
 def equal(left: Scalar, right: Scalar) -> Scalar:
-    """`=`: whether the values are equal; NULL for two literals for which that is unknown.
+    """Returns `=`: whether the values are equal; NULL for two literals if this is unknown.
 
     Terms that are no literals are equal if they are the same. Two literals that are different terms are compared by
     value; the value of one with an unknown datatype or an ill-typed lexical form may be that of the other.
@@ -68,17 +68,17 @@ def equal(left: Scalar, right: Scalar) -> Scalar:
 
 
 def less(left: Scalar, right: Scalar, *, or_equal: bool = False) -> Scalar:
-    """`<`, or `<=`; NULL unless the values are of types whose values have an order."""
+    """Returns `<` or `<=`; NULL unless the types of the values have an order."""
     return _compare("<=" if or_equal else "<", left, right)
 
 
 def same_term(left: Scalar, right: Scalar) -> Scalar:
-    """sameTerm: whether two values are one term."""
+    """Returns sameTerm: whether two values are the same term."""
     return Scalar(f"({as_term(left)} = {as_term(right)})", Type.BOOLEAN)
 
 
 def _compare(operator: str, left: Scalar, right: Scalar) -> Scalar:
-    """The less is known of the types, the more is computed for each solution."""
+    """Compares two values; unknown types are tested for each solution."""
     if left.type is right.type and left.type in NATIVE:
         return Scalar(f"({left.sql} {operator} {right.sql})", Type.BOOLEAN)
 
@@ -103,7 +103,7 @@ def _compare(operator: str, left: Scalar, right: Scalar) -> Scalar:
 
 
 def _compare_native(operator: str, left: Scalar, right: Scalar) -> str:
-    """A term and a value of a native type."""
+    """Compares a term with a value of a native type."""
     native, term = (left, right.sql) if right.type is Type.TERM else (right, left.sql)
     otherwise = _NULL
     if operator == "=":
@@ -112,7 +112,7 @@ def _compare_native(operator: str, left: Scalar, right: Scalar) -> str:
     if native.type in NUMERIC:
         return numbers.compare(operator, Operand.of(left), Operand.of(right), otherwise)
     if native.type is Type.STRING and operator == "=":
-        # as a disjunction, for in a filter Spark makes of it what it can push down
+        # a disjunction, because Spark can push this down from a filter
         return f"({term} = {as_term(native)} OR {otherwise})"
     is_a, value = f"{boolean(term)} IS NOT NULL", boolean(term)
     if native.type is Type.STRING:
@@ -122,7 +122,7 @@ def _compare_native(operator: str, left: Scalar, right: Scalar) -> str:
 
 
 def _other_kind(term: str) -> str:
-    """`=` of a term with a value of another kind: false, or NULL if the value of the term is unknown."""
+    """Returns `=` of a term and a value of another kind: false, or NULL if the value of the term is unknown."""
     return case(
         (f"NOT {is_literal(term)} OR NOT endswith({term}, '>') OR {_has_value(term)}", "false"),
         otherwise=_NULL,
@@ -130,14 +130,14 @@ def _other_kind(term: str) -> str:
 
 
 def _has_value(term: str) -> str:
-    """Whether a typed literal is a number, boolean, date or time."""
+    """Returns SQL that tests whether a typed literal is a number, boolean, date or time."""
     return one_of(
         numbers.is_number(Scalar(term)), any_of(term, (*TRUE, *FALSE)), datetimes.is_date(term)
     )
 
 
 def _compare_point(operator: str, term: str, constant: Point, *, swapped: bool) -> str:
-    """A term and a constant date or time."""
+    """Compares a term with a constant date or time."""
     types = (
         ("dateTime", "dateTimeStamp")
         if constant.type == "'dateTime'"
@@ -158,19 +158,19 @@ def _date(point: Point) -> str:
 
 
 def _key(number: str, text: str) -> str:
-    """SQL of what orders the values of one kind, as Spark orders structs."""
+    """Returns SQL of a struct that Spark orders like the values of one kind."""
     return f"named_struct('number', {number}, 'text', {text})"
 
 
 def _compare_dates(operator: str, a: str, b: str) -> str:
-    """Two points of one type, as SQL of structs; NULL where that is undecided."""
+    """Compares two points of one type, as SQL of structs; NULL if their order is undetermined."""
 
     def later(point: str) -> str:
-        # by 14 hours, the farthest that a time zone is from UTC
+        # by 14 hours, the greatest difference of a time zone from UTC
         return _key(f"{point}.key.number + 50400D", f"{point}.key.text")
 
     before, after = f"{later(a)} < {b}.key", f"{later(b)} < {a}.key"
-    # to Spark NULL in a struct is less than all else
+    # Spark orders NULL in a struct before all values
     unknown = (
         [(f"{a}.key.number IS NULL OR {b}.key.number IS NULL", _NULL)]
         if is_out_of_range_unbound()
@@ -199,16 +199,17 @@ def _compare_terms(operator: str, x: str, y: str) -> str:
             ]
         return case(*branches, otherwise=_NULL)
 
-    # whether two texts are the same shows without taking their escapes away
+    # equality of two texts does not require unescaping them
     text = escaped if operator == "=" else characters
     decoded = let(_decoded(x, text), lambda a: let(_decoded(y, text), lambda b: compared(a, b)))
     return case(*_compare_as_they_are(operator, x, y), otherwise=decoded)
 
 
 def _compare_as_they_are(operator: str, x: str, y: str) -> Iterator[tuple[str, str]]:
-    """Branches for pairs of terms that most comparisons are of: their values show without decoding all kinds of them.
+    """Yields branches for the most common pairs of terms: their values are compared without decoding every kind of
+    value.
 
-    What decoding costs is felt where a join compares all pairs that have one key.
+    The cost of decoding matters where a join compares all pairs that have one key.
     """
     if operator == "=":
         yield " AND ".join(f"NOT {is_typed(t)}" for t in (x, y)), f"{x} = {y}"
@@ -221,7 +222,7 @@ def _compare_as_they_are(operator: str, x: str, y: str) -> Iterator[tuple[str, s
 
 
 def _compare_values(operator: str, a: str, b: str) -> str:
-    """Two values of one kind, as SQL of structs from `_decoded`."""
+    """Compares two values of one kind, as SQL of structs from `_decoded`."""
 
     highest = f"greatest({a}.rank, {b}.rank)"
     return case(
@@ -236,23 +237,23 @@ def _compare_values(operator: str, a: str, b: str) -> str:
 
 
 def boolean(term: str) -> str:
-    """SQL: the value of a term that is an xsd:boolean; NULL for another."""
+    """Returns SQL of the value of an xsd:boolean; NULL for other terms."""
     return case((any_of(term, TRUE), "true"), (any_of(term, FALSE), "false"), otherwise=_NULL)
 
 
 def _decoded(term: str, text: Callable[[str], str]) -> str:
-    """SQL of a term's value: STRUCT<kind, rank, single, zoned, key: STRUCT<number, text>>.
+    """Returns SQL of a term's value: STRUCT<kind, rank, single, zoned, key: STRUCT<number, text>>.
 
     Values compare if they are of one kind, by their keys; the kind is NULL if the value is not known. Numbers also have
     a rank and a value as FLOAT; dates and times may be zoned.
 
     Args:
         term: SQL, used more than once.
-        text: returns SQL for a string's term, of the text that is to be its key.
+        text: returns SQL of the text that is the key of a string, for SQL of its term.
     """
     number, is_date, form = Scalar(term), datetimes.is_date(term), digits(term)
     point, is_number, is_text = datetimes.point(term), numbers.is_number(number), is_string(term)
-    # what is no number has no kind, so for its key and value the type will do
+    # a term that is not a number has no kind, so testing the type suffices for its key and value
     seems_number, seems_exact = (numbers.has_type(term, *types) for types in (NUMERIC, NUMERIC[:2]))
     true, false, is_float = any_of(term, TRUE), any_of(term, FALSE), numbers.is_of(term, Type.FLOAT)
     kind = case(
@@ -284,9 +285,9 @@ def _decoded(term: str, text: Callable[[str], str]) -> str:
 
 
 def truth(value: Scalar) -> str:
-    """SQL: the effective boolean value; NULL where there is none.
+    """Returns SQL of the effective boolean value; NULL if there is none.
 
-    A literal of a boolean or numeric type whose lexical form that type has not is false (section 17.2.2).
+    A literal of a boolean or numeric type with an invalid lexical form is false (section 17.2.2).
     """
     match value.type:
         case Type.BOOLEAN:
@@ -314,7 +315,7 @@ def truth(value: Scalar) -> str:
 
 
 def order(value: Scalar) -> str:
-    """SQL by which ORDER BY sorts: ascending with NULL first, or descending with NULL last.
+    """Returns SQL by which ORDER BY sorts: ascending with NULL first, or descending with NULL last.
 
     Unbound, blank nodes by their labels, IRIs, and literals: numbers by value, strings by code point and then by
     language, booleans, dates and times by their points in time (read as UTC if they have no zone), other literals by

@@ -1,8 +1,8 @@
 """The functions on parts of dates and times as SQL: SPARQL 1.1 Query, section 17.4.5.
 
-SPARQL has them for xsd:dateTime; as in the embedded store, a function takes any type of dates and times that has the
+SPARQL has them for xsd:dateTime; as in the embedded store, a function accepts any type of dates and times that has the
 part. The parts are those of the lexical form, in its own time zone, except for 24:00:00, which is midnight of the next
-day. Which terms are dates and times is decided in `datetimes`.
+day. `datetimes` decides which terms are dates and times.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ALL: Final = (*_CALENDAR, "time", "gYearMonth", "gYear", "gMonthDay", "gDay", "
 
 
 def _with_form(value: Scalar, types: tuple[str, ...], body: Callable[[str, str, str], str]) -> str:
-    """SQL over the parts of a date or time of one of some types; NULL for all else.
+    """Returns SQL over the parts of a date or time of one of some types; NULL for all other values.
 
     Args:
         value: of any type.
@@ -47,7 +47,7 @@ def _number(value: Scalar, types: tuple[str, ...], body: Callable[[str, str, str
 
 
 def _from_day(part: str, otherwise: str) -> Callable[[str, str, str], str]:
-    """A part of the day, or of what has no day: SQL with a place `{}` for the form."""
+    """Returns a part of the day, or, for types without a day, `otherwise`: SQL with a place `{}` for the form."""
 
     def of(term: str, form: str, _: str) -> str:
         day = f"date_add(try_cast(substring_index({form}, 'T', 1) AS DATE), if(contains({form}, 'T24'), 1, 0))"
@@ -58,7 +58,7 @@ def _from_day(part: str, otherwise: str) -> Callable[[str, str, str], str]:
 
 
 def year(value: Scalar) -> Scalar:
-    """YEAR."""
+    """Returns YEAR."""
     return _number(
         value,
         (*_CALENDAR, "gYear", "gYearMonth"),
@@ -67,7 +67,7 @@ def year(value: Scalar) -> Scalar:
 
 
 def month(value: Scalar) -> Scalar:
-    """MONTH."""
+    """Returns MONTH."""
     # --12 and --12-31, or 2026-12
     of_others = "if(startswith({0}, '--'), substring({0}, 3, 2), substring({0}, -2))"
     return _number(
@@ -76,24 +76,24 @@ def month(value: Scalar) -> Scalar:
 
 
 def day(value: Scalar) -> Scalar:
-    """DAY."""
+    """Returns DAY."""
     return _number(value, (*_CALENDAR, "gMonthDay", "gDay"), _from_day("day", "substring({}, -2)"))
 
 
 def hours(value: Scalar) -> Scalar:
-    """HOURS."""
+    """Returns HOURS."""
     return _number(
         value, _CLOCK, lambda _, form, __: f"replace(substring({_time(form)}, 1, 2), '24', '0')"
     )
 
 
 def minutes(value: Scalar) -> Scalar:
-    """MINUTES."""
+    """Returns MINUTES."""
     return _number(value, _CLOCK, lambda _, form, __: f"substring({_time(form)}, 4, 2)")
 
 
 def seconds(value: Scalar) -> Scalar:
-    """SECONDS, as a decimal of any length."""
+    """Returns SECONDS, as a decimal of any length."""
 
     def of(_: str, form: str, __: str) -> str:
         number = f"substring({_time(form)}, 7)"
@@ -109,7 +109,7 @@ def _time(form: str) -> str:
 
 
 def timezone(value: Scalar) -> Scalar:
-    """TIMEZONE, as an xsd:dayTimeDuration; without time zone it is an error."""
+    """Returns TIMEZONE, as an xsd:dayTimeDuration; without a time zone it is an error."""
 
     def of(_: str, __: str, zone: str) -> str:
         def unit(start: int, name: str) -> str:
@@ -130,5 +130,5 @@ def timezone(value: Scalar) -> Scalar:
 
 
 def tz(value: Scalar) -> Scalar:
-    """TZ: the time zone as it is written, empty if there is none."""
+    """Returns TZ: the time zone as it is written, empty if there is none."""
     return Scalar(_with_form(value, _ALL, lambda _, __, zone: zone), Type.STRING)

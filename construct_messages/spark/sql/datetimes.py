@@ -1,10 +1,10 @@
 """SQL over dates and times: which terms are dates and times, and their place on the time line.
 
-SPARQL 1.1 Query, section 17.3; XML Schema 1.1 Part 2, sections 3.3.7 to 3.3.14 and appendix D. The types of dates all
-are points of one time line, compared by whole seconds and the digits after them: nothing is cut to microseconds. A
-value without a time zone compares with one that has a zone only if they are more than 14 hours apart; nearer it is an
-error, never as if the session's time zone, or UTC, were meant. Values are compared in `comparisons`; durations and
-arithmetic are not supported.
+SPARQL 1.1 Query, section 17.3; XML Schema 1.1 Part 2, sections 3.3.7 to 3.3.14 and appendix D. The values of all date
+types are points of one time line, compared by whole seconds and the digits after them, which are not cut to
+microseconds. A value without a time zone compares with one that has a zone only if they are more than 14 hours apart;
+otherwise the comparison is an error, and never assumes the session's time zone or UTC. Values are compared in
+`comparisons`; durations and arithmetic are not supported.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MONTH: Final = "(0[1-9]|1[0-2])"
 _DATE: Final = f"({_YEAR}-{_DAY}|{_LEAP_YEAR}-02-29)"
 _TIME: Final = "(([01][0-9]|2[0-3])(:[0-5][0-9]){2}([.][0-9]+)?|24:00:00([.]0+)?)"
 _ZONE: Final = "(Z|[+-]((0[0-9]|1[0-3]):[0-5][0-9]|14:00))"
-# the same, where a form is known to be one
+# the same, for forms that are known to be valid
 _ANY_ZONE: Final = "(Z|[+-][0-9]{2}:[0-9]{2})"
 # the lexical space of each type
 _TYPES: Final = {
@@ -43,7 +43,7 @@ _TYPES: Final = {
     "gDay": f"---(0[1-9]|[12][0-9]|3[01]){_ZONE}?",
     "gMonth": f"--{_MONTH}{_ZONE}?",
 }
-# what the types have not is the same in all of their values
+# a value for the parts that a type lacks, equal for all its values
 _BEFORE: Final = {
     "time": "1972-12-31T",
     "gMonthDay": "1972-",
@@ -64,17 +64,19 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def is_date(term: str, *types: str) -> str:
-    """SQL: whether a term is a date or time of one of some types (their local names), of any if none is named."""
+    """Returns SQL that tests whether a term is a date or time of one of some types, named locally; of any if none is
+    named.
+    """
     return has_form(term, {type: _TYPES[type] for type in types or _TYPES})
 
 
 def has_type(term: str) -> str:
-    """SQL: whether a literal has one of the types, in any form; quicker than `is_date`."""
+    """Returns SQL that tests whether a literal has one of the types, in any form; faster than `is_date`."""
     return f"({term} RLIKE '#({'|'.join(_TYPES)})>$')"
 
 
 def zone(digits: str) -> str:
-    """SQL: the time zone that a lexical form ends with, or nothing.
+    """Returns SQL of the time zone at the end of a lexical form; empty if there is none.
 
     >>> print(zone("d"))
     regexp_extract(d, '(Z|[+-][0-9]{2}:[0-9]{2})$', 1)
@@ -84,13 +86,13 @@ def zone(digits: str) -> str:
 
 @dataclass(frozen=True)
 class Point:
-    """SQL of where a date or time is on the time line, in UTC, as which a value without a zone is read.
+    """SQL of a position on the time line, in UTC; a value without a zone is read as UTC.
 
     Args:
         type: its type; a dateTimeStamp is a dateTime.
         zoned: whether it has a time zone.
         seconds: since 1970, whole, as DOUBLE.
-        fraction: the digits after these, without needless zeros.
+        fraction: the digits after the seconds, without trailing zeros.
     """
 
     type: str
@@ -100,7 +102,7 @@ class Point:
 
 
 def point(term: str, *, beyond: str | None = None) -> Point:
-    """SQL of the position of a term that `is_date` on the time line; undefined for other terms.
+    """Returns SQL of the position on the time line of a term that `is_date`; undefined for other terms.
 
     Args:
         beyond: SQL of the seconds of a year beyond those of Spark's timestamps, instead of the error.
@@ -131,14 +133,14 @@ def _seconds(term: str, type: str, zoned: str, beyond: str) -> str:
     form = f"replace(regexp_extract({term}, '{pattern}', 1), '24:00:00', '00:00:00')"
     zone = f"if({zoned}, regexp_extract({term}, '{pattern}', 3), 'Z')"
     stamp = f"concat({of_type(_BEFORE)}, {form}, {of_type(_BEHIND)}, {zone})"
-    # Spark's timestamps are read by the same calendar, and with a zone mean the same under any setting
+    # Spark's timestamps use the same calendar, and with a zone are the same under any setting
     seconds = f"unix_seconds(try_cast({stamp} AS TIMESTAMP))"
     next_day = f"if(contains({term}, 'T24:'), 86400, 0)"
     return f"(coalesce({seconds}, {beyond}) + {next_day})"
 
 
 def constant_point(term: Term) -> Point | None:
-    """The `Point` of a constant; None unless it is a date or dateTime of a usual year.
+    """Returns the `Point` of a constant; None unless it is a date or dateTime of a usual year.
 
     >>> from construct_messages.terms import literal
     >>> constant_point(literal("1970-01-02Z", datatype=XSD + "date"))
@@ -151,7 +153,7 @@ def constant_point(term: Term) -> Point | None:
     if (time is None) != (name == "date"):
         return None
     try:
-        # what isoformat has not (24:00:00, a zone past 23:59) is left to the job
+        # forms that isoformat lacks (24:00:00, a zone past 23:59) are read in the job
         at = datetime.fromisoformat(f"{day}T{time or '00:00:00'}{zone or 'Z'}")
     except ValueError:
         return None

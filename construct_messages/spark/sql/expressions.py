@@ -42,7 +42,7 @@ from construct_messages.terms import XSD
 
 
 def term(expression: Expression) -> str:
-    """SQL of the expression's value: a canonical term as STRING, NULL for an error.
+    """Returns SQL of the expression's value: a canonical term as STRING, NULL for an error.
 
     Raises:
         UnsupportedQuery: a function that is not supported.
@@ -54,7 +54,7 @@ def term(expression: Expression) -> str:
 
 
 def condition(expression: Expression) -> str:
-    """SQL of the expression's effective boolean value (section 17.2.2): BOOLEAN, NULL for an error.
+    """Returns SQL of the expression's effective boolean value (section 17.2.2): BOOLEAN, NULL for an error.
 
     Raises:
         UnsupportedQuery: as `term`.
@@ -67,7 +67,8 @@ def condition(expression: Expression) -> str:
 
 
 def order(expression: Expression) -> tuple[str, ...]:
-    """SQL by which ORDER BY sorts (section 15.1): all ascending with NULL first, or all descending with NULL last.
+    """Returns SQL by which ORDER BY sorts (section 15.1): all ascending with NULL first, or all descending with NULL
+    last.
 
     See `comparisons.order` for the order of terms that SPARQL leaves undefined.
 
@@ -78,9 +79,9 @@ def order(expression: Expression) -> tuple[str, ...]:
 
 
 def aggregate(aggregation: Aggregation) -> str:
-    """SQL of an aggregate over a group of solutions (section 18.5.1): a term, NULL for an error.
+    """Returns SQL of an aggregate over a group of solutions (section 18.5.1): a term, NULL for an error.
 
-    `COUNT(DISTINCT *)` is not: it depends on the columns of the solutions.
+    `COUNT(DISTINCT *)` is not supported here: it depends on the columns of the solutions.
 
     Raises:
         UnsupportedQuery: as `term`.
@@ -97,7 +98,7 @@ def aggregate(aggregation: Aggregation) -> str:
 
 
 def compiled(expression: Expression) -> Scalar:
-    """The expression as a value of the type that is known of it.
+    """Returns the expression as a value of its type, as far as it is known.
 
     Raises:
         UnsupportedQuery: as `term`.
@@ -113,7 +114,8 @@ def compiled(expression: Expression) -> Scalar:
             return Scalar(f"({as_term(compiled(argument))} IS NOT NULL)", Type.BOOLEAN)
         case Call(name, arguments):
             value = _call(expression, name, [compiled(argument) for argument in arguments])
-            # operands of AND stay apart, for Spark sends each of them where it can be asked first, and joins by keys
+            # operands of AND stay separate, because Spark pushes each of them down as far as possible, and joins by
+            # keys
             return (
                 value
                 if name in ("&&", "SAMEKEY")
@@ -133,7 +135,7 @@ def _call(node: Call, name: str, values: Sequence[Scalar]) -> Scalar:
 
 
 def _check_dates(operator: str, values: Sequence[Scalar]) -> None:
-    """Refuses what SPARQL 1.1 makes an error for each solution, while many engines know it as an extension."""
+    """Refuses operations that are errors for each solution in SPARQL 1.1, but extensions of many engines."""
     durations = any(_has_datatype(value, _DURATIONS) for value in values)
     if operator in _ORDERS and durations:
         raise UnsupportedQuery("durations have no order here", fragment=operator, hint=_DATES_HINT)
@@ -154,7 +156,7 @@ def _not(value: Scalar) -> Scalar:
 
 
 def _logical(operator: str) -> Callable[[Scalar, Scalar], Scalar]:
-    # SQL's AND and OR are SPARQL's: a value that decides takes precedence over an error
+    # SQL's AND and OR are like SPARQL's: a decisive value takes precedence over an error
     return lambda left, right: Scalar(
         f"({comparisons.truth(left)} {operator} {comparisons.truth(right)})", Type.BOOLEAN
     )
@@ -179,9 +181,9 @@ def _in(needle: Scalar, *values: Scalar) -> Scalar:
 
 
 def _alternatives(values: Sequence[Scalar]) -> tuple[Type, list[str]]:
-    """Values as SQL of one type: theirs if they share it, else terms."""
+    """Returns values as SQL of one type: their own if they share it, otherwise terms."""
     types = {value.type for value in values}
-    # a constant may be written otherwise than its value
+    # the term of a constant may differ from the canonical term of its value
     if len(types) == 1 and not any(value.term for value in values):
         return types.pop(), [value.sql for value in values]
     return Type.TERM, [as_term(value) for value in values]

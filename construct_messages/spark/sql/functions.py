@@ -60,14 +60,14 @@ def call(node: Call, arguments: Sequence[Scalar]) -> Scalar:
 
 
 def _simple(value: Scalar) -> str:
-    """SQL of the characters of a simple literal; NULL for all else."""
+    """Returns SQL of the characters of a simple literal; NULL for all other values."""
     if value.type is Type.TERM:
         return let(value.sql, lambda term: case((is_simple(term), text_of(term))))
     return strings.text(value)
 
 
 def _simple_term(value: Scalar) -> str:
-    """SQL of a simple literal as a term; NULL for all else."""
+    """Returns SQL of a simple literal as a term; NULL for all other values."""
     if value.type is Type.TERM:
         return let(value.sql, lambda term: case((is_simple(term), term)))
     return as_term(value) if value.type is Type.STRING else ERROR.sql
@@ -114,7 +114,7 @@ def _strdt(lexical: Scalar, type: Scalar) -> Scalar:
 def _strlang(lexical: Scalar, tag: Scalar) -> Scalar:
     well_formed = literal(
         r"^([A-Za-z]{2,8}|[XxIi](?=-))(-[A-Za-z0-9]{1,8})*+\z"
-    )  # BCP 47, except for its finer points
+    )  # BCP 47, simplified
 
     def of_tag(t: str) -> str:
         return case(
@@ -125,7 +125,7 @@ def _strlang(lexical: Scalar, tag: Scalar) -> Scalar:
 
 
 def _bnode(label: Scalar, number: Scalar) -> Scalar:
-    """One blank node for each label and solution; `_:sf…` are those of FRESH."""
+    """Returns one blank node for each label and solution; FRESH makes the labels `_:sf…`."""
     return Scalar(f"concat('_:sl', {number.sql}, 'x', hex({_simple(label)}))")
 
 
@@ -134,7 +134,7 @@ def _fresh(site: Scalar, number: Scalar) -> Scalar:
 
 
 def _is(test: Callable[[str], str]) -> Callable[[Scalar], Scalar]:
-    """A test of the kind of a term; values of all other types are literals."""
+    """Returns a test of the kind of a term; values of all other types are literals."""
     of_literal = "true" if test is is_literal else "false"
 
     def of(value: Scalar) -> Scalar:
@@ -153,7 +153,7 @@ def _is_numeric(value: Scalar) -> Scalar:
 
 
 def _constant(value: Scalar) -> str | None:
-    """The characters of a constant simple literal."""
+    """Returns the characters of a constant simple literal; None for other values."""
     return (
         literal_parts(value.term)[0]
         if value.term is not None and value.type is Type.STRING
@@ -175,7 +175,7 @@ _NO_FLAGS: Final = Scalar("''", Type.STRING, Term('""'))
 
 
 def _patterns(name: str, **patterns: Scalar) -> list[str] | None:
-    """The characters of the arguments that have to be constant; None if one of them is no simple literal."""
+    """Returns the characters of arguments that must be constant; None if one of them is not a simple literal."""
     for role, pattern in patterns.items():
         if pattern.term is None:
             raise UnsupportedQuery(
@@ -203,7 +203,7 @@ def _replace(
 
 
 def _integer(value: Scalar) -> str:
-    """SQL of an integer; NULL for all else, also for a decimal without fraction."""
+    """Returns SQL of an integer; NULL for all other values, also for a decimal without fraction."""
     if value.type is Type.INTEGER:
         return value.sql
     if value.type is not Type.TERM:
@@ -218,17 +218,17 @@ def _abs(value: Scalar) -> Scalar:
     def of(sql: str, type: Type) -> str:
         if type in (Type.FLOAT, Type.DOUBLE):
             return f"abs({sql})"
-        # Spark's own keeps 34 digits of a decimal
+        # Spark's own function keeps 34 digits of a decimal
         return let(sql, lambda d: case((f"{d} < 0", arithmetic.negated(d, type)), otherwise=d))
 
     return arithmetic.map_number(value, of)
 
 
 def _whole(of_decimal: str, of_double: Callable[[str], str]) -> Callable[[Scalar], Scalar]:
-    """ROUND, CEIL or FLOOR.
+    """Returns ROUND, CEIL or FLOOR.
 
     Args:
-        of_decimal: SQL with a place `{}` for the decimal.
+        of_decimal: SQL with `{}` in place of the decimal.
         of_double: SQL for SQL of the double. Spark's own functions return BIGINT there; `rint` rounds to the nearest
             whole double, and to the even one of two.
     """
@@ -257,7 +257,7 @@ def _fitting(decimal: str) -> str:
 
 
 def _signed_zero(value: str, result: str) -> str:
-    """Zero from below is negative, as in XPath."""
+    """Returns the result, with a negative zero for a negative value, as in XPath."""
     return let(
         result, lambda r: case((f"{value} < 0 AND {r} = 0", "CAST('-0.0' AS DOUBLE)"), otherwise=r)
     )
@@ -333,4 +333,4 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Scalar]]] = {
     "SHA512": _hash("sha2({}, 512)"),
 }
 NAMES: Final = frozenset(_FUNCTIONS)
-"""The functions that `call` knows, as `Call.name` has them."""
+"""The functions that `call` supports, as in `Call.name`."""

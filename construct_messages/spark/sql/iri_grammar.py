@@ -1,7 +1,8 @@
-r"""IRIs and language tags as regular expressions of Java, and how many of a term that was read leniently are malformed.
+r"""IRIs and language tags as regular expressions of Java, and the number of malformed ones in a term that was read
+leniently.
 
 IRIs of RFC 3987 and language tags of RFC 5646, as pyoxigraph accepts them. Regular expressions are possessive where a
-stack could overflow; sets of single characters are quicker there than ranges. Lines are read by `Statement.java`.
+stack could overflow; there, sets of single characters are faster than ranges. Lines are read by `Statement.java`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from construct_messages.terms.grammar import (
 
 
 def _set(chars: str) -> str:
-    """A set of single characters of ASCII, which Java looks up in one table."""
+    """Returns a set of single characters of ASCII, which Java looks up in one table."""
     return "[" + "".join(char if char.isalnum() else f"\\x{ord(char):02x}" for char in chars) + "]"
 
 
@@ -60,8 +61,8 @@ IRI: Final = (
     f"{_SCHEME}(?://(?:{_chars(':')}@)?(?:{_IP}|{_chars('')}){_PORT}(?=[/?#>]|\\z)|(?!//))"
     f"{_chars(':@/')}(?:\\?{_chars(':@/?', _UCSCHAR + _PRIVATE)})?+{_FRAGMENT}"
 )
-"""A pattern of absolute IRIs, as pyoxigraph knows them."""
-# with hosts and characters that are usual; what it does not know is read by the other
+"""A pattern of absolute IRIs, as pyoxigraph accepts them."""
+# matches IRIs with common hosts and characters quickly; the complete pattern is tried after it
 _USUAL: Final = _set(_UNRESERVED + SUB_DELIMS + ":@/?")
 _USUAL_CHARS: Final = f"{_USUAL}*(?:(?:%{HEX}{{2}}|[\\u00a0-\\ud7ff]+){_USUAL}*)*+"
 _USUAL_IRI: Final = (
@@ -88,7 +89,7 @@ _TOKEN: Final = rf"(?s)<<\(|\)>>|<[^>]*+>|_:[^ ]++|{_QUOTED}(?:@[^ ]++|\^\^<[^>]
 
 
 def malformed(term: str) -> str:
-    """SQL: how many malformed IRIs and language tags are in a term that was read leniently.
+    """Returns SQL of the number of malformed IRIs and language tags in a term that was read leniently.
 
     Args:
         term: a column of terms in canonical form, or NULL.

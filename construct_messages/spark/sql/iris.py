@@ -19,11 +19,11 @@ _PARTS: Final = re.compile(r"([^:/?#]+:)(//[^/?#]*)?([^?#]*)(\?[^#]*)?", re.DOTA
 
 
 def iri(argument: Scalar, base: str | None = None) -> Scalar:
-    """IRI.
+    """Returns the function IRI.
 
     Args:
         argument: an IRI, or a simple literal with the characters of one.
-        base: an absolute IRI; without, relative text is an error.
+        base: an absolute IRI; None: a relative IRI is an error.
     """
     if argument.type is Type.STRING:
         return Scalar(let(argument.sql, lambda text: _from_text(text, base)))
@@ -51,7 +51,7 @@ def _from_text(text: str, base: str | None) -> str:
 
 
 def _resolved(reference: str, base: str) -> str:
-    """SQL of a relative reference in full: RFC 3986, section 5.2.2."""
+    """Returns SQL of a resolved relative reference: RFC 3986, section 5.2.2."""
     scheme, authority, path, query = _PARTS.findall(base)[0]
     folder = path[: path.rfind("/") + 1] or ("/" if authority else "")
     prefixes = case(
@@ -60,7 +60,7 @@ def _resolved(reference: str, base: str) -> str:
         otherwise=literal(scheme + authority + folder),
     )
     return case(
-        (f"{reference} RLIKE '^[^/?#]*:'", "NULL"),  # a scheme that is none
+        (f"{reference} RLIKE '^[^/?#]*:'", "NULL"),  # an invalid scheme
         (
             f"{reference} = '' OR startswith({reference}, '#')",
             _joined(scheme + authority + path + query, reference),
@@ -75,7 +75,7 @@ def _joined(prefix: str, reference: str) -> str:
 
 
 def _without_dots(value: str) -> str:
-    """SQL of an IRI whose path has no `.` and `..` (section 5.2.4)."""
+    """Returns SQL of an IRI without `.` and `..` in its path (section 5.2.4)."""
     pieces = literal(r"^([^:/?#]+:(?://[^/?#]*)?/?)([^?#]*)(.*)\z")
 
     def piece(number: int) -> str:

@@ -2,7 +2,7 @@
 
 SPARQL 1.1 Query, section 17.1; XPath and XQuery Functions 3.1, section 4. A term is a number only if its lexical form
 is in the lexical space of its datatype. Spark's casts accept more. Comparison is exact at any length; a value that its
-native type cannot hold is `ValueOutOfRange`. Arithmetic is in `arithmetic`.
+native type cannot represent raises `ValueOutOfRange`. Arithmetic is in `arithmetic`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NUMERIC: Final = (Type.INTEGER, Type.DECIMAL, Type.FLOAT, Type.DOUBLE)
 _WHOLE: Final = "[+-]?[0-9]+"
 _DECIMAL: Final = "[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)"
 _FLOATING: Final = f"({_DECIMAL}([eE][+-]?[0-9]+)?|[+-]?INF|NaN)"
-# the constants that every native type holds
+# the constants that every native type can represent
 _NATIVE: Final = {
     "integer": (Type.INTEGER, "[+-]?[0-9]{1,38}"),
     "decimal": (Type.DECIMAL, "[+-]?[0-9]{1,19}([.][0-9]{0,18})?"),
@@ -43,7 +43,7 @@ _BOOLEANS: Final = {"true": "true", "1": "true", "false": "false", "0": "false"}
 
 
 def _up_to(greatest: int) -> str:
-    """A pattern of the digits of a natural number that is not greater, leading zeros aside.
+    """Returns a pattern for the digits of natural numbers up to `greatest`, with any leading zeros.
 
     >>> _up_to(127)
     '0*([0-9]{1,2}|[0-0][0-9]{2}|1[0-1][0-9]{1}|12[0-6][0-9]{0}|127)'
@@ -85,7 +85,7 @@ TYPES: Final = (*_INTEGERS, "decimal", "float", "double")
 
 
 def constant(term: Term) -> Scalar:
-    """A constant of the query: of a native type if it is a string, boolean or number that has one.
+    """Returns a constant of the query: of a native type if it is a string, boolean or number that has one.
 
     >>> from construct_messages.terms import number
     >>> constant(number("01")).sql
@@ -113,23 +113,23 @@ _FORMS: Final = {
 
 
 def is_of(term: str, *types: Type) -> str:
-    """SQL: whether it is a number of one of some types, or of a type that is derived from one of them."""
+    """Returns SQL that tests whether a term is a number of one of some types, or of a type derived from one of them."""
     return has_form(term, {name: form for type in types for name, form in _FORMS[type].items()})
 
 
 def is_short_integer(term: str) -> str:
-    """SQL: whether it is an xsd:integer of at most 18 digits, which a BIGINT holds."""
+    """Returns SQL that tests whether a term is an xsd:integer of at most 18 digits, which a BIGINT holds."""
     return has_form(term, {"integer": "[+-]?[0-9]{1,18}"})
 
 
 def has_type(term: str, *types: Type) -> str:
-    """SQL: whether a literal has one of some types, in any form; quicker than whether it is such a number."""
+    """Returns SQL that tests whether a literal has one of some types, in any form; faster than `is_of`."""
     names = "|".join(name for type in types for name in _FORMS[type])
     return f"({term} RLIKE '#({names})>$')"
 
 
 def rank(value: Scalar) -> str:
-    """SQL: the place of a number's type in `NUMERIC`; NULL unless it is a number."""
+    """Returns SQL of the index of a number's type in `NUMERIC`; NULL for all other values."""
     if value.type is Type.TERM:
         return let(
             value.sql,
@@ -141,14 +141,16 @@ def rank(value: Scalar) -> str:
 
 
 def is_number(value: Scalar) -> str:
-    """SQL: whether it is a number; NULL or false if not."""
+    """Returns SQL that tests whether a value is a number; NULL or false if not."""
     if value.type is Type.TERM:
         return is_of(value.sql, *NUMERIC)
     return f"({value.sql} IS NOT NULL)" if value.type in NUMERIC else "false"
 
 
 def double(form: str, is_float: str) -> str:
-    """SQL: the DOUBLE for SQL of a number's lexical form; that of an xsd:float is the value of the float."""
+    """Returns SQL of a number as DOUBLE, for SQL of its lexical form; the DOUBLE of an xsd:float is the
+    float's value.
+    """
     exact = f"try_cast({form} AS DOUBLE)"
     return (
         exact
@@ -158,10 +160,10 @@ def double(form: str, is_float: str) -> str:
 
 
 def single(form: str, is_float: str) -> str:
-    """SQL: the FLOAT for SQL of a number's lexical form.
+    """Returns SQL of a number as FLOAT, for SQL of its lexical form.
 
-    Of another type than xsd:float it is that of its DOUBLE: so numbers that are equal by any rule, as decimals, as
-    doubles or as floats, have one FLOAT.
+    The FLOAT of another type than xsd:float is that of its DOUBLE: so numbers that are equal by any rule, as decimals,
+    as doubles or as floats, have the same FLOAT.
     """
     by_double = f"CAST(try_cast({form} AS DOUBLE) AS FLOAT)"
     return (
@@ -172,7 +174,7 @@ def single(form: str, is_float: str) -> str:
 
 
 def is_zero(form: str) -> str:
-    """SQL: whether SQL of a number's lexical form is that of zero, or of NaN."""
+    """Returns SQL that tests whether a number's lexical form is that of zero or NaN."""
     double = f"try_cast({form} AS DOUBLE)"
     return case(
         (f"{form} RLIKE '[eEN]'", f"{double} = 0 OR isnan({double})"),
@@ -181,16 +183,18 @@ def is_zero(form: str) -> str:
 
 
 def in_range(attempt: str, text: str, type: Type) -> str:
-    """SQL: an attempt that is NULL only if a number does not fit a type; then the job fails, naming it by `text`."""
+    """Returns SQL of an attempt; if this is NULL, as the number does not fit a type, the job fails, naming it by
+    `text`.
+    """
     message = f" does not fit {type.value}"
     return f"coalesce({attempt}, {fail(ValueOutOfRange, f'concat({text}, {literal(message)})')})"
 
 
 def as_type(scalar: Scalar, type: Type) -> str:
-    """SQL: a number as one of the types that it may be promoted to; NULL for NULL, no matter what for other terms.
+    """Returns SQL of a number promoted to a type; NULL for NULL, undefined for other terms.
 
     Raises (in the job):
-        ValueOutOfRange: what INTEGER or DECIMAL cannot hold.
+        ValueOutOfRange: a number that INTEGER or DECIMAL cannot represent.
     """
     if scalar.type is type:
         return scalar.sql
@@ -216,7 +220,7 @@ _OPERANDS: Final = ((Type.INTEGER, Type.DECIMAL), (Type.FLOAT,), (Type.DOUBLE,))
 
 @dataclass(frozen=True)
 class Operand:
-    """SQL of what is to be compared: tests of its type, and the lexical form that it has if it is a number."""
+    """SQL of an operand of a comparison: tests of its type, and its lexical form if it is a number."""
 
     is_number: str
     is_exact: str
@@ -226,7 +230,9 @@ class Operand:
 
     @classmethod
     def of(cls, value: Scalar) -> Operand:
-        """A value whose SQL is a column, or whose type is known: that SQL is used more than once."""
+        """Returns the operand of a value whose SQL is a column, or whose type is known: this SQL is used more than
+        once.
+        """
         if value.type is Type.TERM:
             t = value.sql
             exact, single, double = (is_of(t, *types) for types in _OPERANDS)
@@ -237,12 +243,12 @@ class Operand:
 
 
 def compare(operator: str, left: Operand, right: Operand, otherwise: str = "NULL") -> str:
-    """SQL: whether `=`, `<` or `<=` holds between two numbers.
+    """Returns SQL that tests whether `=`, `<` or `<=` holds between two numbers.
 
     Args:
-        operator: one of these.
-        left, right: what to compare.
-        otherwise: SQL of the result if one of them is no number.
+        operator: one of these operators.
+        left, right: the operands.
+        otherwise: SQL of the result if one of them is not a number.
     """
     doubles = (double(side.form, side.is_float) for side in (left, right))
     floats = (single(side.form, side.is_float) for side in (left, right))
@@ -261,20 +267,22 @@ def compare(operator: str, left: Operand, right: Operand, otherwise: str = "NULL
 
 
 def _compare_exact(operator: str, left: str, right: str) -> str:
-    """Decided by the DOUBLE values, which rounding keeps in order, unless they are equal."""
+    """Compares by the DOUBLE values, as rounding keeps the order, unless these are equal."""
     x, y = f"try_cast({left} AS DOUBLE)", f"try_cast({right} AS DOUBLE)"
     tie = f"{x} = {y} AND {order_key(left)} {operator} {order_key(right)}"
     return f"({left} = {right} OR {tie})" if operator == "=" else f"({x} < {y} OR {tie})"
 
 
 def compare_floating(operator: str, x: str, y: str) -> str:
-    """SQL: whether `=`, `<` or `<=` holds between two floats or doubles."""
-    # to Spark NaN equals itself and is the greatest number
+    """Returns SQL that tests whether `=`, `<` or `<=` holds between two floats or doubles."""
+    # in Spark, NaN equals itself and is the greatest number
     return f"({x} {operator} {y} AND NOT isnan({y}))"
 
 
 def order_key(form: str) -> str:
-    """SQL of text that orders integers and decimals, by SQL of their lexical forms, whose DOUBLE values are equal."""
+    """Returns SQL of text that orders integers and decimals with equal DOUBLE values, for SQL of their
+    lexical forms.
+    """
     plain = f"regexp_replace({form}, '^[+-]?0*([0-9]*)([.]([0-9]*?)0*)?$', '$1.$3')"
     positive = f"concat(lpad(instr({plain}, '.'), 9, '0'), {plain})"
     negative = f"concat(translate({positive}, '0123456789', '9876543210'), '~')"

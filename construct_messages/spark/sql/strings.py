@@ -1,6 +1,6 @@
 """SPARQL's functions on strings as SQL: SPARQL 1.1 Query, section 17.4.3.
 
-Arguments and results are `Scalar`s; for an argument that is no string the result is NULL, SPARQL's error. A result
+Arguments and results are `Scalar`s; for an argument that is not a string the result is NULL, SPARQL's error. A result
 keeps the language of its first argument if the specification requires it. Characters are code points, in SPARQL as in
 Spark. Expressions are compiled elsewhere.
 """
@@ -31,7 +31,7 @@ NO_STRING: Final = Scalar(ERROR.sql, Type.STRING)
 
 
 def text(argument: Scalar) -> str:
-    """SQL of the characters of a string literal, simple or with a language; NULL for all else."""
+    """Returns SQL of the characters of a string literal, simple or with a language; NULL for all other values."""
     match argument.type:
         case Type.STRING:
             return argument.sql
@@ -41,7 +41,7 @@ def text(argument: Scalar) -> str:
 
 
 def same_kind(argument: Scalar, change: Callable[[str], str]) -> Scalar:
-    """A string literal with other characters and the same language.
+    """Returns a string literal with changed characters and the same language.
 
     Args:
         change: returns SQL of the new characters for SQL of the old ones, which it uses once.
@@ -55,9 +55,9 @@ def same_kind(argument: Scalar, change: Callable[[str], str]) -> Scalar:
 
 
 def compatible(first: Scalar, second: Scalar, body: Callable[[str, str], str]) -> str:
-    """SQL over the characters of two compatible strings (section 17.4.3.1.2); NULL if they are not.
+    """Returns SQL over the characters of two compatible strings (section 17.4.3.1.2); NULL if they are not compatible.
 
-    They are, if the second has no language or both have the same.
+    They are compatible if the second has no language or both have the same.
 
     Args:
         body: returns SQL for the characters of both.
@@ -77,17 +77,17 @@ def compatible(first: Scalar, second: Scalar, body: Callable[[str, str], str]) -
 
 
 def length(argument: Scalar) -> Scalar:
-    """STRLEN."""
+    """Returns STRLEN."""
     return Scalar(f"CAST(length({text(argument)}) AS DECIMAL(38,0))", Type.INTEGER)
 
 
 def upper(argument: Scalar) -> Scalar:
-    """UCASE, with Unicode's full mapping: `ß` becomes `SS`."""
+    """Returns UCASE, with Unicode's full mapping: `ß` becomes `SS`."""
     return same_kind(argument, lambda chars: f"upper({chars})")
 
 
 def lower(argument: Scalar) -> Scalar:
-    """LCASE."""
+    """Returns LCASE."""
     return same_kind(argument, lambda chars: f"lower({chars})")
 
 
@@ -96,17 +96,17 @@ _FAR: Final = 2**30
 
 
 def substring(argument: Scalar, start: str, count: str | None = None) -> Scalar:
-    """SUBSTR; places before the first count, but have no character (XPath's fn:substring).
+    """Returns SUBSTR; positions before the first count, but have no character (XPath's fn:substring).
 
     Args:
         argument: the string.
-        start: SQL of the first place, from 1, an integer of any size; the result for NULL is NULL.
+        start: SQL of the first position, from 1, an integer of any size; the result for NULL is NULL.
         count: SQL of the number of characters, likewise.
 
     >>> print(substring(Scalar("v_x", Type.STRING), "2").sql)
     CASE WHEN 2 IS NOT NULL THEN substring(v_x, CAST(least(greatest(2, 1), 1073741824) AS INT)) ELSE NULL END
     """
-    # greatest and least pass NULL over
+    # greatest and least ignore NULL
 
     def from_start(chars: str, s: str) -> str:
         return case(
@@ -117,7 +117,7 @@ def substring(argument: Scalar, start: str, count: str | None = None) -> Scalar:
         )
 
     def counted(chars: str, s: str, c: str) -> str:
-        # where it is a sum, its operands have opposite signs, and no sum has more digits than they have
+        # the operands of the sum have opposite signs, so it has no more digits than they have
         kept = case((f"{s} > 0", c), otherwise=f"{c} + {s} - 1")
         part = f"left({from_start(chars, s)}, CAST(least(greatest({kept}, 0), {_FAR}) AS INT))"
         return case((f"{c} <= 0 AND {s} IS NOT NULL", f"left({chars}, 0)"), (f"{c} > 0", part))
@@ -131,12 +131,12 @@ def substring(argument: Scalar, start: str, count: str | None = None) -> Scalar:
 
 
 def before(first: Scalar, second: Scalar) -> Scalar:
-    """STRBEFORE; an empty simple literal if the first does not contain the second."""
+    """Returns STRBEFORE; an empty simple literal if the first does not contain the second."""
     return _around(first, second, lambda a, b: f"left({a}, instr({a}, {b}) - 1)")
 
 
 def after(first: Scalar, second: Scalar) -> Scalar:
-    """STRAFTER, likewise."""
+    """Returns STRAFTER, likewise."""
     return _around(first, second, lambda a, b: f"substring({a}, instr({a}, {b}) + length({b}))")
 
 
@@ -157,14 +157,14 @@ def _around(first: Scalar, second: Scalar, part: Callable[[str, str], str]) -> S
 
 
 def concat(arguments: Sequence[Scalar]) -> Scalar:
-    """CONCAT; the result has a language if all arguments have that one."""
+    """Returns CONCAT; the result has a language if all arguments have that language."""
     if all(argument.type is not Type.TERM for argument in arguments):
         return Scalar(
             f"concat({', '.join(map(text, arguments))})" if arguments else "''", Type.STRING
         )
 
     def joined(rest: Sequence[Scalar], characters: list[str], tags: list[str]) -> str:
-        """Binds one argument after the other; escaped characters joined are the joined characters escaped."""
+        """Binds one argument after the other; joining escaped strings is the same as escaping the joined string."""
         if not rest:
             tag = case(
                 (" AND ".join(f"{tag} = {tags[0]}" for tag in tags), tags[0]), otherwise="''"
@@ -184,12 +184,12 @@ def concat(arguments: Sequence[Scalar]) -> Scalar:
 
 
 def encode_for_uri(argument: Scalar) -> Scalar:
-    """ENCODE_FOR_URI: all but the unreserved characters of RFC 3986 percent-encoded (XPath's fn:encode-for-uri).
+    """Returns ENCODE_FOR_URI: all but RFC 3986's unreserved characters percent-encoded (XPath's fn:encode-for-uri).
 
     >>> print(encode_for_uri(Scalar("v_x", Type.STRING)).sql)
     replace(replace(replace(url_encode(v_x), '+', '%20'), '*', '%2A'), '%7E', '~')
     """
-    sql = f"url_encode({text(argument)})"  # as HTML forms are encoded
+    sql = f"url_encode({text(argument)})"  # the encoding of HTML forms
     for char, encoded in (("+", "%20"), ("*", "%2A"), ("%7E", "~")):
         sql = f"replace({sql}, {literal(char)}, {literal(encoded)})"
     return Scalar(sql, Type.STRING)
@@ -199,22 +199,22 @@ def encode_for_uri(argument: Scalar) -> Scalar:
 
 
 def starts(first: Scalar, second: Scalar) -> Scalar:
-    """STRSTARTS."""
+    """Returns STRSTARTS."""
     return Scalar(compatible(first, second, lambda a, b: f"startswith({a}, {b})"), Type.BOOLEAN)
 
 
 def ends(first: Scalar, second: Scalar) -> Scalar:
-    """STRENDS."""
+    """Returns STRENDS."""
     return Scalar(compatible(first, second, lambda a, b: f"endswith({a}, {b})"), Type.BOOLEAN)
 
 
 def contains(first: Scalar, second: Scalar) -> Scalar:
-    """CONTAINS."""
+    """Returns CONTAINS."""
     return Scalar(compatible(first, second, lambda a, b: f"contains({a}, {b})"), Type.BOOLEAN)
 
 
 def language_matches(tag: str, range: str) -> Scalar:
-    """LANGMATCHES by basic filtering (RFC 4647, section 3.3.1), for SQL of a tag's and a range's characters."""
+    """Returns LANGMATCHES by basic filtering (RFC 4647, section 3.3.1), for SQL of a tag's and a range's characters."""
 
     def matches(r: str) -> str:
         prefix = f"startswith(concat(lower({tag}), '-'), concat(lower({r}), '-'))"
@@ -227,7 +227,7 @@ def language_matches(tag: str, range: str) -> Scalar:
 
 
 def regex(argument: Scalar, pattern: str, flags: str) -> Scalar:
-    """REGEX with a constant pattern and flags; an illegal one is SPARQL's error.
+    """Returns REGEX with a constant pattern and flags; an illegal pattern is SPARQL's error.
 
     Raises:
         UnsupportedQuery: see `regex.translation`.
@@ -243,7 +243,7 @@ def regex(argument: Scalar, pattern: str, flags: str) -> Scalar:
 
 
 def replace(argument: Scalar, pattern: str, replacement: str, flags: str) -> Scalar:
-    """REPLACE with constants, likewise; a pattern that matches the empty string is an error too (err:FORX0003).
+    """Returns REPLACE with constants, likewise; a pattern that matches the empty string is an error too (err:FORX0003).
 
     Raises:
         UnsupportedQuery: see `regex.translation`.
@@ -262,7 +262,7 @@ def replace(argument: Scalar, pattern: str, replacement: str, flags: str) -> Sca
 
 
 def _guarded(chars: str, translated: Regex, matching: Callable[[str], str]) -> str:
-    """SQL that matches, but ends the job where Java could run out of stack, with the whole process."""
+    """Returns SQL that matches, but ends the job if Java could run out of stack, which would end the whole process."""
     if translated.limit is None:
         return f"({matching(chars)})"
     message = literal(

@@ -1,4 +1,4 @@
-"""SQL over terms: their kinds and parts, the text in a literal, and terms from their parts.
+"""SQL over terms: their kinds and parts, the text of literals, and terms made from parts.
 
 RDF 1.2 N-Triples, canonical form (https://www.w3.org/TR/rdf12-n-triples/#canonical-ntriples); SPARQL 1.1 Query, section
 17.4.2. Nothing about numbers or dates, and no pyspark.
@@ -13,71 +13,73 @@ from construct_messages.spark.sql.values import Scalar, Type, case, let, literal
 from construct_messages.terms import NEEDS_ESCAPE, RDF, XSD, literal_parts
 
 # --- the kinds and parts of a term ----------------------------------------------------------------------------------
-# All of these take SQL of a term and return SQL; NULL for NULL.
+# All of these take SQL of a term and return SQL, whose value is described; NULL for NULL.
 
 
 def is_iri(term: str) -> str:
-    """Whether it is an IRI."""
+    """Returns whether it is an IRI."""
     return f"(startswith({term}, '<') AND NOT startswith({term}, '<<('))"
 
 
 def iri_text(term: str) -> str:
-    """The characters of an IRI; of no use for other terms."""
+    """Returns the characters of an IRI; undefined for other terms."""
     return f"substring({term}, 2, length({term}) - 2)"
 
 
 def is_blank(term: str) -> str:
-    """Whether it is a blank node."""
+    """Returns whether it is a blank node."""
     return f"startswith({term}, '_:')"
 
 
 def is_literal(term: str) -> str:
-    """Whether it is a literal."""
+    """Returns whether it is a literal."""
     return f"""startswith({term}, '"')"""
 
 
 def is_simple(term: str) -> str:
-    """Whether it is a simple literal, that is an xsd:string."""
+    """Returns whether it is a simple literal, that is an xsd:string."""
     return f"""({is_literal(term)} AND endswith({term}, '"'))"""
 
 
 def suffix(term: str) -> str:
-    """SQL of the text after a literal's closing quote: nothing, `@language` or `^^<datatype>`."""
+    """Returns SQL of the text after a literal's closing quote: nothing, `@language` or `^^<datatype>`."""
     return f"""substring_index({term}, '"', -1)"""
 
 
 def has_language(term: str) -> str:
-    """Whether it is a language-tagged literal."""
+    """Returns whether it is a language-tagged literal."""
     return f"({is_literal(term)} AND startswith({suffix(term)}, '@'))"
 
 
 def is_string(term: str) -> str:
-    """Whether it is a string literal as SPARQL's functions take it: simple or language-tagged (section 17.4.3.1)."""
+    """Returns whether it is a string literal as SPARQL's functions take it: simple or language-tagged (section
+    17.4.3.1).
+    """
     return f"""({is_literal(term)} AND NOT endswith({term}, '>'))"""
 
 
 def escaped(term: str) -> str:
-    """The escaped characters between a literal's quotes; of no use for other terms."""
+    """Returns the escaped characters between a literal's quotes; undefined for other terms."""
     return let(term, lambda t: f"substring({t}, 2, length({t}) - length({suffix(t)}) - 2)")
 
 
 def lexical_form(term: str) -> str:
-    """The lexical form of a literal as raw text; NULL for another term."""
+    """Returns the lexical form of a literal as raw text; NULL for another term."""
     return let(term, lambda t: case((is_literal(t), characters(t))))
 
 
 def digits(term: str) -> str:
-    """The lexical form of a literal that holds no escapes, as those of numbers and dates; of no use for other terms."""
+    """Returns the lexical form of a literal without escapes, such as a number or date; undefined for other terms."""
     return f"""substring_index(substring({term}, 2), '"', 1)"""
 
 
 def text_of(term: str) -> str:
-    """The raw text of a string literal, simple or language-tagged; NULL for another term."""
+    """Returns the raw text of a string literal, simple or language-tagged; NULL for another term."""
     return let(term, lambda t: case((is_string(t), characters(t))))
 
 
 def characters(term: str) -> str:
-    """The raw text between a literal's quotes; of no use for other terms."""
+    """Returns the raw text between a literal's quotes; undefined for other terms."""
     # nearly all terms have no escapes
     return case(
         (f"contains({term}, {_BACKSLASH})", unescape(escaped(term))), otherwise=escaped(term)
@@ -85,13 +87,13 @@ def characters(term: str) -> str:
 
 
 def language(term: str) -> str:
-    """The language tag of a literal, empty if it has none; NULL for another term."""
+    """Returns the language tag of a literal, empty if it has none; NULL for another term."""
     tag = f"substring_index(substring({suffix(term)}, 2), '--', 1)"
     return case((has_language(term), tag), (is_literal(term), "''"))
 
 
 def datatype(term: str) -> str:
-    """The datatype of a literal as a term; NULL for another term."""
+    """Returns the datatype of a literal as a term; NULL for another term."""
     tag = suffix(term)
     return case(
         (f"NOT {is_literal(term)}", "NULL"),
@@ -103,7 +105,8 @@ def datatype(term: str) -> str:
 
 
 def xsd_type(term: str) -> str:
-    """The local name of an XSD datatype with its closing bracket, as in `integer>`; NULL or no such name otherwise.
+    """Returns the local name of an XSD datatype with its closing bracket, as in `integer>`; otherwise NULL or another
+    text.
 
     >>> print(xsd_type("v_x"))
     CASE WHEN endswith(v_x, '>') THEN substring_index(v_x, '"^^<http://www.w3.org/2001/XMLSchema#', -1) ELSE NULL END
@@ -115,7 +118,7 @@ def xsd_type(term: str) -> str:
 
 
 def has_form(term: str, forms: Mapping[str, str]) -> str:
-    """SQL: whether a term is a literal of one of some XSD types in a form that this type has.
+    """Returns SQL that tests whether a term is a literal of one of some XSD types in a form of this type.
 
     Args:
         term: SQL.
@@ -124,7 +127,7 @@ def has_form(term: str, forms: Mapping[str, str]) -> str:
     >>> print(has_form("v_x", {"gDay": "---[0-9]+"}))
     (v_x RLIKE '^"(---[0-9]+"..<http://www[.]w3[.]org/2001/XMLSchema#gDay>)$')
     """
-    # `..` is `^^`: of what may follow the closing quote, only that is followed by a bracket
+    # `..` matches `^^`, the only text of two characters between a closing quote and a bracket
     namespace = XSD.replace(".", "[.]")
     patterns = "|".join(f'{form}"..<{namespace}{name}>' for name, form in forms.items())
     pattern = literal(f'^"({patterns})$')
@@ -148,10 +151,10 @@ _TO_ESCAPE: Final = literal(NEEDS_ESCAPE.pattern)
 
 
 def unescape(escaped: str) -> str:
-    r"""The raw text for the characters between the quotes of a canonical literal.
+    r"""Returns the raw text for the characters between the quotes of a canonical literal.
 
-    The text contains no control characters: two of them replace `\\` and `\u00` meanwhile, so that the second half of
-    the one cannot begin another escape, and no text after the other is taken for one.
+    The text contains no control characters: two of them temporarily replace `\\` and `\u00`, so that the second half of
+    an escaped backslash cannot begin another escape, and no text after a `\u00` is taken for one.
     """
     text = f"replace(replace({escaped}, {_TWO_BACKSLASHES}, {_BACKSLASH_HERE}), {_UNICODE}, {_UNICODE_HERE})"
     for letter, char in _ESCAPES.items():
@@ -164,7 +167,7 @@ def unescape(escaped: str) -> str:
 
 
 def escape(text: str) -> str:
-    """The characters of raw text as canonical N-Triples writes them between quotes."""
+    """Returns the characters of raw text as canonical N-Triples writes them between quotes."""
 
     def encoded(t: str) -> str:
         t = f"replace({t}, {_BACKSLASH}, {_TWO_BACKSLASHES})"
@@ -180,17 +183,21 @@ def escape(text: str) -> str:
 
 
 def tagged(text: str, suffix: str) -> str:
-    """A literal of raw text with a suffix (both SQL): `''`, `'@en'`, `'^^<urn:t>'`; NULL if either is."""
+    """Returns a literal of raw text with a suffix (both SQL): `''`, `'@en'`, `'^^<urn:t>'`; NULL if one of them is
+    NULL.
+    """
     return f"""concat('"', {escape(text)}, '"', {suffix})"""
 
 
 def typed(lexical: str, name: str) -> str:
-    """A literal of an XSD type (a Python string, its local name) whose lexical form needs no escapes."""
+    """Returns a literal of an XSD type (a Python string, its local name) whose lexical form needs no escapes."""
     return f"""concat('"', {lexical}, {literal(f'"^^<{XSD}{name}>')})"""
 
 
 def as_term(scalar: Scalar) -> str:
-    """SQL of the canonical term. Numbers are written as the embedded store does: plainly, without needless zeros."""
+    """Returns SQL of the canonical term. Numbers are written as by the embedded store, without exponents and extra
+    zeros.
+    """
     sql = scalar.sql
     if scalar.term is not None:
         return literal(scalar.term)
@@ -207,7 +214,7 @@ def as_term(scalar: Scalar) -> str:
 
 
 def as_text(scalar: Scalar) -> str:
-    """SQL of the lexical form, as raw text; NULL for a term that is no literal."""
+    """Returns SQL of the lexical form, as raw text; NULL for a term that is not a literal."""
     sql = scalar.sql
     if scalar.term is not None and scalar.term.startswith('"'):
         return literal(literal_parts(scalar.term)[0])
@@ -233,7 +240,7 @@ def _decimal_text(d: str) -> str:
 
 
 def _floating_text(java: str) -> str:
-    """Java's shortest decimal form, without its exponent."""
+    """Returns Java's shortest decimal form, without an exponent."""
     digits = f"replace(substring_index(trim(LEADING '-' FROM {java}), 'E', 1), '.', '')"
     exponent = f"CAST(substring_index({java}, 'E', -1) AS INT)"
     large = f"concat(rpad({digits}, {exponent} + 1, '0'), '.', substring({digits}, {exponent} + 2))"
@@ -243,7 +250,7 @@ def _floating_text(java: str) -> str:
         (f"contains({java}, 'E-')", small),
         otherwise=large,
     )
-    # the sign of zero shows only in the text
+    # only the text shows the sign of zero
     sign = f"if(startswith({java}, '-'), '-', '')"
     return case(
         (f"{java} = 'NaN'", "'NaN'"),

@@ -19,9 +19,9 @@ _NAN: Final = tuple(f'"NaN"^^<{XSD}{name}>' for name in ("float", "double"))
 
 
 def same_key(left: Scalar, right: Scalar) -> Scalar:
-    """Whether two values have the same key: true if `=` is.
+    """Returns SQL that tests whether two values have the same key, which is true if `=` is.
 
-    It is always true where computing a value may end the job: that must not happen for a solution that is in no pair.
+    It is always true if computing a value may end the job, which must not happen for a solution that is in no pair.
     Values that Spark compares as SPARQL does are their own keys.
 
     >>> same_key(Scalar("v_x", Type.STRING), Scalar("v_y", Type.STRING)).sql
@@ -33,9 +33,9 @@ def same_key(left: Scalar, right: Scalar) -> Scalar:
 
 
 def key(value: Scalar) -> str:
-    """SQL of a value's key; NULL for NULL, and for NaN, which equals nothing.
+    """Returns SQL of a value's key; NULL for NULL, and for NaN, which equals nothing.
 
-    A term that is no number, boolean, date or time equals only itself, and is its own key; so is a literal whose
+    A term that is not a number, boolean, date or time equals only itself, and is its own key; so is a literal whose
     lexical form is not one of its datatype.
     """
 
@@ -56,7 +56,7 @@ def key(value: Scalar) -> str:
 
 def _number(t: str) -> str:
     single = numbers.single(digits(t), numbers.has_type(t, Type.FLOAT))
-    # zero has one key with either sign
+    # both zeros have the same key
     return f"concat('n', CAST({single} + CAST(0 AS FLOAT) AS STRING))"
 
 

@@ -2,9 +2,9 @@
 
 A value is a `Scalar`: SQL text and the type of its result. Most are of type TERM, a canonical N-Triples string; a value
 of a known type stays native until it is needed as a term. NULL is SPARQL's error and the unbound variable alike (SPARQL
-1.1 Query, section 17.2). All SQL means the same under any setting of a session: ANSI mode, time zone, escaped string
-literals, the precision of decimal operations. `term_parts.py` has the SQL of terms. Nothing about numbers or dates, and
-no pyspark.
+1.1 Query, section 17.2). All SQL has the same meaning under any setting of a session: ANSI mode, time zone, escaped
+string literals, the precision of decimal operations. `term_parts.py` has the SQL of terms. Nothing about numbers or
+dates, and no pyspark.
 """
 
 from __future__ import annotations
@@ -29,9 +29,7 @@ class Type(Enum):
     STRING = "the raw text of a simple literal"
     BOOLEAN = "BOOLEAN"
     INTEGER = "DECIMAL(38,0)"
-    DECIMAL = (
-        "DECIMAL(37,18)"  # the widest whose sums Spark makes without rounding, for all settings
-    )
+    DECIMAL = "DECIMAL(37,18)"  # the widest type whose sums Spark does not round, under any setting
     FLOAT = "FLOAT"
     DOUBLE = "DOUBLE"
 
@@ -43,7 +41,7 @@ class Scalar:
     Args:
         sql: the text; it needs no parentheses around it.
         type: of the value.
-        term: of a constant, the term; `sql` is its value, which other terms may have, too.
+        term: the term of a constant; `sql` is its value, which other terms may share.
     """
 
     sql: str
@@ -55,7 +53,7 @@ ERROR: Final = Scalar("CAST(NULL AS STRING)")
 
 
 def column(variable: Var) -> str:
-    """The name of a variable's column: unique even where case is ignored, and an SQL identifier without quotes.
+    """Returns the name of a variable's column: unique even where case is ignored, and an SQL identifier without quotes.
 
     >>> column(Var("company")), column(Var("aName")), column(Var(".g0"))
     ('v_company', 'v_a_4e_ame', 'v__2e_g0')
@@ -72,10 +70,10 @@ _PLAIN: Final = re.compile(r"[^\x00-\x1f\x7f'\\\ud800-\udfff]*")
 
 
 def literal(text: str) -> str:
-    r"""A SQL string literal, with the same meaning under every setting of the parser.
+    r"""Returns an SQL string literal, with the same meaning under every setting of the parser.
 
-    A quote, a backslash (`spark.sql.parser.escapedStringLiterals` decides what it means, and takes the `r` of a raw
-    literal for a part of its text) and `${`, where Spark would substitute a variable, are written as bytes.
+    A quote, a backslash (whose meaning depends on `spark.sql.parser.escapedStringLiterals`, which takes the `r` of a
+    raw literal for a part of its text) and `${`, where Spark would substitute a variable, are written as bytes.
 
     >>> print(literal("a"), literal(r"\d+"), literal("it's"))
     'a' CAST(X'5C642B' AS STRING) CAST(X'69742773' AS STRING)
@@ -91,16 +89,16 @@ _out_of_range_unbound: ContextVar[bool] = ContextVar("out_of_range_unbound", def
 
 
 def let(value: str, body: Callable[[str], str], *, interpreted: bool = False) -> str:
-    """SQL that uses a value more than once, and computes it once.
+    """Returns SQL that uses a value more than once, and computes it once.
 
-    A column, field or literal is used as it is: Spark compiles that to code, and a lambda not. The variable of a lambda
+    A column, field or literal is used as it is, because Spark compiles it, but not a lambda. The variable of a lambda
     inside another is named by its depth.
 
     Args:
         value: SQL.
         body: returns SQL for the name (or the atom) of the value; it is called once.
-        interpreted: a lambda in any case, of a function that Spark does not compile to code: what is long takes Spark
-            seconds to compile, to give up at 64 KB.
+        interpreted: a lambda in any case, of a function that Spark does not compile to code: Spark compiles long SQL
+            for seconds, and then gives up at 64 KB.
 
     >>> let("v_x", lambda x: f"concat({x}, {x})")
     'concat(v_x, v_x)'
@@ -121,16 +119,16 @@ def let(value: str, body: Callable[[str], str], *, interpreted: bool = False) ->
 
 
 _LONGEST_COMPILED: Final = 4_000  # characters
-# a constant is a reference in Java's code, however long: those of types are thousands of characters
+# a constant of any length is a reference in Java's code; those of types have thousands of characters
 _CONSTANT: Final = re.compile(r"'(?:[^'\\]|\\.)*+'")
 
 
 def compiled_if_short(sql: str) -> str:
-    """SQL as it is, or, if it is long, inside a function that Spark does not compile to code.
+    """Returns SQL as it is, or, if it is long, inside a function that Spark does not compile to code.
 
     Four comparisons of sums are more than the 64 KB that Java allows a method: Spark would try for seconds, log some
     hundred lines, and then compile nothing of the whole stage. Java runs methods far shorter than that slowly, too:
-    what is interpreted is as fast.
+    interpreted SQL is as fast.
 
     >>> compiled_if_short("v_x")
     'v_x'
@@ -143,7 +141,7 @@ def compiled_if_short(sql: str) -> str:
 
 
 def case(*branches: tuple[str, str], otherwise: str = "NULL") -> str:
-    """A searched CASE, without the branches whose condition is `false`.
+    """Returns a searched CASE, without the branches whose condition is `false`.
 
     >>> case(("a > 0", "1"), ("false", "0"), ("a < 0", "-1"))
     'CASE WHEN a > 0 THEN 1 WHEN a < 0 THEN -1 ELSE NULL END'
@@ -155,7 +153,7 @@ def case(*branches: tuple[str, str], otherwise: str = "NULL") -> str:
 
 
 def all_of(*conditions: str) -> str:
-    """A conjunction, shortened by what is known.
+    """Returns a conjunction, without the conditions that are constant.
 
     >>> all_of("a", "true"), all_of("a", "false")
     ('a', 'false')
@@ -164,7 +162,7 @@ def all_of(*conditions: str) -> str:
 
 
 def one_of(*conditions: str) -> str:
-    """A disjunction, shortened by what is known.
+    """Returns a disjunction, without the conditions that are constant.
 
     >>> one_of("a", "true"), one_of("a", "false")
     ('true', 'a')
@@ -181,10 +179,11 @@ def _junction(operator: str, conditions: Iterable[str], neutral: str, dominant: 
 
 @contextmanager
 def out_of_range_unbound(unbound: bool) -> Iterator[None]:
-    """A block in which SQL is made that treats a value out of range as an error of the query, or ends the job.
+    """Decides for a block whether the SQL made in it treats a value out of range as an error of the query.
 
     Args:
-        unbound: whether it is an error of the query, which leaves a variable unbound and fails a FILTER.
+        unbound: True: as an error of the query, which leaves a variable unbound and fails a FILTER; False: it ends the
+            job.
     """
     token = _out_of_range_unbound.set(unbound)
     try:
@@ -194,12 +193,12 @@ def out_of_range_unbound(unbound: bool) -> Iterator[None]:
 
 
 def is_out_of_range_unbound() -> bool:
-    """Whether SQL is made inside `out_of_range_unbound(True)`, so that NULL may mean a value out of range."""
+    """Returns whether SQL is made inside `out_of_range_unbound(True)`, so that NULL may mean a value out of range."""
     return _out_of_range_unbound.get()
 
 
 def fail(error: type[ConstructMessagesError], message: str) -> str:
-    """SQL that ends the job with an error of this package, which `session.translated` raises.
+    """Returns SQL that ends the job with an error of this package, which `session.translated` raises.
 
     Inside `out_of_range_unbound`, a `ValueOutOfRange` is NULL instead.
 
@@ -217,7 +216,7 @@ def fail(error: type[ConstructMessagesError], message: str) -> str:
 
 
 def may_fail(sql: str) -> bool:
-    """Whether SQL can end a job: such SQL must be evaluated for solutions of the query only.
+    """Returns whether SQL can end a job: such SQL must be evaluated for solutions of the query only.
 
     >>> from construct_messages.errors import ValueOutOfRange
     >>> may_fail(case(("v_x > 9", fail(ValueOutOfRange, "v_x")), otherwise="v_x")), may_fail("'a'")
@@ -227,7 +226,7 @@ def may_fail(sql: str) -> bool:
 
 
 def any_of(value: str, texts: Iterable[str]) -> str:
-    """SQL: whether a value is one of some texts.
+    """Returns SQL that tests whether a value is one of some texts.
 
     >>> any_of("x", ["a", "b"])
     "x IN ('a', 'b')"

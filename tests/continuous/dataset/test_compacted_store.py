@@ -145,6 +145,7 @@ print(given)
 """
 
 
+@pytest.mark.slow
 def test_memory_stays_within_a_limit() -> None:
     """160 MB of texts pass through a window of ten messages."""
     data = subprocess.run(

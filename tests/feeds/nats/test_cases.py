@@ -59,6 +59,7 @@ async def test_as_given_from_here(server: NatsServer, streams: JetStreamContext)
     assert same(await messages(server.url("a")), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.extension)
 @pytest.mark.parametrize("header", HEADERS)
 async def test_every_format(

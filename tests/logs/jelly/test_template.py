@@ -94,6 +94,7 @@ STAR = Template(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [64, 200, 4000])
 @pytest.mark.parametrize("datatypes", [2, 32])
 def test_long_logs_outlive_their_tables(names: int, datatypes: int) -> None:

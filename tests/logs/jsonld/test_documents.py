@@ -256,6 +256,7 @@ def nodes(draw: st.DrawFn, depth: int = 2) -> dict[str, Any]:
     return node
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("context", [None, CONTEXT], ids=["without a context", "with prefixes"])
 @pytest.mark.parametrize("base", [None, "http://example.org/a/b?q#f"])
 @settings(max_examples=settings.default.max_examples // 2)

@@ -283,6 +283,7 @@ def test_memory_is_that_of_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
     assert many < few + 500_000, "what is kept of each message would be four times as much"
 
 
+@pytest.mark.slow
 def test_memory_is_bounded_where_no_line_ends() -> None:
     taken = 0
 

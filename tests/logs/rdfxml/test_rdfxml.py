@@ -333,6 +333,7 @@ def test_hostile_documents_are_refused_at_once(case: str) -> None:
     assert "message 2" in str(reading.error)
 
 
+@pytest.mark.slow
 def test_a_literal_longer_than_any_buffer() -> None:
     """Issue 26: pyoxigraph takes no term of more than 16 MiB, as it is or with its escapes."""
     for char, size, written in (("x", 17 << 20, 1), ("\x7f", 3 << 20, 6)):

@@ -258,6 +258,7 @@ def test_a_literal_longer_than_the_parser_takes() -> None:
     assert reading.messages == messages(A)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", [1 << 16, 7])
 def test_many_empty_messages_and_many_prefixes(chunk: int) -> None:
     """A message costs what it holds, not what came before."""

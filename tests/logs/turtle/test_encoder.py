@@ -419,6 +419,7 @@ def split(text: str, syntax: Syntax) -> list[str]:
     return ["\n".join([*head, *part]) for part in parts]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", [syntax.label for syntax in SYNTAXES])
 @pytest.mark.parametrize("format", [TURTLE, TRIG], ids=lambda format: format.extension)
 @given(data=st.data(), prefixes=prefixes)

@@ -102,6 +102,7 @@ def w3c_cases(format: Format) -> Iterator[Case]:
             )
 
 
+@pytest.mark.slow
 @pytest.mark.suite
 @chunked
 @pytest.mark.parametrize(

@@ -137,6 +137,7 @@ NUMERALS = st.from_regex(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(NUMERALS, NUMERALS)
 def test_numbers_keep_their_lexical_forms(one: str, other: str) -> None:

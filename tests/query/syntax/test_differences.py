@@ -240,6 +240,7 @@ def unexplained(mutant: Mutant, refusal: str | None, reasons: Sequence[Reason]) 
     return not any(one.holds(mutant, refusal or "") for one in reasons if one.reads == reads)
 
 
+@pytest.mark.slow
 def test_differences_have_reasons() -> None:
     found: list[tuple[str, str | None, str | None]] = []
     for text in filter(is_local, mutants(seeds(), MUTANTS, SEED)):

@@ -131,6 +131,7 @@ def test_the_text_of_a_node_is_read_as_an_equal_node() -> None:
             assert found is None or at_zero(found) == at_zero(node), (query.text, text)
 
 
+@pytest.mark.slow
 @pytest.mark.suite
 def test_all_names_and_literals_are_in_the_tree() -> None:
     """What rewriting passes over, because no node tells of it, holds neither names nor literals."""

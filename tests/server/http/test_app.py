@@ -335,6 +335,7 @@ async def test_grouping(served: Served, session: aiohttp.ClientSession) -> None:
         assert (await response.read()).count(b"# @message") == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("union", "parameters", "count"),
     [
@@ -403,6 +404,7 @@ async def test_a_body_that_is_too_long(store: Path, session: aiohttp.ClientSessi
         assert "1000 bytes" in await response.text()
 
 
+@pytest.mark.slow
 async def test_a_query_of_many_values(served: Served, session: aiohttp.ClientSession) -> None:
     """Issue 13, 24: 200 kB were refused."""
     values = " ".join(f"<urn:x{number}>" for number in range(20_000))

@@ -105,6 +105,7 @@ async def test_pages_of_other_origins_send_no_updates(
         assert len(upstream.asked) == (0 if status == 403 else 1)
 
 
+@pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.parametrize(
     ("flags", "told"), [(("--cors", "*"), True), ((), False)], ids=["all", "none"]

@@ -115,6 +115,7 @@ def test_results_of_the_w3c(modules: Modules) -> None:
         assert found == expected(document), path
 
 
+@pytest.mark.slow
 def test_every_cut_is_told(modules: Modules) -> None:
     """Whatever is missing at the end, but for white space; solutions before it are right."""
     for whole in (of_pyoxigraph()[2], of_pyoxigraph()[3], *ODD.values()):

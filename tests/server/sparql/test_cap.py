@@ -117,6 +117,7 @@ def told(served: Served, event: str = "maybe a part") -> list[dict[str, Any]]:
     return [line for line in lines(served) if line["event"] == event]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("framing", ["chunked", "length"])
 @pytest.mark.parametrize("coding", CODINGS)
 @pytest.mark.parametrize("content_type", FORMATS)

@@ -76,6 +76,7 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
         yield session
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 async def test_serve_answers_what_run_writes(
     kind: Kind, served: Served, session: aiohttp.ClientSession, data: Path, tmp_path: Path

@@ -58,6 +58,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StreamStore]:
 NAMES = map("s{}".format, count())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("syntax", VARIANTS, ids=lambda syntax: f"{syntax.label}-{syntax.version}")
 @given(messages())
 def test_a_log_is_that_of_the_encoder(

@@ -51,6 +51,7 @@ async def test_discovery(served: StreamsServer) -> None:
     assert (await served.ask("GET", "/streams/b")).status == 404
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("accept", "type", "format"),
     [

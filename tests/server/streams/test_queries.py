@@ -225,6 +225,7 @@ async def test_a_failure_is_in_the_description(served: StreamsServer) -> None:
     assert "there is no stream a" in failed["error"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "query", "status", "said"),
     [

@@ -312,6 +312,7 @@ EVERY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_every_kind(kind: Kind, tmp_path: Path) -> None:
     (tmp_path / f"log.{kind.format.extension}").write_bytes(write(EVERY[kind], kind))

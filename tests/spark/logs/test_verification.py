@@ -28,6 +28,7 @@ def problems(folder: Path) -> list[str]:
     return list(verify_folder(folder).problems)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compression", ["none", "gzip", "bzip2", "xz", "zstd"])
 @pytest.mark.parametrize("format", ["nq", "trig", "jelly"])
 def test_each_flipped_bit_and_each_cut(format: str, compression: str, tmp_path: Path) -> None:

@@ -104,6 +104,7 @@ def test_packed_files_are_unpacked_whole_or_refused(extension: str, pack: object
         read((f"file:///a.ttl{extension}", content[:-3]))
 
 
+@pytest.mark.slow
 def test_batches_are_bounded() -> None:
     content = b"".join(b"<urn:s> <urn:p> '%d' .\n" % number for number in range(25_000))
     sizes = [batch.num_rows for batch in quads(None)(batches(("file:///a.ttl", content)))]

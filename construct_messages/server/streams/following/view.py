@@ -5,7 +5,7 @@ RDF Messages, section 3 (SSE, WebSocket). What is pushed is made ready in `push.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from aiohttp import WSCloseCode, web
@@ -19,6 +19,7 @@ from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.event_stream import check_text
 from construct_messages.server.http.sending import ClientLeft, send
 from construct_messages.server.streams.bounds import CLOSE_SECONDS, StreamLimits
+from construct_messages.server.streams.following.fanout import Fanout, SharedPlace
 from construct_messages.server.streams.output_view import OutputView
 from construct_messages.server.streams.push import (
     Live,
@@ -33,7 +34,6 @@ from construct_messages.server.streams.selection import (
     selecting,
     sequence_parameter,
 )
-from construct_messages.streams.element import Element
 from construct_messages.streams.store import StreamStore
 
 _BYTES: Final = (
@@ -63,11 +63,12 @@ class FollowingView:
     ) -> None:
         self._settings, self._store, self._bounds, self._output = settings, store, bounds, output
         self._in_thread = in_thread
-        self._live = Live(store, settings.heartbeat_seconds)
+        self._live, self._fanout = Live(store, settings.heartbeat_seconds), Fanout(store)
 
     def stop(self) -> None:
         """Ends all events and sockets, each with the reason; followers resume after the last element they got."""
         self._live.stop()
+        self._fanout.stop()
 
     async def events(self, request: web.Request) -> web.StreamResponse:
         """Answers with server-sent events."""
@@ -93,9 +94,9 @@ class FollowingView:
             headers |= {Header.AFTER: str(after), Header.IDENTITY: str(self._store.state(name).id)}
             if request.method == "HEAD":
                 return web.Response(headers=headers)
-            body = event_stream(
-                self._live.pages(name, after), self._output.events(format), record.deliver
-            )
+            pushing = self._output.events(format)
+            place = SharedPlace(self._fanout, pushing, request, record)
+            body = event_stream(self._live.pages(name, after, place), pushing, record.deliver)
             return await send(
                 request, body, headers, idle_seconds=self._settings.idle_seconds, sent=record.sent
             )
@@ -115,10 +116,10 @@ class FollowingView:
         if not socket.can_prepare(request):
             raise ProtocolError("this is a WebSocket", status=426, hint="connect by ws: or wss:")
         with self._bounds.following(resumable=True):
-            live = self._live.pages(name, await self._after(name, selecting(request.query)))
+            after = await self._after(name, selecting(request.query))
             try:
                 await socket.prepare(request)
-                await self._push(request, socket, live, record)
+                await self._push(request, socket, name, after, record)
             except ConnectionError as error:
                 raise ClientLeft("left") from error
         return socket
@@ -127,12 +128,16 @@ class FollowingView:
         self,
         request: web.Request,
         socket: web.WebSocketResponse,
-        live: AsyncGenerator[list[Element]],
+        name: str,
+        after: int,
         record: StreamRecord,
     ) -> None:
         protocol = socket.ws_protocol or N_QUADS.subprotocol
         record.format = protocol
         pushing = self._output.frames(SUBPROTOCOLS[protocol])
+        live = self._live.pages(
+            name, after, SharedPlace(self._fanout, pushing, request, record, socket)
+        )
         code, reason = WSCloseCode.INTERNAL_ERROR, b"the server failed"
         try:
             await push_frames(request, socket, live, pushing, record.deliver)

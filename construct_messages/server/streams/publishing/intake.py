@@ -6,92 +6,78 @@ RDF Messages, section 3 (WebSocket); RFC 6455. What frames are pushed to followe
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Final, TypeAlias
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, NamedTuple, TypeAlias
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from construct_messages.errors import ConstructMessagesError
-from construct_messages.server.streams.push import close
+from construct_messages.server.streams.publishing.groups import Groups
+from construct_messages.server.streams.push import close, frame, write_frames
 
-Publish: TypeAlias = Callable[[bytes], Awaitable[Awaitable[str]]]
-"""Takes the content of a frame, and returns an awaitable for its answer; the next frame is read meanwhile."""
 
-_UNDER_WAY: Final = (
-    100  # frames: they are committed together, so that a publisher need not wait for each
-)
+class Answers(NamedTuple):
+    """What became of frames.
+
+    Args:
+        texts: the answers to those that were published, in order.
+        refused: why the next one was not, nor any after it; None: all were.
+    """
+
+    texts: Sequence[str]
+    refused: ConstructMessagesError | None = None
+
+
+Publish: TypeAlias = Callable[[Sequence[bytes]], Awaitable[Answers]]
+"""Publishes the content of frames."""
+
+_WAITING: Final = 1000  # frames that are read before those before them are on disk
 
 
 async def take_frames(
-    socket: web.WebSocketResponse, publish: Publish, stopping: asyncio.Event
+    request: web.Request, socket: web.WebSocketResponse, publish: Publish, stopping: asyncio.Event
 ) -> None:
     """Publishes each frame, and answers in the order of the frames, until the client leaves or the server stops.
 
     A frame that is refused closes the socket, and no later frame is taken.
 
     Args:
+        request: that became the socket.
         socket: prepared.
-        publish: is called with one frame after the other.
+        publish: is called with the frames that came while those before them were being published.
         stopping: set when the server stops: what was taken until then is answered.
     """
-    answers: asyncio.Queue[Awaitable[str] | None] = asyncio.Queue()
-    places = asyncio.Semaphore(_UNDER_WAY)
-    reading = asyncio.create_task(_read(socket, publish, answers, places))
+    frames = Groups[bytes](_WAITING)
+    reading = asyncio.create_task(_read(socket, frames))
     stop = asyncio.create_task(_stop_reading(stopping, reading))
     try:
-        await _answer(socket, answers, places)
+        while group := await frames.take():
+            answers = await publish(group)
+            if answers.texts and not socket.closed:
+                sent = b"".join([frame(text.encode(), text=True) for text in answers.texts])
+                await write_frames(request, socket, sent)
+            if answers.refused is not None:
+                await close(socket, answers.refused)
+                return
     finally:
         for task in (stop, reading):
             task.cancel()
         await asyncio.gather(stop, reading, return_exceptions=True)
-        # they are submitted: their results are not used, but all of them are awaited
-        left = [answer for answer in _rest(answers) if answer is not None]
-        await asyncio.gather(*left, return_exceptions=True)
     if not socket.closed:
         await socket.close(code=WSCloseCode.GOING_AWAY, message=b"the server stops")
 
 
-async def _read(
-    socket: web.WebSocketResponse,
-    publish: Publish,
-    answers: asyncio.Queue[Awaitable[str] | None],
-    places: asyncio.Semaphore,
-) -> None:
+async def _read(socket: web.WebSocketResponse, frames: Groups[bytes]) -> None:
     try:
-        async for frame in socket:
-            if frame.type in (WSMsgType.TEXT, WSMsgType.BINARY):
-                await places.acquire()
-                data = frame.data.encode() if frame.type is WSMsgType.TEXT else bytes(frame.data)
-                answers.put_nowait(await publish(data))
-    except ConstructMessagesError as error:
-        refused: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        refused.set_exception(error)
-        answers.put_nowait(refused)
+        async for each in socket:
+            if each.type is WSMsgType.TEXT:
+                await frames.put(each.data.encode())
+            elif each.type is WSMsgType.BINARY:
+                await frames.put(bytes(each.data))
     finally:
-        answers.put_nowait(None)
+        frames.end()
 
 
 async def _stop_reading(stopping: asyncio.Event, reading: asyncio.Task[None]) -> None:
     await stopping.wait()
     reading.cancel()
-
-
-async def _answer(
-    socket: web.WebSocketResponse,
-    answers: asyncio.Queue[Awaitable[str] | None],
-    places: asyncio.Semaphore,
-) -> None:
-    while (answer := await answers.get()) is not None:
-        try:
-            text = await answer
-        except ConstructMessagesError as error:
-            await close(socket, error)
-            return
-        finally:
-            places.release()
-        if not socket.closed:
-            await socket.send_str(text)
-
-
-def _rest(answers: asyncio.Queue[Awaitable[str] | None]) -> list[Awaitable[str] | None]:
-    return [answers.get_nowait() for _ in range(answers.qsize())]

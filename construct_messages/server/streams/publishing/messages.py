@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 from collections.abc import Iterator
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from construct_messages.documents import DocumentReader, document_format
 from construct_messages.documents.contexts import CONTEXTS, implied_context
 from construct_messages.errors import LimitExceeded, LogError, ProtocolError, UsageError
-from construct_messages.formats import FORMATS
+from construct_messages.formats import FORMATS, N_QUADS, N_TRIPLES, Format, Syntax
 from construct_messages.formats.lookup import find_format
 from construct_messages.formats.media_types import read_media_type
 from construct_messages.logs import Decoder, DecoderOptions, decoder_for
@@ -56,24 +57,12 @@ def read_messages(
     >>> [len(message) for message in read_messages("text/turtle; messages=rdfm", log, **options)]
     [1, 0]
     """
-    media_type, parameters = read_media_type(content_type or "") or ("", {})
-    if not media_type:
-        raise _refused(
-            "the request has no Content-Type"
-            if not content_type
-            else f"Content-Type: {content_type}"
-        )
-    charset = parameters.pop("charset", "utf-8")
-    if charset not in ("utf-8", "utf8"):
-        raise ProtocolError(f"charset={charset} is not read here", status=415, hint="send UTF-8")
-    options = DecoderOptions(
-        base=base,
-        contexts=CONTEXTS,
-        context=implied_context(media_type, parameters),
-        message_bytes=message_bytes,
-        comments=False,  # the media type decides whether they delimit messages
-    )
-    messages, is_document = _reading(media_type, parameters, body, options)
+    body_type = body_type_of(content_type)
+    options = options_of(body_type, base, message_bytes)
+    if body_type.is_document:
+        messages = DocumentReader(body_type.format, options).messages(body)
+    else:
+        messages = _decoded(decoder_for(body_type.format, body_type.syntax, options), body)
     read: list[Message] = []
     try:
         for message in messages:
@@ -84,30 +73,96 @@ def read_messages(
                     f"the log has more than {most} messages", hint="send it in parts"
                 )
     except LogError as error:
-        is_empty = not body.removeprefix(BOM_UTF8).strip()
-        refused = ProtocolError(
-            str(error).partition("\n")[0], status=400 if is_empty else 422, hint=error.hint
-        )
-        refused.position = error.position
+        refused = refused_log(error)
+        if not body.removeprefix(BOM_UTF8).strip():
+            refused.status = 400
         raise refused from error
     # a document without a statement is a message without one
-    return read or ([Message()] if is_document else [])
+    return read or ([Message()] if body_type.is_document else [])
 
 
-def _reading(
-    media_type: str, parameters: dict[str, str], body: bytes, options: DecoderOptions
-) -> tuple[Iterator[Message], bool]:
-    """The messages, and whether they are those of one document."""
+def refused_log(error: LogError) -> ProtocolError:
+    """Returns the refusal of bytes that are not in their format (422)."""
+    refused = ProtocolError(str(error).partition("\n")[0], status=422, hint=error.hint)
+    refused.position = error.position
+    return refused
+
+
+class BodyType(NamedTuple):
+    """What the Content-Type of a body names.
+
+    Args:
+        format: of the body.
+        syntax: of a log; None: the body is one document.
+        context: the IRI of the JSON-LD context that the media type implies.
+    """
+
+    format: Format
+    syntax: Syntax | None
+    context: str | None
+
+    @property
+    def is_document(self) -> bool:
+        """Whether the body is one document, which may delimit messages by itself."""
+        return self.syntax is None
+
+    @property
+    def has_base(self) -> bool:
+        """Whether its IRIs may be relative."""
+        return self.format not in (N_QUADS, N_TRIPLES)
+
+
+@lru_cache(maxsize=64)
+def body_type_of(content_type: str | None) -> BodyType:
+    """Returns what the Content-Type of a body names.
+
+    Args:
+        content_type: the header.
+
+    Raises:
+        ProtocolError: another media type or charset (415).
+
+    >>> body_type_of("text/turtle").is_document, body_type_of("text/turtle; messages=rdfm").is_document
+    (True, False)
+    """
+    media_type, parameters = read_media_type(content_type or "") or ("", {})
+    if not media_type:
+        raise _refused(
+            "the request has no Content-Type"
+            if not content_type
+            else f"Content-Type: {content_type}"
+        )
+    charset = parameters.pop("charset", "utf-8")
+    if charset not in ("utf-8", "utf8"):
+        raise ProtocolError(f"charset={charset} is not read here", status=415, hint="send UTF-8")
+    context = implied_context(media_type, parameters)
     try:
         if any(media_type in format.documents for format in FORMATS):
-            return DocumentReader(document_format(media_type), options).messages(body), True
+            return BodyType(document_format(media_type), None, context)
         written = (f'{name}="{value}"' for name, value in parameters.items())
-        format, syntax = find_format("; ".join((media_type, *written)))
+        return BodyType(*find_format("; ".join((media_type, *written))), context)
     except UsageError as error:
         raise _refused(error.message) from error
-    if syntax is None:
-        return DocumentReader(format, options).messages(body), True
-    return _decoded(decoder_for(format, syntax, options), body), False
+
+
+def options_of(body_type: BodyType, base: str, message_bytes: int) -> DecoderOptions:
+    """Returns the options of the decoder of a body; see `read_messages`."""
+    if body_type.has_base:
+        return _options_of(base, body_type.context, message_bytes)
+    return _known_options_of(None, body_type.context, message_bytes)
+
+
+def _options_of(base: str | None, context: str | None, message_bytes: int) -> DecoderOptions:
+    return DecoderOptions(
+        base=base,
+        contexts=CONTEXTS,
+        context=context,
+        message_bytes=message_bytes,
+        comments=False,  # the media type decides whether they delimit messages
+    )
+
+
+_known_options_of = lru_cache(_options_of)  # to make them takes as long as to read a small message
 
 
 def _decoded(decoder: Decoder, body: bytes) -> Iterator[Message]:

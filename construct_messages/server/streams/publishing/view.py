@@ -9,32 +9,49 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
 from aiohttp import web
 
-from construct_messages.errors import ProtocolError
+from construct_messages.errors import ConstructMessagesError, NotAcceptable, ProtocolError
 from construct_messages.formats import N_QUADS
+from construct_messages.formats.media_types import JSON, NDJSON
+from construct_messages.formats.negotiation import prefer
+from construct_messages.logs import Decoder, decoder_for
 from construct_messages.message import Message
-from construct_messages.net.wire import SUBPROTOCOLS
+from construct_messages.net.wire import SUBPROTOCOLS, Header
 from construct_messages.server.config import StreamsSettings
-from construct_messages.server.http.sending import ClientLeft
+from construct_messages.server.http.accept import accept_header
+from construct_messages.server.http.body import check_codings
+from construct_messages.server.http.sending import ClientLeft, send
 from construct_messages.server.streams.addresses import StreamIris
-from construct_messages.server.streams.bounds import CLOSE_SECONDS, StreamLimits
-from construct_messages.server.streams.publishing.intake import take_frames
-from construct_messages.server.streams.publishing.messages import read_messages
+from construct_messages.server.streams.bounds import CLOSE_SECONDS, Holding, StreamLimits
+from construct_messages.server.streams.publishing.acknowledging import LogReader, acknowledged
+from construct_messages.server.streams.publishing.appending import Appender
+from construct_messages.server.streams.publishing.intake import Answers, take_frames
+from construct_messages.server.streams.publishing.messages import (
+    BodyType,
+    body_type_of,
+    options_of,
+    read_messages,
+)
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.requests import InThread, idempotency_key, record_of
-from construct_messages.server.streams.resources import published_document
+from construct_messages.server.streams.resources import published_document, published_text
+from construct_messages.server.streams.selection import sequence_parameter
 from construct_messages.server.streams.shapes import StreamShapes
 from construct_messages.streams.store import StreamStore
 
 _LARGE: Final = (
     1 << 16
 )  # bytes, from which on reading a body takes longer than other requests should wait
+
+_JSON: Final = f"{JSON}; charset=utf-8"
+_LINES: Final = {"Content-Type": NDJSON, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+_INVALID: Final = json.dumps({"elements": 0, "invalid": 1})
 
 
 class PublishingView:
@@ -77,14 +94,19 @@ class PublishingView:
     async def post(self, request: web.Request) -> web.StreamResponse:
         """Appends what is sent, durably: each message of a log is an element, all or none."""
         name, iris, record = await self._published(request)
-        settings, key, own = self._settings, idempotency_key(request), _own_token()
-        async with self._bounds.publishing(request) as body:
-            messages = await self._read(
-                request.headers.get("Content-Type"),
-                body,
-                iris.element(own),
-                settings.batch_messages,
+        content_type, key = request.headers.get("Content-Type"), idempotency_key(request)
+        body_type = body_type_of(content_type)
+        own = _own_token(body_type)
+        base = iris.element(own or "")
+        if body_type.syntax is not None and _wants_lines(request):
+            appender = Appender(
+                self._store, self._shapes, name, own, record, key=key, after=_log_after(request)
             )
+            options = options_of(body_type, base, self._settings.message_bytes)
+            decoder = decoder_for(body_type.format, body_type.syntax, options)
+            return await self._acknowledge(request, decoder, appender, iris)
+        async with self._bounds.publishing(request) as body:
+            messages = await self._read(content_type, body, base, self._settings.batch_messages)
             if not messages:
                 raise ProtocolError("the log has no message", status=422, hint="send at least one")
             kept = await self._shapes.conforming(name, messages, key=key, own=own)
@@ -92,11 +114,12 @@ class PublishingView:
                 return web.json_response({"elements": 0, "invalid": len(messages)}, status=202)
             sequences = await self._store.aappend_all(name, kept, key=key, own=own)
         record.published = len(sequences)
-        location = iris.element(sequences[0]) if len(sequences) == 1 else iris.elements(sequences)
         document = published_document(iris, sequences)
         if len(kept) < len(messages):
             document["invalid"] = len(messages) - len(kept)
-        return web.json_response(document, status=201, headers={"Location": location})
+        location = iris.element(sequences[0]) if len(sequences) == 1 else iris.elements(sequences)
+        headers = {"Content-Type": _JSON, "Location": location}
+        return web.Response(status=201, body=json.dumps(document).encode(), headers=headers)
 
     async def socket(self, request: web.Request) -> web.StreamResponse:
         """Appends what comes over a WebSocket: each frame is a message."""
@@ -109,34 +132,64 @@ class PublishingView:
             max_msg_size=settings.message_bytes,
         )
 
-        async def publish(frame: bytes) -> Awaitable[str]:
-            own = _own_token()
-            messages = await self._read(
-                SUBPROTOCOLS[protocol].document_type, frame, iris.element(own), 2
-            )
-            if len(messages) != 1:
-                raise ProtocolError("a frame has one message", status=422, hint="send logs by POST")
-            holding = ExitStack()
-            holding.enter_context(self._bounds.holding())(len(frame))
-            return asyncio.ensure_future(append(messages, own, holding))
-
-        async def append(messages: list[Message], own: str, holding: ExitStack) -> str:
-            with holding:
-                kept = await self._shapes.conforming(name, messages, own=own)
-                if not kept:
-                    return json.dumps({"elements": 0, "invalid": len(messages)})
-                sequences = await self._store.aappend_all(name, kept, own=own)
-            record.published += 1
-            return json.dumps(published_document(iris, sequences))
+        async def publish(frames: Sequence[bytes]) -> Answers:
+            with self._bounds.holding() as hold:
+                messages, refused = await self._documents(content_type, frames, base, hold)
+                appended = await appender.append(messages)
+            numbers = iter(appended.sequences)
+            answers = [answer_of(next(numbers)) if fits else _INVALID for fits in appended.places]
+            return Answers(answers, appended.refused or refused)
 
         with self._bounds.following():
             try:
                 await socket.prepare(request)
                 record.format = protocol = socket.ws_protocol or N_QUADS.subprotocol
-                await take_frames(socket, publish, self._stopping)
+                content_type = SUBPROTOCOLS[protocol].document_type
+                own = _own_token(body_type_of(content_type))
+                base = iris.element(own or "")
+                appender = Appender(self._store, self._shapes, name, own, record)
+                answer_of = published_text(iris)
+                await take_frames(request, socket, publish, self._stopping)
             except ConnectionError as error:
                 raise ClientLeft("left") from error
         return socket
+
+    async def _acknowledge(
+        self, request: web.Request, decoder: Decoder, appender: Appender, iris: StreamIris
+    ) -> web.StreamResponse:
+        """Appends a log as it comes, and answers with a line for each part of it."""
+        check_codings(request)
+        record, settings = record_of(request), self._settings
+        record.format = NDJSON
+        with self._bounds.following(), self._bounds.holding() as hold:
+            lines = acknowledged(
+                LogReader(request, decoder, hold, self._in_thread),
+                appender,
+                iris,
+                stopping=self._stopping,
+                pause_seconds=settings.heartbeat_seconds,
+            )
+            return await send(
+                request, lines, _LINES, idle_seconds=settings.idle_seconds, sent=record.sent
+            )
+
+    async def _documents(
+        self, content_type: str, frames: Sequence[bytes], base: str, hold: Holding
+    ) -> tuple[list[Message], ConstructMessagesError | None]:
+        """The messages of frames up to the first that is refused, and why it is."""
+        messages: list[Message] = []
+        try:
+            for frame in frames:
+                hold(len(frame))
+                read = await self._read(content_type, frame, base, 2)
+                if len(read) != 1:
+                    raise ProtocolError(
+                        "a frame has one message", status=422, hint="send logs by POST"
+                    )
+                messages += read
+        except ConstructMessagesError as error:
+            return messages, error
+        return messages, None
 
     async def _published(self, request: web.Request) -> tuple[str, StreamIris, StreamRecord]:
         """The stream that is published to.
@@ -165,6 +218,30 @@ class PublishingView:
         return await self._in_thread(read) if len(body) > _LARGE else read()
 
 
-def _own_token() -> str:
-    """What stands for an element's sequence in its own IRI until it has one; nobody can guess it."""
-    return os.urandom(16).hex()
+def _wants_lines(request: web.Request) -> bool:
+    """Whether a publisher would rather have lines than the JSON document that it gets at the end."""
+    accept = accept_header(request)
+    if accept is None or "ndjson" not in accept.lower():
+        return False
+    with suppress(NotAcceptable):
+        return prefer(accept, [JSON, NDJSON]) == NDJSON
+    return False
+
+
+def _log_after(request: web.Request) -> int:
+    """How many messages of its log a request leaves out."""
+    after = request.headers.get(Header.LOG_AFTER)
+    if after is None:
+        return 0
+    if Header.KEY not in request.headers:
+        raise ProtocolError(
+            f"{Header.LOG_AFTER} is about the log of a key", hint=f"send {Header.KEY}, too"
+        )
+    return sequence_parameter(Header.LOG_AFTER, after)
+
+
+def _own_token(body_type: BodyType) -> str | None:
+    """What stands for an element's sequence in its own IRI until it has one; nobody can guess it. None: no message
+    names its IRI by a relative one.
+    """
+    return os.urandom(16).hex() if body_type.has_base else None

@@ -24,6 +24,7 @@ def spoil(path: Path) -> None:
         file.write(b"\xff" * (size - 8 * PAGE))
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_a_damaged_store_is_not_served(tmp_path: Path) -> None:
     path = tmp_path / "streams.db"

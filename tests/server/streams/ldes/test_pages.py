@@ -390,6 +390,7 @@ async def test_borders_are_read_once(
     assert len(asked) == 20 + 2, "one is read again, to see whether it is the same stream"
 
 
+@pytest.mark.slow
 async def test_pages_while_retention_goes_on(served: StreamsServer) -> None:
     """Elements that go while a page is answered are missing from it; it is not said to be gone while one is kept."""
     await served.ask("PUT", "/streams/a", b'{"retainedElements": 4}', "application/json")

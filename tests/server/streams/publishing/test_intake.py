@@ -184,6 +184,7 @@ async def test_the_end_of_the_server(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [PATH, "/streams/a/socket"])
 @pytest.mark.parametrize(
     ("cors", "origin", "welcome"),

@@ -1,0 +1,142 @@
+"""Publishing single messages to a server, durably: by POST, over WebSockets, and by logs that are acknowledged.
+
+`python -m benchmarks micro publishing`. The publishers are raw sockets of another process, so that what is measured is
+the server: its figure is messages for each second of its own CPU, as other programs take turns with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
+
+from benchmarks.harness import Figure, report
+from benchmarks.micro.serving import Server
+from benchmarks.micro.stream_server import LOG, cpu_seconds, serving
+
+_READ = 1 << 16
+
+
+def document(quads: int) -> bytes:
+    """A message: about 530 bytes with 5 quads."""
+    return "".join(
+        f'<http://example.org/thing/7> <http://example.org/property/{each}> "{"x" * 40}" .\n'
+        for each in range(quads)
+    ).encode()
+
+
+async def connect(url: str, head: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection to which the head of a request was sent."""
+    address = urlsplit(url)
+    reader, writer = await asyncio.open_connection(address.hostname, address.port, limit=1 << 22)
+    writer.write(head.replace("PATH", f"{address.path}/input").encode())
+    return reader, writer
+
+
+async def by_post(url: str, body: bytes, count: int, _: int) -> None:
+    """A request for each message, one after the other, on a kept connection."""
+    head = "POST PATH HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/n-quads\r\n"
+    reader, writer = await connect(url, "")
+    path = f"{urlsplit(url).path}/input"
+    request = f"{head.replace('PATH', path)}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    for _ in range(count):
+        writer.write(request)
+        answer = await reader.readuntil(b"\r\n\r\n")
+        size = int(answer.lower().partition(b"content-length: ")[2].partition(b"\r")[0])
+        await reader.readexactly(size)
+        if not answer.startswith(b"HTTP/1.1 201"):
+            raise SystemExit(answer.decode())
+    writer.close()
+
+
+async def by_socket(url: str, body: bytes, count: int, window: int) -> None:
+    """A frame for each message, of which so many are unanswered at most."""
+    upgrade = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    key = f"Sec-WebSocket-Key: {'A' * 22}==\r\n\r\n"
+    reader, writer = await connect(url, f"GET PATH HTTP/1.1\r\nHost: localhost\r\n{upgrade}{key}")
+    await reader.readuntil(b"\r\n\r\n")
+    frame = b"\x81\xfe" + len(body).to_bytes(2, "big") + bytes(4) + body  # the mask is 0
+    sent = answered = 0
+    while answered < count:
+        more = min(window - (sent - answered), count - sent)
+        writer.write(frame * more)
+        sent += more
+        piece = await reader.read(_READ)
+        if not piece:
+            raise SystemExit("the server closed the socket")
+        answered += piece.count(b'"elements"')
+    writer.close()
+
+
+async def by_log(url: str, body: bytes, count: int, window: int) -> None:
+    """One request with all messages, of which so many are not acknowledged at most."""
+    reader, writer = await connect(
+        url,
+        f"POST PATH HTTP/1.1\r\nHost: localhost\r\nContent-Type: {LOG}\r\n"
+        "Accept: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n",
+    )
+    await reader.readuntil(b"\r\n\r\n")
+    message = b"# @message\n" + body
+    sent = acknowledged = 0
+    while acknowledged < count:
+        if more := min(window - (sent - acknowledged), count - sent):
+            writer.write(b"%x\r\n%s\r\n" % (more * len(message), message * more))
+            sent += more
+            if sent == count:
+                writer.write(b"0\r\n\r\n")
+        line = await reader.readline()
+        if line.startswith(b"{"):
+            acknowledged = json.loads(line)["messages"]
+    writer.close()
+
+
+Publish = Callable[[str, bytes, int, int], Awaitable[None]]
+
+_WAYS: tuple[tuple[str, Publish, int, int, str], ...] = (
+    ("a POST a message, 100 publishers", by_post, 100, 1, "8,000/s"),
+    ("WebSocket, 10 publishers, 100 unanswered", by_socket, 10, 100, "20,000/s"),
+    ("one log, 1,000 unacknowledged", by_log, 1, 1000, "20,000/s"),
+    ("10 logs, 100 unacknowledged", by_log, 10, 100, "20,000/s"),
+)
+
+
+async def measured(
+    server: Server, publish: Publish, body: bytes, count: int, publishers: int, window: int
+) -> tuple[float, float]:
+    """Seconds, and seconds of the server's CPU."""
+
+    async def all_of(total: int) -> None:
+        each = total // publishers
+        await asyncio.gather(*(publish(server.url, body, each, window) for _ in range(publishers)))
+
+    await all_of(max(count // 10, publishers))
+    used, started = cpu_seconds(server), time.perf_counter()
+    await all_of(count)
+    return time.perf_counter() - started, cpu_seconds(server) - used
+
+
+def main() -> None:
+    """`python -m benchmarks micro publishing`."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--messages", type=int, default=20_000)
+    parser.add_argument(
+        "--folder", type=Path, help="on the disk that is to be measured; by default a temporary one"
+    )
+    options = parser.parse_args()
+    figures = []
+    with TemporaryDirectory(dir=options.folder) as place, serving(Path(place)) as server:
+        for quads in (5, 30):
+            for what, publish, publishers, window, goal in _WAYS:
+                count = options.messages
+                seconds, used = asyncio.run(
+                    measured(server, publish, document(quads), count, publishers, window)
+                )
+                text = f"{quads} quads, {what}: {count / seconds:,.0f}/s, "
+                text += f"{count / used:,.0f}/s of CPU, {used / count * 1e6:.0f} µs a message"
+                figures.append(Figure(text, used, goal=goal))
+    report("publishing", "single messages published over HTTP, durably", figures)

@@ -1,0 +1,170 @@
+"""A log that is acknowledged while it is being sent: each line of the answer is about messages that are on disk.
+
+The answer begins before the request has ended, which HTTP allows (RFC 9110, section 7.5; RFC 9112, section 9.3). Its
+lines are JSON. docs/decisions/099-logs-acknowledged-on-the-way.md
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable, Iterator
+from functools import partial
+from typing import Final, NamedTuple
+
+from aiohttp import web
+
+from construct_messages.errors import ConstructMessagesError, LogError, ProtocolError, SourceError
+from construct_messages.logs import Decoder
+from construct_messages.message import Message
+from construct_messages.server.http.body import damaged
+from construct_messages.server.http.problems import problem_document
+from construct_messages.server.streams.addresses import StreamIris
+from construct_messages.server.streams.bounds import Holding
+from construct_messages.server.streams.publishing.appending import Appended, Appender
+from construct_messages.server.streams.publishing.groups import Groups
+from construct_messages.server.streams.publishing.messages import refused_log
+from construct_messages.server.streams.requests import InThread
+from construct_messages.server.streams.resources import published_document
+
+_WAITING: Final = 16  # pieces that are read before those before them are on disk
+_LARGE: Final = 1 << 16  # bytes of a piece that takes long to read
+
+
+class _Piece(NamedTuple):
+    messages: list[Message]
+    size: int
+
+
+class LogReader:
+    """Reads the messages of a body as they come.
+
+    Args:
+        request: of which nothing was read.
+        decoder: of the log.
+        hold: counts the bytes of messages that wait.
+        in_thread: calls a function where it does not hold up the event loop.
+    """
+
+    def __init__(
+        self, request: web.Request, decoder: Decoder, hold: Holding, in_thread: InThread
+    ) -> None:
+        self._request, self._decoder, self._hold = request, decoder, hold
+        self._in_thread = in_thread
+        self._pieces = Groups[_Piece](_WAITING)
+        self._size = 0
+
+    async def take(self) -> list[Message]:
+        """All messages that wait, at least one; none: the log has ended.
+
+        Raises:
+            ConstructMessagesError: why no more can be read.
+        """
+        self._hold.release(self._size)
+        self._size = 0
+        pieces = await self._pieces.take()
+        self._size = sum(piece.size for piece in pieces)
+        return [message for piece in pieces for message in piece.messages]
+
+    def end(self, error: ConstructMessagesError) -> None:
+        """Reads no more: `take` raises an error after the messages that wait."""
+        self._pieces.end(error)
+
+    async def run(self) -> None:
+        """Reads all of the body."""
+        error: ConstructMessagesError | None = None
+        try:
+            async for chunk in self._request.content.iter_any():
+                self._hold(len(chunk))
+                await self._put(partial(self._decoder.feed, chunk), len(chunk))
+            await self._put(self._decoder.close, 0)
+        except LogError as damage:
+            error = refused_log(damage)
+        except ConstructMessagesError as refused:
+            error = refused
+        except (web.RequestPayloadError, ConnectionError):
+            error = damaged()
+        self._pieces.end(error)
+
+    async def _put(self, read: Callable[[], Iterator[Message]], size: int) -> None:
+        messages, error = await self._in_thread(_read, read) if size > _LARGE else _read(read)
+        if messages:
+            await self._pieces.put(_Piece(messages, size))
+        else:
+            self._hold.release(size)
+        if error is not None:
+            raise error
+
+
+def _read(
+    read: Callable[[], Iterator[Message]],
+) -> tuple[list[Message], ConstructMessagesError | None]:
+    """The messages up to the first that is refused, and why it is."""
+    messages: list[Message] = []
+    try:
+        for message in read():
+            message.checked = True  # no decoder gives anything but RDF
+            messages.append(message)
+    except ConstructMessagesError as error:
+        return messages, error
+    return messages, None
+
+
+async def acknowledged(
+    reader: LogReader,
+    appender: Appender,
+    iris: StreamIris,
+    *,
+    stopping: asyncio.Event,
+    pause_seconds: float,
+) -> AsyncGenerator[bytes]:
+    """The lines of the answer: an empty one at the start and in each pause, one for each group, and one for an error.
+
+    Args:
+        reader: of the log.
+        appender: of its messages.
+        iris: of the stream.
+        stopping: set when the server stops: what was read until then is stored.
+        pause_seconds: how long a pause is.
+    """
+    reading = asyncio.create_task(reader.run())
+    stop = asyncio.create_task(_stop(stopping, reader, reading))
+    try:
+        yield b"\n"
+        while True:
+            try:
+                async with asyncio.timeout(pause_seconds):
+                    messages = await reader.take()
+            except TimeoutError:
+                yield b"\n"
+                continue
+            if not messages:
+                break
+            appended = await appender.append(messages)
+            if appended.places:
+                yield _line(iris, appended, appender.count)
+            if appended.refused is not None:
+                raise appended.refused
+        if not appender.count:
+            raise ProtocolError("the log has no message", status=422, hint="send at least one")
+    except ConstructMessagesError as error:
+        document = problem_document(error) | {"message": appender.count + 1}
+        yield json.dumps(document).encode() + b"\n"
+    finally:
+        for task in (reading, stop):
+            task.cancel()
+        await asyncio.gather(reading, stop, return_exceptions=True)
+
+
+async def _stop(stopping: asyncio.Event, reader: LogReader, reading: asyncio.Task[None]) -> None:
+    await stopping.wait()
+    reading.cancel()
+    reader.end(SourceError("the server stops", status=503, hint="send the rest again"))
+
+
+def _line(iris: StreamIris, appended: Appended, count: int) -> bytes:
+    document = published_document(iris, appended.sequences) if appended.sequences else {}
+    if not all(appended.places):
+        document["invalid"] = appended.places.count(False)
+    document["messages"] = count
+    return json.dumps(document).encode() + b"\n"
