@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check lint fuzz fuzz-syntax fuzz-logs fuzz-spark fuzz-windows w3c-spark combinations soak-pages kill-streams kill-queries kill-brokers logs-brokers kill-grpc kill-kafka soak-relay soak-windows jar bench benchmark-suite load docs screenshots
+.PHONY: check lint fuzz fuzz-syntax fuzz-logs fuzz-spark fuzz-windows w3c-spark combinations soak-pages kill-streams kill-queries kill-brokers logs-brokers kill-grpc kill-kafka soak-relay soak-windows jar editor bench benchmark-suite load docs screenshots
 
 # everything; `pytest` alone leaves out the slow tests and takes two minutes
 check: lint
@@ -47,6 +47,10 @@ fuzz-spark:
 # the jar of Java functions, in the package; needs javac 17 or later
 jar:
 	$(PYTHON) -m tests.support.spark.jar
+
+# the bundle of CodeMirror for the page, in the package; needs npm
+editor:
+	$(PYTHON) -m tests.support.pages.bundle
 
 # tests of the product of several parameters, of which the other runs ask a part
 combinations:

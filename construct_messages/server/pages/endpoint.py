@@ -24,6 +24,7 @@ from construct_messages.server.pages.files import (
     file_of,
     send_file,
     send_page,
+    send_static,
     static_files,
 )
 
@@ -79,7 +80,9 @@ class PagesEndpoint:
     has_source = False
 
     def __init__(self, endpoints: Sequence[Listed], *, streams: str | None = None) -> None:
-        self._pages = ["/", *(f"/{endpoint.name}/" for endpoint in endpoints if endpoint.name)]
+        # by the path of a page: the endpoint that it begins with
+        self._pages = {"/": endpoints[0].path if endpoints else "/"}
+        self._pages |= {f"/{each.name}/": each.path for each in endpoints if each.name}
         self._server = file_of(
             JSON, json.dumps(_described(endpoints, streams), ensure_ascii=False).encode()
         )
@@ -107,13 +110,10 @@ class PagesEndpoint:
         """See `Endpoint.aclose`."""
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
-        return send_page(request)
+        return send_page(request, self._pages[request.path])
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
-        file = static_files().get(request.match_info["file"])
-        if file is None:
-            raise web.HTTPNotFound
-        return send_file(request, file)
+        return send_static(request, request.match_info["file"])
 
     async def _describe(self, request: web.Request) -> web.StreamResponse:
         return send_file(request, self._server)

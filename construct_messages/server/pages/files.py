@@ -11,11 +11,13 @@ import hashlib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from aiohttp import web
 
 from construct_messages.formats.media_types import CSS, HTML, JAVASCRIPT, SVG
+from construct_messages.server.http.coding import coder_for, negotiate_coding
 from construct_messages.server.http.conditions import is_known
 
 STATIC: Final = "/-/static"
@@ -29,7 +31,7 @@ POLICY: Final = "; ".join(
         "connect-src 'self'",
         "img-src 'self'",
         "base-uri 'none'",
-        "form-action 'none'",
+        "form-action 'self'",
         "frame-ancestors 'none'",
         "require-trusted-types-for 'script'",
     )
@@ -43,6 +45,7 @@ _TYPES: Final[Mapping[str, str]] = {
     ".svg": SVG,
 }
 _ROOT: Final = b"ROOT/"
+_ENDPOINT: Final = b"ENDPOINT"
 
 
 class SentFile(NamedTuple):
@@ -93,19 +96,51 @@ def root_from(path: str) -> str:
 
 
 @cache
-def page_at(root: str) -> SentFile:
-    """The page, for a path from which the root is `root`."""
+def page_at(root: str, endpoint: str) -> SentFile:
+    """The page, for a path from which the root is `root`.
+
+    Args:
+        root: a relative URL.
+        endpoint: the path of the SPARQL endpoint that its form asks without JavaScript.
+    """
     page = static_files()["index.html"]
-    return file_of(page.content_type, page.body.replace(_ROOT, root.encode()))
+    body = page.body.replace(_ENDPOINT, endpoint[1:].encode()).replace(_ROOT, root.encode())
+    return file_of(page.content_type, body)
 
 
-def send_page(request: web.Request) -> web.Response:
-    """Answers with the page at any path."""
-    return send_file(request, page_at(root_from(request.path)))
+def send_page(request: web.Request, endpoint: str) -> web.Response:
+    """Answers with the page at any path; see `page_at`."""
+    return send_file(request, page_at(root_from(request.path), endpoint))
 
 
-def send_file(request: web.Request, file: SentFile) -> web.Response:
-    """Answers with a file, or with 304 where the client has it."""
+def send_static(request: web.Request, name: str) -> web.Response:
+    """Answers with a file of the page, compressed where the client takes that.
+
+    Raises:
+        web.HTTPNotFound: there is no such file.
+    """
+    file = static_files().get(name)
+    if file is None:
+        raise web.HTTPNotFound
+    coding = negotiate_coding(request.headers.get("Accept-Encoding"))
+    if coding is None:
+        return send_file(request, file)
+    return send_file(request, _coded(name, coding), {"Content-Encoding": coding})
+
+
+@cache
+def _coded(name: str, coding: str) -> SentFile:
+    """A file of the page in a content coding, which is another representation: its tag differs."""
+    file, coder = static_files()[name], coder_for(coding)
+    return SentFile(
+        file.content_type, coder.code(file.body) + coder.finish(), f"{file.tag}-{coding}"
+    )
+
+
+def send_file(
+    request: web.Request, file: SentFile, further: Mapping[str, str] = MappingProxyType({})
+) -> web.Response:
+    """Answers with a file, or with 304 where the client has it; `further` are headers of the file."""
     headers = {
         "Cache-Control": "no-cache",
         "Content-Security-Policy": POLICY,
@@ -113,4 +148,6 @@ def send_file(request: web.Request, file: SentFile) -> web.Response:
     }
     if is_known(request, headers["ETag"]):
         return web.Response(status=304, headers=headers)
-    return web.Response(body=file.body, headers={**headers, "Content-Type": file.content_type})
+    return web.Response(
+        body=file.body, headers={**headers, **further, "Content-Type": file.content_type}
+    )

@@ -155,7 +155,7 @@ class SparqlEndpoint:
                 if not asked.parameters and wants_html(request):
                     page: web.StreamResponse | None = None
                     if self._has_page:
-                        page = send_page(request)
+                        page = send_page(request, self.path)
                     elif self._settings.is_remote:
                         page = await self._self_description.page(request, record)
                     if page is not None:

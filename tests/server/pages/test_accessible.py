@@ -23,7 +23,13 @@ OTHER = "another query than was asked, a filter without match, and a refused dow
 STATES = {
     "at first": "",
     "a picture": "await run(given.query); await page.click('.card header button');",
-    "an error": "await run('CONSTRUCT { ?s } WHERE'); await page.waitForSelector('.paint .token-error');",
+    "an error": "await run('CONSTRUCT { ?s } WHERE }'); await page.waitForSelector('.cm-lintRange-error');",
+    "completion": (
+        "await page.fill('#query', 'SELECT * { ?s ex:'); await page.focus('#query');"
+        "await page.keyboard.press('Control+End'); await page.keyboard.type('k');"
+        "await page.waitForSelector('.cm-tooltip-autocomplete li');"
+    ),
+    "a search": "await page.press('#query', 'Control+f'); await page.waitForSelector('.cm-search');",
     "a table": "await run('SELECT * { ?s ?p ?o }'); await page.waitForSelector('table');",
     "one graph": (
         "await run(given.query); await page.click('#tab-graph'); await page.waitForSelector('#other-view .message');"
@@ -46,7 +52,7 @@ LOOKS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "light": ({"colorScheme": "light"}, tuple(STATES)),
     "dark": (
         {"colorScheme": "dark"},
-        ("at first", "a picture", "an error", "a table", "a map", "a timeline", OTHER, "a copy"),
+        ("at first", "a picture", "an error", "completion", "a search", "a table", "a map", "a timeline", OTHER, "a copy"),
     ),
     "forced colours": ({"forcedColors": "active"}, ("at first", "a picture", "a table", "a map")),
     "200 %": (

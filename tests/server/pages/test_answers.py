@@ -20,6 +20,7 @@ from tests.support.pages.asking import (
     ENDED,
     EVERYTHING,
     RUN,
+    TYPED,
     ask,
     choose,
     packed,
@@ -315,10 +316,10 @@ async def test_the_fragment_shares_query_and_endpoint(page: Browser, served: Ser
     )
     await page.open(shared)
     seen = await page.run(
-        """
+        TYPED
+        + """
         await page.waitForSelector("html[data-ready]");
-        const values = [await page.inputValue("#query"), await page.inputValue("#endpoint")];
-        return [...values, await page.locator(".card").count()];
+        return [...await held(), await page.locator(".card").count()];
         """
     )
     assert seen == [EVERYTHING, "people/sparql", 0]  # what somebody else wrote is not run unasked
@@ -343,15 +344,16 @@ async def test_the_endpoint_is_that_of_the_address(
 async def test_the_editor_paints_what_is_typed(page: Browser) -> None:
     await choose(page, "people")
     seen = await page.run(
-        """
+        TYPED
+        + """
         await page.fill("#query", "CONSTRUCT { ?s ex:p 'a' } # x\\nWHERE { ?s ex:q <urn:x> }");
-        await page.locator("#query").evaluate((area) => { area.focus(); area.setSelectionRange(11, 11); });
-        await page.waitForSelector(".paint .match");
+        await page.press("#query", "Control+End");
+        await page.waitForSelector(".cm-matchingBracket");
         await page.click("#add-prefixes");
-        await page.waitForFunction(() => document.querySelector(".lines").textContent.startsWith("1\\n2\\n3"));
+        await page.waitForSelector(".cm-lineNumbers :text('3')");
         return {
-          text: await page.inputValue("#query"), painted: await page.textContent(".paint"),
-          kinds: await page.locator(".paint span").evaluateAll((all) => all.map((each) => each.className)),
+          text: (await typed()).text, painted: (await page.locator(".cm-line").allTextContents()).join("\\n"),
+          kinds: await page.locator(".cm-line span").evaluateAll((all) => all.map((each) => each.className)),
           hidden: await page.locator("#add-prefixes").isHidden(),
         };
         """
@@ -359,7 +361,7 @@ async def test_the_editor_paints_what_is_typed(page: Browser) -> None:
     assert seen["text"] == (
         "PREFIX ex: <http://example.org/>\nCONSTRUCT { ?s ex:p 'a' } # x\nWHERE { ?s ex:q <urn:x> }"
     )
-    assert seen["painted"].rstrip("\n") == seen["text"]
+    assert seen["painted"] == seen["text"]
     kinds = {
         "token-keyword",
         "token-variable",
@@ -392,12 +394,13 @@ async def test_examples_run(page: Browser) -> None:
 
 async def test_an_example_can_be_undone(page: Browser) -> None:
     kept = await page.run(
-        """
+        TYPED
+        + """
         await page.fill("#query", "ASK { ?mine ?p ?o }");
         await page.selectOption("#examples", "1");
-        const example = await page.inputValue("#query");
+        const example = (await typed()).text;
         await page.keyboard.press("Control+z");
-        return [example.includes("rdfs:label"), await page.inputValue("#query")];
+        return [example.includes("rdfs:label"), (await typed()).text];
         """
     )
     assert kept == [True, "ASK { ?mine ?p ?o }"]
@@ -410,7 +413,7 @@ async def test_everything_is_reached_by_keyboard(page: Browser) -> None:
         await page.evaluate(() => document.activeElement.blur());
         const reached = new Set();
         for (let number = 0; number < 60; number += 1) {
-          await page.keyboard.press("Tab");
+          await page.keyboard.press("Tab");  // which leaves the editor, too
           reached.add(await page.evaluate(() => document.activeElement.id || document.activeElement.className));
         }
         return [...reached];

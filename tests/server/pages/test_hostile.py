@@ -123,7 +123,7 @@ async def test_what_is_shared_does_not_run(page: Browser, served: Served) -> Non
     seen = await page.run(
         """
         await page.waitForSelector("html[data-ready]");
-        await page.waitForFunction((text) => document.querySelector(".paint").textContent.includes(text), given.markup);
+        await page.waitForFunction((text) => document.querySelector("#query").textContent.includes(text), given.markup);
         return [await page.inputValue("#endpoint"), await page.locator("#editor img, #editor script").count()];
         """,
         markup=MARKUP,

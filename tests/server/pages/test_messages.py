@@ -12,6 +12,7 @@ from tests.support.pages.asking import (
     ENDED,
     EVERYTHING,
     RUN,
+    TYPED,
     ask,
     choose,
     shown,
@@ -238,11 +239,12 @@ async def test_an_error_is_shown_at_its_place(page: Browser) -> None:
     banner = await ask(page, "people", query)
     assert banner["text"].startswith("Refused (400)")
     seen = await page.run(
-        """
-        await page.waitForSelector(".paint .token-error");
+        TYPED
+        + """
+        await page.waitForSelector(".cm-lintRange-error, .cm-lintPoint-error", { state: "attached" });
         return {
-          error: await page.textContent("#query-error"), line: await page.textContent(".lines .token-error"),
-          cursor: await page.evaluate(() => document.activeElement.selectionStart),
+          error: await page.textContent("#query-error"), line: await page.textContent(".cm-activeLineGutter"),
+          cursor: (await typed()).cursor,
         };
         """
     )

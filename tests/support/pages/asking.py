@@ -12,6 +12,19 @@ from tests.support.pages.browser import Browser
 
 EVERYTHING: Final = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o } ORDER BY ?o"
 
+TYPED: Final = """
+const typed = () => page.evaluate(async () => {
+  const { EditorView } = await import(document.querySelector("link[rel=modulepreload]").href);
+  const { state } = EditorView.findFromDOM(document.getElementById("editor"));
+  return { text: state.doc.toString(), cursor: state.selection.main.head };
+});
+const held = async () => [(await typed()).text, await page.inputValue("#endpoint")];
+const until = async (text) => {
+  while ((await typed()).text !== text) await new Promise((done) => setTimeout(done, 20));
+};
+"""
+"""Functions: the whole text of the editor, which shows a part, and its cursor; with the endpoint; wait for a text."""
+
 RUN: Final = """
 await page.fill("#query", given.query);
 await page.press("#query", "Control+Enter");

@@ -1,72 +1,124 @@
-// The query editor: a text area that the browser edits, over a painted copy of its text with line numbers.
+// The query editor: CodeMirror in the place of a text area, with SPARQL, what may be completed, and errors of the server.
+//
+// Tab leaves the editor, as everywhere in the page: Ctrl-] and Ctrl-[ indent. The text area is what a browser without
+// JavaScript has; what was typed there before this module came is taken over.
 
-import { element } from "./elements.js";
-import { bracketPair, declaredPrefixes, placeOf, queryForm, tokenAt, tokens, undeclaredPrefixes } from "./sparql.js";
+import {
+  EditorState,
+  EditorView,
+  Prec,
+  acceptCompletion,
+  adoptStyles,
+  autocompletion,
+  bracketMatching,
+  closeBrackets,
+  closeBracketsKeymap,
+  completionKeymap,
+  defaultKeymap,
+  highlightActiveLineGutter,
+  highlightSelectionMatches,
+  history,
+  historyKeymap,
+  indentUnit,
+  isolateHistory,
+  keymap,
+  lineNumbers,
+  lintKeymap,
+  search,
+  searchKeymap,
+  setDiagnostics,
+  setDiagnosticsEffect,
+} from "./codemirror.js";
+import { SAME_WORD, ownCompletions, termCompletions, typedAt, wanted } from "./completion.js";
+import { formatted } from "./formatting.js";
+import { sparqlLanguage } from "./language.js";
+import { declaredPrefixes, placeOf, queryForm, tokenAt, tokens, undeclaredPrefixes } from "./sparql.js";
+import { Vocabulary } from "./vocabulary.js";
 
-const READ = 50_000; // characters that are read as tokens and painted; what is behind them is plain text
-const UNDOABLE = 200; // lines: Chromium takes a second for a thousand, and a minute for some thousands
+const READ = 300_000; // characters that are read as tokens for prefixes, completion and the form of the query
 
 export class Editor {
-  /** `place` holds the text area, its painted copy and the line numbers; `changed` is called after each change. */
-  constructor(place, { run, changed }) {
-    this.area = place.querySelector("textarea");
-    this.painted = place.querySelector(".paint");
-    this.lines = place.querySelector(".lines");
+  /** `place` holds a text area. `run` is called where the query is to be run, `changed` after each change; `endpoint`
+   *  returns {url, prefixes}: whom to ask for classes and predicates, and the prefixes that may be declared. */
+  constructor(place, { run, changed, endpoint }) {
     this.changed = changed;
-    this.error = null; // the part of the text that the server complains about
+    this.endpoint = endpoint;
+    this.vocabulary = new Vocabulary();
     this.read = null; // the text whose tokens `found` has
     this.found = [];
-    this.frame = 0;
-    this.area.addEventListener("input", () => {
-      this.error = null;
-      this.repaint();
-      changed();
-    });
-    this.area.addEventListener("scroll", () => this.follow());
-    this.area.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-        event.preventDefault();
-        run();
-      }
-    });
-    document.addEventListener("selectionchange", () => {
-      if (document.activeElement === this.area) this.repaint();
-    });
-    this.area.addEventListener("blur", () => this.repaint());
-    this.repaint();
+    this.extensions = this.extended(run);
+    adoptStyles(document);
+    const area = place.querySelector("textarea");
+    const { value, selectionStart: anchor, selectionEnd: head } = area;
+    const hadFocus = document.activeElement === area;
+    area.remove();
+    this.view = new EditorView({ parent: place, state: this.stateOf(value) });
+    this.view.dispatch({ selection: this.within(anchor, head) });
+    if (hadFocus) this.view.focus();
+  }
+
+  extended(run) {
+    const keys = [{ key: "Mod-Enter", run: () => (run(), true) }, { key: "Tab", run: acceptCompletion }];
+    keys.push({ key: "Shift-Alt-f", run: () => (this.format(), true) });
+    return [
+      Prec.highest(keymap.of(keys)),
+      lineNumbers(),
+      highlightActiveLineGutter(),
+      history(),
+      sparqlLanguage,
+      indentUnit.of("  "),
+      bracketMatching(),
+      closeBrackets(),
+      autocompletion({ override: [(context) => this.complete(context)], activateOnTypingDelay: 150, icons: false }),
+      highlightSelectionMatches(),
+      search({ top: true }),
+      keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...completionKeymap, ...lintKeymap]),
+      // an error is of the text that was sent
+      EditorState.transactionExtender.of((change) => (change.docChanged ? { effects: setDiagnosticsEffect.of([]) } : null)),
+      EditorView.domEventHandlers({ beforeinput: replaceSelection }),
+      EditorView.updateListener.of((update) => update.docChanged && this.changed()),
+      EditorView.contentAttributes.of({
+        id: "query",
+        "aria-label": "SPARQL query",
+        "aria-describedby": "query-help",
+        spellcheck: "false",
+      }),
+    ];
+  }
+
+  stateOf(text) {
+    return EditorState.create({ doc: text, extensions: this.extensions });
   }
 
   get text() {
-    return this.area.value;
+    return this.view.state.doc.toString();
   }
 
+  /** Another text, whose edits are no edits of the one before. */
   set text(text) {
-    this.area.value = text;
-    this.toTop();
-    this.error = null;
-    this.repaint();
+    this.view.setState(this.stateOf(text));
     this.changed();
   }
 
-  /** Puts another text in the place of what is there, as an edit that can be undone where the text is no long one. */
+  /** Puts another text in the place of what is there, as an edit that can be undone. */
   replace(text) {
-    this.area.focus();
-    this.area.select();
-    if (text.split("\n").length > UNDOABLE || !this.insert(text)) this.text = text;
-    this.toTop();
-    this.follow();
+    const { doc } = this.view.state;
+    this.edit({ from: 0, to: doc.length, insert: text }, { selection: { anchor: 0 } });
   }
 
-  /** Inserts a text for what is selected; false: the browser does not. */
-  insert(text) {
-    // the one way to edit that keeps what the browser can undo; it fires `input`
-    return document.execCommand("insertText", false, text);
+  /** Formats the text, as an edit that can be undone. */
+  format() {
+    const text = formatted(this.text);
+    if (text !== this.text) this.replace(text);
   }
 
-  toTop() {
-    this.area.setSelectionRange(0, 0);
-    this.area.scrollTop = this.area.scrollLeft = 0;
+  /** A selection that is in the text. */
+  within(anchor, head = anchor) {
+    const { length } = this.view.state.doc;
+    return { anchor: Math.min(anchor, length), head: Math.min(head, length) };
   }
+
+  // --- what the text is ---
 
   /** The prefixes that the query declares. */
   get prefixes() {
@@ -93,86 +145,97 @@ export class Editor {
     return undeclaredPrefixes(this.tokens()).filter((prefix) => Object.hasOwn(known, prefix));
   }
 
-  /** Declares prefixes of `known` before the query, whose text stays as it is: writing it anew takes long. */
+  /** Declares prefixes of `known` before the query. */
   declare(known) {
-    const lines = this.missing(known).map((prefix) => `PREFIX ${prefix}: <${known[prefix]}>\n`);
-    this.area.focus();
-    this.toTop();
-    if (!this.insert(lines.join(""))) this.text = lines.join("") + this.text;
-    this.toTop();
-    this.follow();
+    const insert = this.missing(known).map((prefix) => declaration(prefix, known[prefix])).join("");
+    this.edit({ from: 0, insert });
+  }
+
+  /** Changes the text, as an edit that is undone by itself. */
+  edit(changes, further = {}) {
+    this.view.dispatch({ changes, ...further, scrollIntoView: true, annotations: isolateHistory.of("full") });
+    this.view.focus();
   }
 
   /** Marks the token at a line and column of the server's error, and puts the cursor there. */
-  mark(line, column) {
-    const place = placeOf(this.text, line, column);
-    this.error = tokenAt(this.tokens(), this.text, place);
-    this.area.focus();
-    this.area.setSelectionRange(place, place);
-    this.repaint();
-  }
-
-  repaint() {
-    this.frame ||= requestAnimationFrame(() => {
-      this.frame = 0;
-      this.paint();
-    });
-  }
-
-  paint() {
+  mark(line, column, message) {
     const { text } = this;
+    const place = placeOf(text, line, column);
+    const { start: from, end: to } = tokenAt(this.tokens(), text, place);
+    this.view.dispatch(setDiagnostics(this.view.state, [{ from, to, severity: "error", message }]), {
+      selection: { anchor: place },
+      scrollIntoView: true,
+    });
+    this.view.focus();
+  }
+
+  // --- completion ---
+
+  /** What may be typed at a place; asks the endpoint only where a class or a predicate is expected. */
+  async complete(context) {
     const found = this.tokens();
-    const focused = document.activeElement === this.area;
-    const pair = focused ? bracketPair(found, this.area.selectionStart) : null;
-    const parts = [];
-    for (const { kind, text: said, start } of found) {
-      const match = pair?.includes(start) ? " match" : "";
-      parts.push(...this.pieces(said, start, kind === "other" ? "" : `token-${kind}${match}`));
+    const typed = typedAt(found, context.pos);
+    if (typed.text === "" && !context.explicit) return null;
+    const { url, prefixes } = this.endpoint();
+    const options = ownCompletions(this.read, found, typed, prefixes);
+    const needed = wanted(found, typed, prefixes);
+    if (needed !== null) {
+      const left = new AbortController();
+      context.addEventListener("abort", () => left.abort(), { onDocChange: true });
+      const iris = await this.vocabulary.terms(url, needed.kind, needed.namespace, left.signal);
+      options.push(...termCompletions(iris, needed.kind, found, prefixes));
     }
-    parts.push(...this.pieces(text.slice(READ), READ, ""));
-    if (this.error !== null && this.error.start >= text.length) parts.push(marker());
-    this.painted.replaceChildren(...parts, "\n\n");
-    this.number(text);
-    this.follow();
-  }
-
-  /** A part of the text that begins at a place, as what it is painted by; what the error is about is marked in it. */
-  pieces(text, start, kind) {
-    if (text === "") return [];
-    const { error } = this;
-    if (error === null || error.start < start || error.start >= start + text.length) return [painted(text, kind)];
-    const [from, to] = [error.start - start, error.end - start];
-    const about = from === to ? marker() : painted(text.slice(from, to), `${kind} token-error`.trim());
-    return [text.slice(0, from), about, text.slice(to)].filter((piece) => piece !== "");
-  }
-
-  number(text) {
-    const count = text.split("\n").length;
-    const wrong = this.error === null ? 0 : text.slice(0, this.error.start).split("\n").length;
-    const numbers = Array.from({ length: count }, (_, index) => `${index + 1}`);
-    if (wrong) {
-      this.lines.replaceChildren(
-        numbers.slice(0, wrong - 1).map((number) => `${number}\n`).join(""),
-        element("span", { class: "token-error" }, numbers[wrong - 1]),
-        `\n${numbers.slice(wrong).join("\n")}\n\n`,
-      );
-    } else {
-      this.lines.replaceChildren(`${numbers.join("\n")}\n\n`);
-    }
-  }
-
-  /** Scrolls the painted copy with the text area. */
-  follow() {
-    this.painted.scrollTop = this.lines.scrollTop = this.area.scrollTop;
-    this.painted.scrollLeft = this.area.scrollLeft;
+    if (options.length === 0) return null;
+    return { from: typed.from, options: options.map(applied), validFor: SAME_WORD[typed.kind] };
   }
 }
 
-function painted(text, kind) {
-  return kind === "" ? text : element("span", { class: kind }, text);
+/** Types over a selection; Chromium would write style attributes to do so, which the policy refuses. */
+function replaceSelection(event, view) {
+  if (event.inputType !== "insertText" || event.data === null || event.isComposing) return false;
+  const { from, to } = selectedIn(view);
+  if (from === to) return false;
+  const text = view.state.toText(event.data); // whose lines end as those of the editor
+  const insert = () =>
+    view.state.update({
+      changes: { from, to, insert: text },
+      selection: { anchor: from + text.length },
+      userEvent: "input.type",
+      scrollIntoView: true,
+    });
+  const handlers = view.state.facet(EditorView.inputHandler);
+  if (!handlers.some((handle) => handle(view, from, to, event.data, insert))) view.dispatch(insert());
+  event.preventDefault();
+  return true;
 }
 
-/** What marks an end of line, or of the text, where there is no character to underline. */
-function marker() {
-  return element("span", { class: "token-error" }, " ");
+/** The part of the text that the browser has selected, which the state may not know yet; all of it where that is all
+ *  that is drawn. */
+function selectedIn(view) {
+  const { isCollapsed, rangeCount } = document.getSelection();
+  if (isCollapsed || rangeCount === 0) return { from: 0, to: 0 };
+  const range = document.getSelection().getRangeAt(0);
+  if (!view.contentDOM.contains(range.commonAncestorContainer)) return { from: 0, to: 0 };
+  const from = view.posAtDOM(range.startContainer, range.startOffset);
+  const to = view.posAtDOM(range.endContainer, range.endOffset);
+  if (from > view.viewport.from || to < view.viewport.to) return { from, to };
+  return { from: 0, to: view.state.doc.length };
+}
+
+function declaration(prefix, iri) {
+  return `PREFIX ${prefix}: <${iri}>\n`;
+}
+
+/** A completion that declares the prefix that it needs. */
+function applied({ declare, ...option }) {
+  if (declare === null || declare === undefined) return option;
+  const apply = (view, { label }, from, to) => {
+    const insert = declaration(...declare);
+    view.dispatch({
+      changes: [{ from: 0, insert }, { from, to, insert: label }],
+      selection: { anchor: from + insert.length + label.length },
+      userEvent: "input.complete",
+    });
+  };
+  return { ...option, apply };
 }

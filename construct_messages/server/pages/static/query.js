@@ -20,7 +20,11 @@ export class QuerySection {
     this.server = server;
     this.asked = null; // what the results answer: {endpoint, url, query, prefixes}
     this.results = new Results({ refused: (...said) => this.refused(...said) });
-    this.editor = new Editor($("editor"), { run: () => this.run(), changed: () => this.edited() });
+    this.editor = new Editor($("editor"), {
+      run: () => this.run(),
+      changed: () => this.edited(),
+      endpoint: () => ({ url: this.url, prefixes: this.known() }),
+    });
     this.export = new Export(server, {
       form: () => ({ url: this.url, query: this.editor.text }),
       link: () => new URL(this.fragment(), location.href).href,
@@ -64,7 +68,11 @@ export class QuerySection {
   }
 
   listen() {
-    $("run").addEventListener("click", () => this.run());
+    $("ask").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.run();
+    });
+    $("format-query").addEventListener("click", () => this.editor.format());
     $("endpoint").addEventListener("change", () => {
       this.fillExamples();
       this.edited();

@@ -4,45 +4,51 @@
 
 const TOKEN = new RegExp(
   [
-    String.raw`(?<comment>#[^\n]*)`,
-    String.raw`(?<iri><[^\s<>"{}|^\x60\\]*>)`,
-    String.raw`(?<string>"""[^]*?(?:"""|$)|'''[^]*?(?:'''|$)|"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?)`,
-    String.raw`(?<variable>[?$][\p{L}\p{N}_]+)`,
-    String.raw`(?<name>(?:[\p{L}][\p{L}\p{N}_.-]*)?:(?:[\p{L}\p{N}_:%\\-](?:[\p{L}\p{N}_:.%\\-]*[\p{L}\p{N}_:%\\-])?)?|_:[\p{L}\p{N}_.-]+)`,
-    String.raw`(?<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)`,
-    String.raw`(?<tag>@[A-Za-z]+(?:-[A-Za-z0-9]+)*)`,
-    String.raw`(?<keyword>[A-Za-z][A-Za-z0-9_]*)`,
-    String.raw`(?<bracket>[{}()[\]])`,
-    String.raw`(?<other>[^\s{}()[\]]|\s+)`,
+    String.raw`\s+|#[^\r\n]*|<[^\s<>"{}|^\x60\\]*>`,
+    String.raw`"""(?:\\[^]|[^\\])*?(?:"""|$)|'''(?:\\[^]|[^\\])*?(?:'''|$)`,
+    String.raw`"(?:[^"\\\r\n]|\\.)*"?|'(?:[^'\\\r\n]|\\.)*'?`,
+    String.raw`[?$][\p{L}\p{N}_]+`,
+    // prefixed names, with the escapes that local parts may have
+    String.raw`(?:\p{L}(?:[\p{L}\p{N}_.-]*[\p{L}\p{N}_-])?)?:` +
+      String.raw`(?:(?:[\p{L}\p{N}_:%]|\\[^\s])(?:(?:[\p{L}\p{N}_:.%-]|\\[^\s])*(?:[\p{L}\p{N}_:%-]|\\[^\s]))?)?`,
+    String.raw`_:[\p{L}\p{N}_](?:[\p{L}\p{N}_.-]*[\p{L}\p{N}_-])?`,
+    String.raw`[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?`,
+    String.raw`@[A-Za-z]+(?:-[A-Za-z0-9]+)*(?:--[A-Za-z]+)?`,
+    String.raw`[A-Za-z][A-Za-z0-9_]*`,
+    String.raw`[^]`,
   ].join("|"),
   "gu",
 );
-const CLOSING = { ")": "(", "]": "[", "}": "{" };
+const KINDS = new Map([["#", "comment"], ['"', "string"], ["'", "string"]]);
+for (const bracket of "{}()[]") KINDS.set(bracket, "bracket");
 
-/** The tokens of a text, gapless: {kind, text, start}. */
+/** The token at a place of a text: {kind, text, start}. */
+export function tokenFrom(text, place) {
+  TOKEN.lastIndex = place;
+  const [found] = TOKEN.exec(text);
+  return { kind: kindOf(found), text: found, start: place };
+}
+
+/** The tokens of a text, gapless. */
 export function tokens(text) {
   const found = [];
-  for (const match of text.matchAll(TOKEN)) {
-    const [kind] = Object.entries(match.groups).find(([, value]) => value !== undefined);
-    found.push({ kind, text: match[0], start: match.index });
-  }
+  for (let place = 0; place < text.length; place += found.at(-1).text.length) found.push(tokenFrom(text, place));
   return found;
 }
 
-/** The bracket before or behind a place and its partner, as places; null where there is no pair. */
-export function bracketPair(found, place) {
-  const brackets = found.filter(({ kind }) => kind === "bracket");
-  const partner = new Map();
-  const open = [];
-  for (const bracket of brackets) {
-    if (!(bracket.text in CLOSING)) open.push(bracket);
-    else if (open.at(-1)?.text === CLOSING[bracket.text]) {
-      const opening = open.pop();
-      partner.set(opening.start, bracket.start).set(bracket.start, opening.start);
-    }
+/** The kind of a token, by what it begins with. */
+function kindOf(text) {
+  const [first] = text;
+  if (KINDS.has(first)) return KINDS.get(first);
+  if (/\s/.test(first)) return "other";
+  if (text.length > 1) {
+    if (first === "<") return "iri";
+    if (first === "?" || first === "$") return "variable";
+    if (first === "@") return "tag";
   }
-  for (const at of [place - 1, place]) if (partner.has(at)) return [at, partner.get(at)];
-  return null;
+  if (/^[+-]?\.?\d/.test(text)) return "number";
+  if (text.includes(":")) return "name";
+  return /^[A-Za-z]/.test(text) ? "keyword" : "other";
 }
 
 /** The prefixes that a query declares: {prefix: IRI}. */
@@ -106,3 +112,17 @@ export function tokenAt(found, text, place) {
   const [character] = text.slice(place, place + 2).match(/^[^\r\n]/u) ?? [""];
   return { start: place, end: place + character.length };
 }
+
+/** The keywords of SPARQL that are upper-cased and completed; `a`, `true` and `false` stay as they are. */
+export const KEYWORDS = new Set(
+  `AS ASC ASK BASE BIND BY CONSTRUCT DESC DESCRIBE DISTINCT EXISTS FILTER FROM GRAPH GROUP HAVING IN LATERAL LIMIT
+  MINUS NAMED NOT OFFSET OPTIONAL ORDER PREFIX REDUCED SELECT SEPARATOR SERVICE SILENT UNDEF UNION VALUES VERSION WHERE`
+    .split(/\s+/),
+);
+
+/** The built-in functions of SPARQL, section 17.4, and its aggregates. */
+export const FUNCTIONS = `ABS AVG BNODE BOUND CEIL COALESCE CONCAT CONTAINS COUNT DATATYPE DAY ENCODE_FOR_URI FLOOR
+  GROUP_CONCAT HASLANG HASLANGDIR HOURS IF IRI LANG LANGDIR LANGMATCHES LCASE MAX MD5 MIN MINUTES MONTH NOW OBJECT
+  PREDICATE RAND REGEX REPLACE ROUND SAMETERM SAMPLE SECONDS SHA1 SHA256 SHA384 SHA512 STR STRAFTER STRBEFORE STRDT STRENDS
+  STRLANG STRLANGDIR STRLEN STRSTARTS STRUUID SUBJECT SUBSTR SUM TIMEZONE TRIPLE TZ UCASE URI UUID YEAR isBLANK isIRI
+  isLITERAL isNUMERIC isTRIPLE`.split(/\s+/);
