@@ -136,7 +136,7 @@ async def test_two_thousand_lines_do_not_freeze_it(page: Browser) -> None:
 
 
 async def test_the_whole_page_is_small(browser: Browser, served: Served) -> None:
-    """As it is sent: 350 kB at most, and it is painted before the editor has come."""
+    """As it is sent: 350 kB at most."""
     await browser.open(f"{served.url}/people/")
     sizes = await browser.run(
         """
