@@ -89,7 +89,7 @@ class LogReader:
     async def _put(self, read: Callable[[], Iterator[Message]], size: int) -> None:
         messages, error = await self._in_thread(_read, read) if size > _LARGE else _read(read)
         if messages:
-            await self._pieces.put(_Piece(messages, size))
+            await self._pieces.put(_Piece(messages, size), size)
         else:
             self._hold.release(size)
         if error is not None:

@@ -17,6 +17,7 @@ class Groups(Generic[T]):
 
     Args:
         most: how many items may wait.
+        most_bytes: how many bytes they may have before no more are taken.
 
     >>> async def three_items():
     ...     groups = Groups[int](10)
@@ -28,19 +29,20 @@ class Groups(Generic[T]):
     ([1, 2, 3], [])
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, most: int, most_bytes: int = 1 << 20) -> None:
+        self._most, self._most_bytes, self._bytes = most, most_bytes, 0
         self._waiting: list[T] = []
         self._error: Exception | None = None
         self._ended = False
         self._changed, self._taken = asyncio.Event(), asyncio.Event()
 
-    async def put(self, item: T) -> None:
-        """Adds an item; waits while there are too many."""
-        while len(self._waiting) >= self._most:
+    async def put(self, item: T, size: int = 0) -> None:
+        """Adds an item of so many bytes; waits while there are too many."""
+        while len(self._waiting) >= self._most or self._bytes >= self._most_bytes:
             self._taken.clear()
             await self._taken.wait()
         self._waiting.append(item)
+        self._bytes += size
         self._changed.set()
 
     def end(self, error: Exception | None = None) -> None:
@@ -58,6 +60,6 @@ class Groups(Generic[T]):
                 return []
             self._changed.clear()
             await self._changed.wait()
-        taken, self._waiting = self._waiting, []
+        taken, self._waiting, self._bytes = self._waiting, [], 0
         self._taken.set()
         return taken

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from construct_messages.errors import ConstructMessagesError
+from construct_messages.server.streams.bounds import Holding
 from construct_messages.server.streams.publishing.groups import Groups
 from construct_messages.server.streams.push import close, frame, write_frames
 
@@ -35,7 +36,11 @@ _WAITING: Final = 1000  # frames that are read before those before them are on d
 
 
 async def take_frames(
-    request: web.Request, socket: web.WebSocketResponse, publish: Publish, stopping: asyncio.Event
+    request: web.Request,
+    socket: web.WebSocketResponse,
+    publish: Publish,
+    stopping: asyncio.Event,
+    hold: Holding,
 ) -> None:
     """Publishes each frame, and answers in the order of the frames, until the client leaves or the server stops.
 
@@ -46,19 +51,24 @@ async def take_frames(
         socket: prepared.
         publish: is called with the frames that came while those before them were being published.
         stopping: set when the server stops: what was taken until then is answered.
+        hold: counts the bytes of frames that wait.
     """
     frames = Groups[bytes](_WAITING)
-    reading = asyncio.create_task(_read(socket, frames))
+    reading = asyncio.create_task(_read(socket, frames, hold))
     stop = asyncio.create_task(_stop_reading(stopping, reading))
     try:
         while group := await frames.take():
             answers = await publish(group)
+            hold.release(sum(map(len, group)))
             if answers.texts and not socket.closed:
                 sent = b"".join([frame(text.encode(), text=True) for text in answers.texts])
                 await write_frames(request, socket, sent)
             if answers.refused is not None:
                 await close(socket, answers.refused)
                 return
+    except ConstructMessagesError as error:
+        await close(socket, error)
+        return
     finally:
         for task in (stop, reading):
             task.cancel()
@@ -67,13 +77,15 @@ async def take_frames(
         await socket.close(code=WSCloseCode.GOING_AWAY, message=b"the server stops")
 
 
-async def _read(socket: web.WebSocketResponse, frames: Groups[bytes]) -> None:
+async def _read(socket: web.WebSocketResponse, frames: Groups[bytes], hold: Holding) -> None:
     try:
         async for each in socket:
-            if each.type is WSMsgType.TEXT:
-                await frames.put(each.data.encode())
-            elif each.type is WSMsgType.BINARY:
-                await frames.put(bytes(each.data))
+            if each.type in (WSMsgType.TEXT, WSMsgType.BINARY):
+                data = each.data.encode() if each.type is WSMsgType.TEXT else bytes(each.data)
+                hold(len(data))
+                await frames.put(data, len(data))
+    except ConstructMessagesError as error:
+        frames.end(error)
     finally:
         frames.end()
 

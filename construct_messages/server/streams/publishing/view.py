@@ -28,7 +28,7 @@ from construct_messages.server.http.accept import accept_header
 from construct_messages.server.http.body import check_codings
 from construct_messages.server.http.sending import ClientLeft, send
 from construct_messages.server.streams.addresses import StreamIris
-from construct_messages.server.streams.bounds import CLOSE_SECONDS, Holding, StreamLimits
+from construct_messages.server.streams.bounds import CLOSE_SECONDS, StreamLimits
 from construct_messages.server.streams.publishing.acknowledging import LogReader, acknowledged
 from construct_messages.server.streams.publishing.appending import Appender
 from construct_messages.server.streams.publishing.intake import Answers, take_frames
@@ -133,14 +133,13 @@ class PublishingView:
         )
 
         async def publish(frames: Sequence[bytes]) -> Answers:
-            with self._bounds.holding() as hold:
-                messages, refused = await self._documents(content_type, frames, base, hold)
-                appended = await appender.append(messages)
+            messages, refused = await self._documents(content_type, frames, base)
+            appended = await appender.append(messages)
             numbers = iter(appended.sequences)
             answers = [answer_of(next(numbers)) if fits else _INVALID for fits in appended.places]
             return Answers(answers, appended.refused or refused)
 
-        with self._bounds.following():
+        with self._bounds.following(), self._bounds.holding() as hold:
             try:
                 await socket.prepare(request)
                 record.format = protocol = socket.ws_protocol or N_QUADS.subprotocol
@@ -149,7 +148,7 @@ class PublishingView:
                 base = iris.element(own or "")
                 appender = Appender(self._store, self._shapes, name, own, record)
                 answer_of = published_text(iris)
-                await take_frames(request, socket, publish, self._stopping)
+                await take_frames(request, socket, publish, self._stopping, hold)
             except ConnectionError as error:
                 raise ClientLeft("left") from error
         return socket
@@ -174,13 +173,12 @@ class PublishingView:
             )
 
     async def _documents(
-        self, content_type: str, frames: Sequence[bytes], base: str, hold: Holding
+        self, content_type: str, frames: Sequence[bytes], base: str
     ) -> tuple[list[Message], ConstructMessagesError | None]:
         """The messages of frames up to the first that is refused, and why it is."""
         messages: list[Message] = []
         try:
             for frame in frames:
-                hold(len(frame))
                 read = await self._read(content_type, frame, base, 2)
                 if len(read) != 1:
                     raise ProtocolError(
