@@ -52,7 +52,18 @@ LOOKS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "light": ({"colorScheme": "light"}, tuple(STATES)),
     "dark": (
         {"colorScheme": "dark"},
-        ("at first", "a picture", "an error", "completion", "a search", "a table", "a map", "a timeline", OTHER, "a copy"),
+        (
+            "at first",
+            "a picture",
+            "an error",
+            "completion",
+            "a search",
+            "a table",
+            "a map",
+            "a timeline",
+            OTHER,
+            "a copy",
+        ),
     ),
     "forced colours": ({"forcedColors": "active"}, ("at first", "a picture", "a table", "a map")),
     "200 %": (

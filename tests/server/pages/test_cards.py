@@ -47,7 +47,7 @@ async def test_the_first_minute(page: Browser) -> None:
         """
         await page.waitForSelector(".comparison .card");
         const before = {
-          query: await page.inputValue("#query"), heap: await page.locator(".heap li").count(),
+          query: await page.innerText("#query"), heap: await page.locator(".heap li").count(),
           cards: await page.locator(".comparison .card").count(), sample: await page.textContent(".comparison > .note"),
         };
         await page.click(".example");

@@ -82,6 +82,7 @@ export class Editor {
         "aria-label": "SPARQL query",
         "aria-describedby": "query-help",
         spellcheck: "false",
+        tabindex: "0", // it scrolls, and what scrolls is reached by keyboard
       }),
     ];
   }
