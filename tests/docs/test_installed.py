@@ -20,12 +20,16 @@ pytestmark = [pytest.mark.process, pytest.mark.slow]
 PACKAGE = {
     str(path.relative_to(ROOT))
     for path in (ROOT / "construct_messages").rglob("*")
-    if path.is_file() and "__pycache__" not in path.parts
+    if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".so"
 }
+SOURCES = {name for name in PACKAGE if name.endswith((".c", ".h"))}
+"""What the compiled module is made of."""
+MODULE = "construct_messages/compiled/_wire.abi3.so"
 
 
-def run(*command: str | Path, cwd: Path) -> str:
+def run(*command: str | Path, cwd: Path, **variables: str) -> str:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment |= variables
     done = subprocess.run(
         command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=240
     )
@@ -33,7 +37,7 @@ def run(*command: str | Path, cwd: Path) -> str:
     return done.stdout
 
 
-def build(project: Path, target: str, place: Path) -> Path:
+def build(project: Path, target: str, place: Path, **variables: str) -> Path:
     """The wheel or sdist of a project."""
     run(
         sys.executable,
@@ -45,6 +49,7 @@ def build(project: Path, target: str, place: Path) -> Path:
         "--directory",
         str(place),
         cwd=project,
+        **variables,
     )
     (built,) = place.glob("*.whl" if target == "wheel" else "*.tar.gz")
     return built
@@ -59,15 +64,32 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel that the sdist builds, as where no wheel is to be had."""
     place = tmp_path_factory.mktemp("wheel")
+    return build(unpacked(sdist, place), "wheel", place, CONSTRUCT_MESSAGES_COMPILED="1")
+
+
+def unpacked(sdist: Path, place: Path) -> Path:
     with tarfile.open(sdist) as archive:
         archive.extractall(place, filter="data")
-    return build(place / sdist.name.removesuffix(".tar.gz"), "wheel", place)
+    return place / sdist.name.removesuffix(".tar.gz")
+
+
+def names_in(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name for name in archive.namelist() if ".dist-info/" not in name}
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
-    with zipfile.ZipFile(wheel) as archive:
-        names = {name for name in archive.namelist() if ".dist-info/" not in name}
-    assert names == PACKAGE
+    assert "-cp311-abi3-" in wheel.name
+    assert names_in(wheel) == PACKAGE - SOURCES | {MODULE}
+
+
+def test_without_a_compiler_the_wheel_is_of_python_alone(sdist: Path, tmp_path: Path) -> None:
+    project = unpacked(sdist, tmp_path)
+    wheel = build(project, "wheel", tmp_path, CC="false")
+    assert wheel.name.endswith("-py3-none-any.whl")
+    assert names_in(wheel) == PACKAGE - SOURCES
+    with pytest.raises(AssertionError, match="CompileError"):
+        build(project, "wheel", tmp_path / "needed", CC="false", CONSTRUCT_MESSAGES_COMPILED="1")
 
 
 def test_the_sdist_holds_what_tests_and_documentation_need(sdist: Path) -> None:
@@ -99,6 +121,8 @@ def test_the_wheel_runs_outside_of_the_checkout(wheel: Path, tmp_path: Path) -> 
     assert run(
         python, "-c", "import construct_messages as c; print(c.__file__)", cwd=tmp_path
     ).startswith(str(packages))
+    compiled = "from construct_messages import compiled; print(compiled.wire.__file__)"
+    assert run(python, "-c", compiled, cwd=tmp_path) == f"{packages / MODULE}\n"
 
     pages = (
         "from construct_messages.server.pages.files import static_files as f; print(*sorted(f()))"

@@ -25,7 +25,7 @@ from construct_messages.logs import DecoderOptions
 from construct_messages.logs.capabilities import missing_feature
 from construct_messages.logs.from_pyoxigraph import Rename, log_error
 from construct_messages.logs.line_buffer import too_long
-from construct_messages.logs.lines.statements import Statements
+from construct_messages.logs.lines.statements import StatementLines, Statements
 from construct_messages.message import Message, of_terms
 from construct_messages.terms import Term, map_blanks
 
@@ -191,7 +191,7 @@ class LinesDecoder:
                 self._read(line)
             return
         try:
-            text = block.decode()
+            read = self._statements.read(block)
         except UnicodeDecodeError as error:
             start = block.rfind(b"\n", 0, error.start) + 1
             if start:
@@ -204,7 +204,7 @@ class LinesDecoder:
                 "logs are written in UTF-8",
             ) from error
         before = self._lines
-        self._read_lines(text)
+        self._read_lines(read)
         if self.delimiter > before:
             behind = self._lines - self.delimiter
             _, *lines = block.rsplit(b"\n", behind + 1)
@@ -214,8 +214,8 @@ class LinesDecoder:
 
     # --- lines to messages ------------------------------------------------------------------------------------------
 
-    def _read_lines(self, text: str) -> None:
-        terms, blanks, others = self._statements.read(text)
+    def _read_lines(self, read: StatementLines) -> None:
+        terms, blanks, others = read
         usual, ready = self._usual_delimiter, self._ready
         blanks.append(len(terms))
         renamed = 0  # of the blank nodes, how many were

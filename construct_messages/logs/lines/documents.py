@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from construct_messages import compiled
 from construct_messages.formats import N_QUADS, N_TRIPLES, Format
 from construct_messages.labels import are_unique
 from construct_messages.logs import DecoderOptions
@@ -81,28 +82,33 @@ def _lines_of(
     sizes = [len(document) for document in documents if document.endswith(b"\n")]
     if len(sizes) < len(documents) or max(sizes, default=0) >= options.message_bytes:
         return None
+    is_known = _are_canonical(documents, format.graphs) and _keep_labels(documents, options)
+    return documents if is_known else None
+
+
+def _are_canonical(documents: Sequence[bytes], graphs: bool) -> bool:
+    """Whether each document is canonical statements, one or more, all different; each ends with LF."""
+    if compiled.wire is not None:
+        return compiled.wire.are_canonical([*documents], graphs)
     try:
         text = b"".join(documents).decode()
     except UnicodeDecodeError:
-        return None
-    if not canonical_lines(text, graphs=format.graphs):
-        return None
-    if not _are_different(text.split("\n")) and not all(
-        _are_different(document.split(b"\n")) for document in documents
-    ):
-        return None
-    return documents if _keep_labels(text, options) else None
+        return False
+    return canonical_lines(text, graphs=graphs) and (
+        _are_different(text.split("\n"))
+        or all(_are_different(document.split(b"\n")) for document in documents)
+    )
 
 
 def _are_different(lines: list[str] | list[bytes]) -> bool:
     return len(set(lines)) == len(lines)
 
 
-def _keep_labels(text: str, options: DecoderOptions) -> bool:
-    """Whether a decoder keeps the labels of all blank nodes in a text."""
-    if "_" not in text or "_:" not in text:  # one character is found in a tenth of the time
-        return True
-    return options.shared_labels is not False and are_unique(text)
+def _keep_labels(documents: Sequence[bytes], options: DecoderOptions) -> bool:
+    """Whether a decoder keeps the labels of all blank nodes in documents of UTF-8."""
+    # one character is found in a tenth of the time
+    texts = [each.decode() for each in documents if b"_" in each and b"_:" in each]
+    return not texts or (options.shared_labels is not False and all(map(are_unique, texts)))
 
 
 def as_it_is(format: Format, document: bytes, options: DecoderOptions) -> bytes | None:
@@ -110,12 +116,5 @@ def as_it_is(format: Format, document: bytes, options: DecoderOptions) -> bytes 
     if not 0 < len(document) < options.message_bytes:
         return None
     lines = document if document.endswith(b"\n") else document + b"\n"
-    try:
-        text = lines.decode()
-    except UnicodeDecodeError:
-        return None
-    if not canonical_lines(text, graphs=format.graphs):
-        return None
-    if not _are_different(text.split("\n")):
-        return None
-    return lines if _keep_labels(text, options) else None
+    is_known = _are_canonical((lines,), format.graphs) and _keep_labels((lines,), options)
+    return lines if is_known else None

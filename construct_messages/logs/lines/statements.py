@@ -2,8 +2,9 @@ r"""Lines of N-Triples and N-Quads as quads: canonical ones by a regular express
 
 Nearly every line of a log is a statement in canonical form, whose terms are already what `terms.py` calls a term. Such
 lines are taken apart a block at a time; predicates that were not met lately are checked by a second expression. Both
-know less than pyoxigraph does and nothing that it refuses. pyoxigraph parses all other statements, and alone decides
-what is an error (docs/decisions/013-…, 037-messages-by-column.md). Delimiters, messages and bytes are `decoder.py`'s.
+know less than pyoxigraph does and nothing that it refuses. Where there is the compiled module, it reads the same lines.
+pyoxigraph parses all other statements, and alone decides what is an error (docs/decisions/013-…,
+037-messages-by-column.md). Delimiters, messages and bytes are `decoder.py`'s.
 
 RDF 1.2 N-Triples and N-Quads, section 2 (the languages) and N-Triples section 4 (the canonical form).
 """
@@ -13,10 +14,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import pyoxigraph as ox
 
+from construct_messages import compiled
 from construct_messages.errors import LimitExceeded
 from construct_messages.formats import Format
 from construct_messages.logs.from_pyoxigraph import DEEPEST, to_message
@@ -101,13 +103,13 @@ class Statements:
         lenience: what passes and counts malformed IRIs and language tags; None: they are errors.
 
     >>> from construct_messages.formats import N_TRIPLES
-    >>> lines = Statements(N_TRIPLES).read('<urn:s> <urn:p> "o"@en .\\n_:b <urn:p>  <urn:o> .\\n')
+    >>> lines = Statements(N_TRIPLES).read(b'<urn:s> <urn:p> "o"@en .\\n_:b <urn:p>  <urn:o> .\\n')
     >>> lines.terms[2], lines.others
     ('"o"@en', ['', '_:b <urn:p>  <urn:o> .\\n'])
     """
 
     def __init__(self, format: Format, lenience: Lenience | None = None) -> None:
-        self._split, self._lenience = _statement(format.graphs).split, lenience
+        self._graphs, self._lenience = format.graphs, lenience
         self._parser = ox.RdfFormat.N_QUADS if format.graphs else ox.RdfFormat.N_TRIPLES
         self._forget()
 
@@ -115,17 +117,25 @@ class Statements:
         self._known: set[Term] = set()
         self._read = 0
 
-    def read(self, text: str) -> StatementLines:
+    def read(self, lines: bytes) -> StatementLines:
         """The canonical statements of some lines.
 
         Args:
-            text: whole lines, each with LF at its end.
+            lines: whole ones, each with LF at its end.
+
+        Raises:
+            UnicodeDecodeError: they are not UTF-8.
         """
+        if compiled.wire is not None and (found := compiled.wire.statements(lines, self._graphs)):
+            return StatementLines(*cast("tuple[list[Term | None], list[int], list[str]]", found))
+        return self._read_text(lines.decode())
+
+    def _read_text(self, text: str) -> StatementLines:
         self._read += len(text)
         if self._read > _REMEMBERED:
             self._forget()
         # split returns all groups in a row, without a tuple for each line, and between them the other lines
-        found: list[Any] = self._split(text)
+        found: list[Any] = _statement(self._graphs).split(text)
         others: list[str] = found[0::8]
         predicates: list[Term] = found[3::8]
         if not self._known.issuperset(predicates):
@@ -153,7 +163,7 @@ class Statements:
         together = StatementLines([], [], [])
         left: list[str] = []  # since the last statement
         for line in lines:
-            read = self.read(f"{line}\n")
+            read = self._read_text(f"{line}\n")
             if read.terms:
                 together.others.append("".join(left))
                 left.clear()

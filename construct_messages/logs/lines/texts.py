@@ -66,11 +66,10 @@ def terms_of(lines: bytes) -> Sequence[Term | None]:
     >>> terms_of(b'<urn:s> <urn:p> "o" .\n')
     ['<urn:s>', '<urn:p>', '"o"', None]
     """
-    text = lines.decode()
-    read = Statements(N_QUADS).read(text)
+    read = Statements(N_QUADS).read(lines)
     if not any(read.others):
         return read.terms
-    (message,) = to_messages([text[:-1]])  # with triple terms
+    (message,) = to_messages([lines[:-1].decode()])  # with triple terms
     return [term for statement in message.statements for term in statement]
 
 

@@ -206,9 +206,9 @@ class Work:
         self.done = 0
         read, work = Statements.read, self
 
-        def counted(statements: Statements, text: str) -> StatementLines:
-            work.done += len(text)
-            return read(statements, text)
+        def counted(statements: Statements, lines: bytes) -> StatementLines:
+            work.done += len(lines)
+            return read(statements, lines)
 
         class Held(bytearray):
             def __iadd__(self, data: bytes) -> Held:  # type: ignore[override] # of what it is used with

@@ -1,0 +1,46 @@
+"""The compiled module for what logs nearly always hold, where it was built; without it, Python alone does the same.
+
+`Wire` describes its functions. Each has a twin in Python, named in its description, which also decides what is an
+error: a compiled function returns None, or stops, where it meets anything that it does not know. This is the only place
+that imports the module. Its sources are the C files in this folder; `hatch_build.py` builds it with the package.
+
+docs/decisions/090-a-compiled-module.md
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import Final, Protocol, cast
+
+PURE: Final = "CONSTRUCT_MESSAGES_PURE"
+"""The environment variable that leaves the compiled module out, if it is set to anything."""
+
+
+class Wire(Protocol):
+    """The functions of the compiled module."""
+
+    def statements(
+        self, lines: bytes, graphs: bool, /
+    ) -> tuple[list[str | None], list[int], list[str]] | None:
+        """Takes canonical lines apart: `Statements.read` of `logs/lines/statements.py`. None: they are not UTF-8."""
+        ...
+
+    def are_canonical(self, documents: list[bytes], graphs: bool, /) -> bool:
+        """Returns whether each document is canonical lines, one or more, all different: `_are_canonical` of
+        `logs/lines/documents.py`.
+        """
+        ...
+
+
+def _imported() -> Wire | None:
+    if os.environ.get(PURE):
+        return None
+    try:
+        return cast("Wire", import_module("construct_messages.compiled._wire"))
+    except ImportError:
+        return None  # it was not built
+
+
+wire: Wire | None = _imported()
+"""The compiled module; None: it was not built, or it is left out."""

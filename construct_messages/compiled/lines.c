@@ -1,0 +1,206 @@
+/* Canonical lines of N-Triples and N-Quads: taken apart into terms, or only checked.
+ *
+ * Beside logs/lines/statements.py and logs/lines/documents.py. RDF 1.2 N-Quads, section 2; N-Triples, section 4.
+ */
+
+#include "wire.h"
+
+#include <stdlib.h>
+
+/* The terms of a statement; without a graph, that has no start. */
+typedef struct {
+    const byte *start[4], *end[4];
+} Statement;
+
+/* Where a subject or the name of a graph ends. */
+static const byte *node_end(const byte *start)
+{
+    return *start == '<' ? iri_term_end(start) : blank_end(start);
+}
+
+/* Takes apart the statement that begins there, and returns its end, after the LF; NULL: there is none.
+ *
+ * `before` may be the same statement; most have its subject.
+ */
+static const byte *statement_end(const byte *at, const byte *limit, bool graphs, Statement *statement,
+                                 const Statement *before)
+{
+    const byte *end = NULL;
+    if (before->start[0]) {
+        size_t size = (size_t)(before->end[0] - before->start[0]);
+        if (size < (size_t)(limit - at) && at[size] == ' ' && memcmp(at, before->start[0], size) == 0)
+            end = at + size;
+    }
+    statement->start[0] = at;
+    statement->end[0] = end = end ? end : node_end(at);
+    if (!end || *end++ != ' ')
+        return NULL;
+    statement->start[1] = end;
+    statement->end[1] = end = iri_term_end(end);
+    if (!end || *end++ != ' ')
+        return NULL;
+    statement->start[2] = end;
+    statement->end[2] = end = *end == '"' ? literal_end(end) : node_end(end);
+    if (!end || *end++ != ' ')
+        return NULL;
+    statement->start[3] = NULL;
+    if (graphs && *end != '.') {
+        statement->start[3] = end;
+        statement->end[3] = end = node_end(end);
+        if (!end || *end++ != ' ')
+            return NULL;
+    }
+    return end[0] == '.' && end[1] == '\n' ? end + 2 : NULL;
+}
+
+/* --- statements --------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    PyObject *terms, *blanks, *others;
+    Known known;
+} Found;
+
+static bool add_statement(Found *found, const Statement *statement, Py_ssize_t index)
+{
+    for (int part = 0; part < 4; part++) {
+        const byte *start = statement->start[part];
+        PyObject *term = start ? known_term(&found->known, start, statement->end[part]) : Py_NewRef(Py_None);
+        if (!append(found->terms, term))
+            return false;
+        if (start && *start == '_' && !append(found->blanks, PyLong_FromSsize_t(4 * index + part)))
+            return false;
+    }
+    return true;
+}
+
+static bool read_lines(Found *found, const byte *at, const byte *limit, bool graphs)
+{
+    Statement statements[2] = {{{NULL}, {NULL}}, {{NULL}, {NULL}}};
+    const byte *other = at;
+    Py_ssize_t count = 0;
+    while (at < limit) {
+        Statement *statement = &statements[count & 1];
+        const byte *end = statement_end(at, limit, graphs, statement, &statements[~count & 1]);
+        if (end) {
+            if (!append(found->others, text_of(other, at)) || !add_statement(found, statement, count++))
+                return false;
+            other = at = end;
+        } else {
+            at = memchr(at, '\n', (size_t)(limit - at));
+            at = at ? at + 1 : limit;
+        }
+    }
+    return append(found->others, text_of(other, limit));
+}
+
+PyObject *statements(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *lines, *result = NULL;
+    char *start;
+    Py_ssize_t size;
+    int graphs;
+    if (!PyArg_ParseTuple(arguments, "Sp:statements", &lines, &graphs) ||
+        PyBytes_AsStringAndSize(lines, &start, &size) < 0)
+        return NULL;
+    Found found = {PyList_New(0), PyList_New(0), PyList_New(0), {{{NULL, 0, NULL}}}};
+    if (found.terms && found.blanks && found.others &&
+        read_lines(&found, (const byte *)start, (const byte *)start + size, graphs))
+        result = PyTuple_Pack(3, found.terms, found.blanks, found.others);
+    Py_XDECREF(found.terms);
+    Py_XDECREF(found.blanks);
+    Py_XDECREF(found.others);
+    forget(&found.known);
+    return result ? result : none_if(PyExc_UnicodeDecodeError);
+}
+
+/* --- documents ---------------------------------------------------------------------------------------------------- */
+
+/* A line, for comparison: by a number that is nearly always another one for another line. */
+typedef struct {
+    uint64_t number;
+    const byte *start;
+    size_t size;
+} Line;
+
+static int compared(const void *left, const void *right)
+{
+    const Line *a = left, *b = right;
+    if (a->number != b->number)
+        return a->number < b->number ? -1 : 1;
+    if (a->size != b->size)
+        return a->size < b->size ? -1 : 1;
+    return memcmp(a->start, b->start, a->size);
+}
+
+static uint64_t number_of(const byte *start, size_t size)
+{
+    uint64_t number = size, part;
+    for (; size >= 8; start += 8, size -= 8) {
+        memcpy(&part, start, 8);
+        number = (number ^ part) * UINT64_C(0x9E3779B97F4A7C15);
+        number ^= number >> 29;
+    }
+    for (; size; start++, size--)
+        number = (number ^ *start) * UINT64_C(0x9E3779B97F4A7C15);
+    return number;
+}
+
+static bool are_different(Line *lines, size_t count)
+{
+    qsort(lines, count, sizeof *lines, compared);  /* whatever the numbers are, not in quadratic time */
+    for (size_t i = 1; i < count; i++)
+        if (compared(&lines[i - 1], &lines[i]) == 0)
+            return false;
+    return true;
+}
+
+/* The lines of the documents that were looked at; their memory is used again. */
+typedef struct {
+    Line *lines;
+    size_t allocated;
+} Look;
+
+/* Whether a document is statements, one or more, each of which is another one; -1: there is no memory. */
+static int is_canonical(Look *look, const byte *at, const byte *limit, bool graphs)
+{
+    Statement statement = {{NULL}, {NULL}};
+    size_t count = 0;
+    while (at < limit) {
+        const byte *end = statement_end(at, limit, graphs, &statement, &statement);
+        if (!end)
+            return 0;
+        if (count == look->allocated) {
+            size_t more = 2 * count + 64;
+            Line *lines = PyMem_Realloc(look->lines, more * sizeof *lines);
+            if (!lines)
+                return -1;
+            look->lines = lines;
+            look->allocated = more;
+        }
+        size_t size = (size_t)(end - at);
+        look->lines[count++] = (Line){number_of(at, size), at, size};
+        at = end;
+    }
+    return count && are_different(look->lines, count);
+}
+
+PyObject *are_canonical(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *documents;
+    int graphs, done = 1;
+    if (!PyArg_ParseTuple(arguments, "O!p:are_canonical", &PyList_Type, &documents, &graphs))
+        return NULL;
+    Look look = {NULL, 0};
+    for (Py_ssize_t i = 0; done == 1 && i < PyList_Size(documents); i++) {
+        char *start;
+        Py_ssize_t size;
+        if (PyBytes_AsStringAndSize(PyList_GetItem(documents, i), &start, &size) < 0)
+            done = -2;
+        else
+            done = is_canonical(&look, (const byte *)start, (const byte *)start + size, graphs);
+    }
+    PyMem_Free(look.lines);
+    if (done < 0)
+        return done == -1 ? PyErr_NoMemory() : NULL;
+    return PyBool_FromLong(done);
+}

@@ -1,0 +1,19 @@
+/* The module construct_messages.compiled._wire: its functions and its start. It has no state. */
+
+#include "wire.h"
+
+static PyMethodDef methods[] = {
+    {"are_canonical", are_canonical, METH_VARARGS, NULL},
+    {"statements", statements, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyModuleDef_Slot slots[] = {{0, NULL}};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, .m_name = "_wire", .m_methods = methods, .m_slots = slots};
+
+PyMODINIT_FUNC PyInit__wire(void)
+{
+    return PyModuleDef_Init(&definition);
+}

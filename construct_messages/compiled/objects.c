@@ -1,0 +1,51 @@
+/* Makes objects of Python; a term that comes again soon is the same object. */
+
+#include "wire.h"
+
+enum { LONGEST_KNOWN = 256 };
+
+PyObject *text_of(const byte *start, const byte *end)
+{
+    return PyUnicode_DecodeUTF8((const char *)start, end - start, "strict");
+}
+
+bool append(PyObject *list, PyObject *item)
+{
+    bool done = item && PyList_Append(list, item) == 0;
+    Py_XDECREF(item);
+    return done;
+}
+
+PyObject *none_if(PyObject *exception)
+{
+    if (!PyErr_Occurred() || !PyErr_ExceptionMatches(exception))
+        return NULL;
+    PyErr_Clear();
+    return Py_NewRef(Py_None);
+}
+
+PyObject *known_term(Known *known, const byte *start, const byte *end)
+{
+    size_t size = (size_t)(end - start);
+    uint64_t last;
+    if (size > LONGEST_KNOWN || size < sizeof last)
+        return text_of(start, end);
+    memcpy(&last, end - sizeof last, sizeof last);
+    size_t place = (size_t)(((last ^ size) * UINT64_C(0x9E3779B97F4A7C15)) >> 55) % KNOWN;
+    if (known->slots[place].size == size && memcmp(known->slots[place].start, start, size) == 0)
+        return Py_NewRef(known->slots[place].term);
+    PyObject *term = text_of(start, end);
+    if (term) {
+        Py_XDECREF(known->slots[place].term);
+        known->slots[place].start = start;
+        known->slots[place].size = size;
+        known->slots[place].term = Py_NewRef(term);
+    }
+    return term;
+}
+
+void forget(Known *known)
+{
+    for (size_t place = 0; place < KNOWN; place++)
+        Py_XDECREF(known->slots[place].term);
+}

@@ -1,0 +1,167 @@
+"""The compiled module returns what the Python code beside it returns, or leaves the lines to it."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from construct_messages import compiled
+from construct_messages.compiled import PURE, Wire
+from construct_messages.formats import N_QUADS, N_TRIPLES
+from construct_messages.logs.lines.documents import _are_canonical
+from construct_messages.logs.lines.statements import StatementLines, Statements
+from tests.support.logs.lines import documents
+
+GRAPHS = pytest.mark.parametrize("graphs", [True, False], ids=["N-Quads", "N-Triples"])
+CANONICAL = [
+    b"<http://example.org/s> <http://example.org/p> <http://example.org:80/a?b/c?d#e/f?g> .\n",
+    b"<http://example.org/s> <http://example.org/p> _:b .\n",
+    b'<http://example.org/s> <urn:p> "a \\"quoted\\" \\\\ \\n text, \xc3\xa9 \xf0\x9f\x98\x80" .\n',
+    b'_:b1 <urn:p> "chat"@fr .\n',
+    b'_:b1 <urn:p> "zi"@zh-hant-tw .\n',
+    b'<urn:s> <urn:p> "5"^^<http://www.w3.org/2001/XMLSchema#integer> .\n',
+    b"<http://\xc3\xa9.example/%C3%A9> <urn:p> <mailto:a@b> .\n".replace(b"//\xc3\xa9.", b"//e."),
+]
+QUAD = b'<urn:s> <urn:p> "o"@en <http://example.org/g> .\n'
+OTHERS = [
+    b"\n",
+    b"# @message\n",
+    b"<urn:s>  <urn:p> <urn:o> .\n",
+    b"<urn:s> <urn:p> <urn:o> . \n",
+    b"<s> <urn:p> <urn:o> .\n",
+    b'<urn:s> <urn:p> "o"^^<http://www.w3.org/2001/XMLSchema#string> .\n',
+    b'<urn:s> <urn:p> "\\u0041" .\n',
+    b'<urn:s> <urn:p> "a\x00b" .\n',
+    b"<urn:s> <urn:p> <<( <urn:a> <urn:b> <urn:c> )>> .\n",
+    b"<urn:\xef\xbf\xbe> <urn:p> <urn:o> .\n",
+]
+# what decides in a scan, of one byte and more
+PIECES = [
+    *(bytes([each]) for each in b'<>_:."\\@^#% \n\r\t\0-aZ09'),
+    b"\xc3",
+    b"\xa9",
+    b"\xed\xa0\x80",
+    b"^^<",
+    b" .\n",
+]
+
+
+@pytest.fixture
+def wire() -> Wire:
+    if compiled.wire is None:
+        pytest.skip("this run is by Python alone")
+    return compiled.wire
+
+
+def alike(wire: Wire, lines: bytes, graphs: bool) -> int:
+    """Asserts that all lines are there, and that each statement is one by Python, too; returns their number."""
+    found = wire.statements(lines, graphs)
+    statements = Statements(N_QUADS if graphs else N_TRIPLES)
+    try:
+        text = lines.decode()
+    except UnicodeDecodeError:
+        assert found is None
+        return 0
+    assert found is not None
+    terms, blanks, others = found
+    read = [" ".join(filter(None, terms[at : at + 4])) + " .\n" for at in range(0, len(terms), 4)]
+    assert "".join(other + line for other, line in zip(others, [*read, ""], strict=True)) == text
+    for at, line in zip(range(0, len(terms), 4), read, strict=True):
+        own = [place - at for place in blanks if at <= place < at + 4]
+        assert statements._read_text(line) == StatementLines(terms[at : at + 4], own, ["", ""])
+    return len(read)
+
+
+@GRAPHS
+def test_statements_are_found(wire: Wire, graphs: bool) -> None:
+    lines = [*CANONICAL, QUAD] if graphs else CANONICAL
+    assert alike(wire, b"".join(lines), graphs) == len(lines)
+    assert alike(wire, b"".join(a + b for a in lines for b in OTHERS), graphs) == len(lines) * len(
+        OTHERS
+    )
+    assert alike(wire, b"".join(OTHERS), graphs) == 0
+    assert alike(wire, QUAD, graphs) == graphs
+
+
+@GRAPHS
+def test_cut_and_changed_at_every_byte(wire: Wire, graphs: bool) -> None:
+    for line in [*CANONICAL, QUAD, *OTHERS]:
+        for place in range(len(line)):
+            alike(wire, line[:place], graphs)
+            for piece in PIECES:
+                alike(wire, line[:place] + piece + line[place:], graphs)
+                alike(wire, line[:place] + piece + line[place + 1 :], graphs)
+
+
+@GRAPHS
+@given(
+    parts=st.lists(
+        st.sampled_from([*CANONICAL, QUAD, *OTHERS, *PIECES]) | st.binary(max_size=4), max_size=12
+    )
+)
+def test_any_bytes(graphs: bool, parts: list[bytes]) -> None:
+    if compiled.wire is not None:
+        event(f"statements: {alike(compiled.wire, b''.join(parts), graphs) > 0}")
+
+
+@GRAPHS
+@given(several=st.lists(documents(), max_size=3))
+def test_documents_that_are_canonical(graphs: bool, several: list[bytes]) -> None:
+    if compiled.wire is None:
+        return
+    several = [each if each.endswith(b"\n") else each + b"\n" for each in several]
+    found = compiled.wire.are_canonical(several, graphs)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "wire", None)
+        event(f"canonical: {found}")
+        assert not found or not several or _are_canonical(several, graphs)
+
+
+@GRAPHS
+def test_equal_lines(wire: Wire, graphs: bool) -> None:
+    """A document is a set of statements; two documents may have the same."""
+    document = b"".join(CANONICAL)
+    assert wire.are_canonical([document, document], graphs)
+    assert not wire.are_canonical([document, document + CANONICAL[3]], graphs)
+    assert not wire.are_canonical([b""], graphs)
+    assert wire.are_canonical([QUAD], graphs) is graphs
+
+
+def test_nothing_is_left_in_memory(wire: Wire) -> None:
+    lines = b"".join([*CANONICAL, QUAD, *OTHERS]) * 50 + b"<urn:s> <urn:p> _:c .\n" * 50
+    for broken in (lines, lines + b"\xff", lines[:-3]):
+        for _ in range(2):  # the first time, Python keeps some memory for itself
+            gc.collect()
+            before = sys.getallocatedblocks()
+            for _ in range(50):
+                wire.statements(broken, True)
+                wire.are_canonical([broken, lines], True)
+            gc.collect()
+            left = sys.getallocatedblocks() - before
+        assert left < 50
+
+
+@pytest.mark.parametrize("arguments", [(), ("text", True), (b"",), ([QUAD, "text"], True)])
+def test_wrong_arguments(wire: Wire, arguments: tuple[object, ...]) -> None:
+    with pytest.raises(TypeError):
+        wire.statements(*arguments)  # type: ignore[arg-type, call-arg]
+    with pytest.raises(TypeError):
+        wire.are_canonical(*arguments)  # type: ignore[arg-type, call-arg]
+
+
+def test_it_is_left_out_on_demand() -> None:
+    program = "from construct_messages import compiled; print(compiled.wire)"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {PURE: "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "None\n"
