@@ -89,7 +89,7 @@ def _can_be_named(archive: Path) -> bool:
 def is_usable(archive: Path) -> bool:
     """Returns whether an archive exists, is complete, and was made from the installed jars.
 
-    Java ignores an archive of other jars, but exits if the file is truncated or changed.
+    Java ignores an archive of other jars, but crashes if the file is truncated or changed.
     """
     try:
         return summary_of(archive).read_text(encoding="ascii") == summary(archive)

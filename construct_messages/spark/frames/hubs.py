@@ -90,7 +90,7 @@ FROM ({quads}) LEFT JOIN ({hubs}) AS hubs USING ({subject})"""
 
 
 def has_objects(number: int, ray: Ray, objects: str) -> str:
-    """Returns SQL of a part, or of a subject that is no hub: whether it has the objects of a ray that it must have.
+    """Returns SQL that tests whether a part, or a subject that is no hub, has the objects that a ray requires.
 
     Args:
         number: of the ray.

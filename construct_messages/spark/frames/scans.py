@@ -71,7 +71,7 @@ def _needed(scans: Iterable[Scan], dataset: Dataset) -> str:
 
 
 def _scan_condition(scan: Scan, dataset: Dataset) -> str:
-    """Returns SQL over a table's columns: whether a pattern needs a quad."""
+    """Returns SQL over a table's columns that tests whether a pattern needs a quad."""
     conditions = [_condition(scan.pattern, dataset)]
     read = _places(scan.pattern)
     for one in scan.filters:
@@ -94,7 +94,7 @@ def _places(pattern: Triple) -> dict[Var, str]:
 
 
 def _condition(pattern: Triple, dataset: Dataset) -> str:
-    """Returns SQL over a table's columns: whether a quad matches a pattern.
+    """Returns SQL over a table's columns that tests whether a quad matches a pattern.
 
     >>> s, o, p, q = Var("s"), Var("o"), Term("<urn:p>"), Term("<urn:q>")
     >>> print(_condition(Triple(s, p, o), Dataset()))

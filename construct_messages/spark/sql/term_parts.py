@@ -17,7 +17,7 @@ from construct_messages.terms import NEEDS_ESCAPE, RDF, XSD, literal_parts
 
 
 def is_iri(term: str) -> str:
-    """Returns whether it is an IRI."""
+    """Returns SQL that tests whether a term is an IRI."""
     return f"(startswith({term}, '<') AND NOT startswith({term}, '<<('))"
 
 
@@ -27,17 +27,17 @@ def iri_text(term: str) -> str:
 
 
 def is_blank(term: str) -> str:
-    """Returns whether it is a blank node."""
+    """Returns SQL that tests whether a term is a blank node."""
     return f"startswith({term}, '_:')"
 
 
 def is_literal(term: str) -> str:
-    """Returns whether it is a literal."""
+    """Returns SQL that tests whether a term is a literal."""
     return f"""startswith({term}, '"')"""
 
 
 def is_simple(term: str) -> str:
-    """Returns whether it is a simple literal, that is an xsd:string."""
+    """Returns SQL that tests whether a term is a simple literal, that is an xsd:string."""
     return f"""({is_literal(term)} AND endswith({term}, '"'))"""
 
 
@@ -47,13 +47,13 @@ def suffix(term: str) -> str:
 
 
 def has_language(term: str) -> str:
-    """Returns whether it is a language-tagged literal."""
+    """Returns SQL that tests whether a term is a language-tagged literal."""
     return f"({is_literal(term)} AND startswith({suffix(term)}, '@'))"
 
 
 def is_string(term: str) -> str:
-    """Returns whether it is a string literal as SPARQL's functions take it: simple or language-tagged (section
-    17.4.3.1).
+    """Returns SQL that tests whether a term is a string literal as SPARQL's functions take it: simple or
+    language-tagged (section 17.4.3.1).
     """
     return f"""({is_literal(term)} AND NOT endswith({term}, '>'))"""
 
