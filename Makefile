@@ -4,7 +4,7 @@ PYTHON ?= python
 
 # everything; `pytest` alone leaves out the slow tests and takes two minutes
 check: lint
-	$(PYTHON) -m pytest -q -n 4 --slow
+	$(PYTHON) -m pytest -q -n 5 --slow
 
 lint:
 	$(PYTHON) -m ruff check .
