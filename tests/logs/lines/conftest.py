@@ -5,14 +5,12 @@ from __future__ import annotations
 import pytest
 
 from construct_messages import compiled
-from tests.support.places import absent
+from tests.support.logs.lines import the_compiled_module
 
 
 @pytest.fixture(params=["compiled", "Python"], autouse=True)
 def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "Python":
         monkeypatch.setattr(compiled, "wire", None)
-    elif compiled.wire is None:
-        absent(
-            "the compiled module is absent: run `python hatch_build.py`, which needs a C compiler"
-        )
+    else:
+        the_compiled_module()

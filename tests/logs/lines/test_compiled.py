@@ -16,7 +16,7 @@ from construct_messages.compiled import PURE, Wire
 from construct_messages.formats import N_QUADS, N_TRIPLES
 from construct_messages.logs.lines.documents import _are_canonical
 from construct_messages.logs.lines.statements import StatementLines, Statements
-from tests.support.logs.lines import documents
+from tests.support.logs.lines import documents, the_compiled_module
 
 GRAPHS = pytest.mark.parametrize("graphs", [True, False], ids=["N-Quads", "N-Triples"])
 CANONICAL = [
@@ -52,11 +52,15 @@ PIECES = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def reader() -> None:
+    """These tests run once, with the compiled module."""
+    the_compiled_module()
+
+
 @pytest.fixture
 def wire() -> Wire:
-    if compiled.wire is None:
-        pytest.skip("this run is by Python alone")
-    return compiled.wire
+    return the_compiled_module()
 
 
 def alike(wire: Wire, lines: bytes, graphs: bool) -> int:
@@ -106,17 +110,14 @@ def test_cut_and_changed_at_every_byte(wire: Wire, graphs: bool) -> None:
     )
 )
 def test_any_bytes(graphs: bool, parts: list[bytes]) -> None:
-    if compiled.wire is not None:
-        event(f"statements: {alike(compiled.wire, b''.join(parts), graphs) > 0}")
+    event(f"statements: {alike(the_compiled_module(), b''.join(parts), graphs) > 0}")
 
 
 @GRAPHS
 @given(several=st.lists(documents(), max_size=3))
 def test_documents_that_are_canonical(graphs: bool, several: list[bytes]) -> None:
-    if compiled.wire is None:
-        return
     several = [each if each.endswith(b"\n") else each + b"\n" for each in several]
-    found = compiled.wire.are_canonical(several, graphs)
+    found = the_compiled_module().are_canonical(several, graphs)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiled, "wire", None)
         event(f"canonical: {found}")

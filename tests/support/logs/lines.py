@@ -6,9 +6,11 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from construct_messages import Message, Quad, blank, iri, literal
+from construct_messages import Message, Quad, blank, compiled, iri, literal
+from construct_messages.compiled import Wire
 from construct_messages.labels import Labels
 from construct_messages.terms import number
+from tests.support.places import absent
 from tests.support.strategies import messages
 
 LINE: Final = b'<urn:s> <urn:p> "o"@en .\n'
@@ -58,3 +60,9 @@ def documents(draw: st.DrawFn) -> bytes:
         end = draw(st.sampled_from([place, place, place + 1, len(document)]))
         document = document[:place] + draw(_PIECES | st.just(b"")) + document[end:]
     return document.replace(b"\n", draw(st.sampled_from([b"\n", b"\n", b"\r\n", b"\n\n"])))
+
+
+def the_compiled_module() -> Wire:
+    if compiled.wire is None:
+        absent("the compiled module is absent: `python hatch_build.py` builds it by a C compiler")
+    return compiled.wire
