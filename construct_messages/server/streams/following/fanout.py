@@ -80,6 +80,8 @@ class SharedPlace:
         self, stream: str, identity: int, position: int, wrote: Callable[[float], None]
     ) -> int | None:
         """See `SharedWriting.wait`."""
+        if self._fanout.is_stopped:
+            return None
         group = self._fanout.group((stream, identity, self._pushing), position)
         if group.position != position:
             return None
@@ -172,26 +174,31 @@ class Fanout:
     def __init__(self, store: StreamStore) -> None:
         self._store = store
         self._groups: dict[_Key, tuple[_Group, asyncio.Task[None]]] = {}
+        self.is_stopped = False
 
     def group(self, key: _Key, position: int) -> _Group:
         """The group of followers, which is made where there is none."""
         if (known := self._groups.get(key)) is not None:
             return known[0]
         group = _Group(self._store, key, position)
-        self._groups[key] = group, asyncio.create_task(self._run(key, group))
-        return group
+        task = asyncio.create_task(self._run(group))
+        self._groups[key] = group, task
 
-    async def _run(self, key: _Key, group: _Group) -> None:
-        try:
-            # an error of the store is for each follower to find
-            with suppress(ConstructMessagesError):
-                await group.run()
-        finally:
+        def ended(_: asyncio.Task[None]) -> None:  # also if it was cancelled before it began
             del self._groups[key]
             for place in group.places:
                 place.leave()
 
+        task.add_done_callback(ended)
+        return group
+
+    async def _run(self, group: _Group) -> None:
+        # an error of the store is for each follower to find
+        with suppress(ConstructMessagesError):
+            await group.run()
+
     def stop(self) -> None:
-        """Ends all groups: each follower goes on by itself."""
+        """Ends all groups, and makes no others: each follower goes on by itself."""
+        self.is_stopped = True
         for _, task in self._groups.values():
             task.cancel()
