@@ -1,4 +1,4 @@
-"""The operators of one branch of a plan, and which of them is told of the matches of each triple pattern.
+"""The operators of one branch of a plan, and which of them get the matches of each triple pattern.
 
 Patterns that share their graph's variable or their subject are joined first, as a quad changes few of these joins' rows
 in a window; what these joins give is joined then. SPARQL 1.1 Query, section 18.5. No quads are read here.
@@ -39,11 +39,11 @@ class BranchOperators:
     Args:
         branch: the branch.
         names: the variables of each triple pattern: those of the branch, then those of its dependents, in order.
-        target: is told of the rows of the branch, before its steps.
+        target: called with the rows of the branch, before its steps.
 
     Attributes:
         variables: of these rows.
-        handlers: what is told of the rows of each triple pattern.
+        handlers: called with the rows of each triple pattern.
     """
 
     def __init__(

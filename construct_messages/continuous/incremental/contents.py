@@ -51,7 +51,7 @@ class HeldQuads:
 
     Args:
         quads: what it adds to each window on its stream, by the window's number.
-        origin: the element and what `MatchedContents.hold` was told with it, to hold it in another form; None: not
+        origin: the element and the other arguments of `MatchedContents.hold`, to hold it in another form; None: not
             kept.
 
     Attributes:

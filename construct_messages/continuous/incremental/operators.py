@@ -1,4 +1,4 @@
-"""Operators whose rows are kept up to date: joins, OPTIONAL, MINUS and EXISTS, each told what changes below it.
+"""Operators whose rows are kept up to date: joins, OPTIONAL, MINUS and EXISTS, each called with the changes below it.
 
 All rows have all variables of their patterns, so that none is there twice. SPARQL 1.1 Query, section 18.5. What a query
 consists of is in `plan.py`.
@@ -20,11 +20,11 @@ from construct_messages.continuous.incremental.relations import (
 
 Test: TypeAlias = Callable[[Row], bool]
 Target: TypeAlias = Callable[[Row, int], None]
-"""Is told of a row, and whether it has appeared (1) or vanished (-1)."""
+"""Called with a row that has appeared (1) or vanished (-1)."""
 
 
 class JoinOperator:
-    """The join of relations, each of which is told of its rows.
+    """The join of relations, each of which is called with its rows.
 
     Args:
         variables: of each relation.
@@ -32,7 +32,7 @@ class JoinOperator:
 
     Attributes:
         variables: those of its rows.
-        target: is told of its rows.
+        target: called with its rows.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class DependentOperator:
 
     Attributes:
         variables: those of the rows that result.
-        target: is told of these.
+        target: called with these.
     """
 
     def __init__(

@@ -133,7 +133,8 @@ class _Group:
     async def run(self) -> None:
         """Writes to all, until none is left."""
         stream, identity, pushing = self._key
-        with self._store.changes() as changed:
+        # an error of the store is for each follower to find
+        with suppress(ConstructMessagesError), self._store.changes() as changed:
             while self.places:
                 changed.clear()
                 page = await self._store.apage(stream, self.position)
@@ -181,7 +182,7 @@ class Fanout:
         if (known := self._groups.get(key)) is not None:
             return known[0]
         group = _Group(self._store, key, position)
-        task = asyncio.create_task(self._run(group))
+        task = asyncio.create_task(group.run())
         self._groups[key] = group, task
 
         def ended(_: asyncio.Task[None]) -> None:  # also if it was cancelled before it began
@@ -191,11 +192,6 @@ class Fanout:
 
         task.add_done_callback(ended)
         return group
-
-    async def _run(self, group: _Group) -> None:
-        # an error of the store is for each follower to find
-        with suppress(ConstructMessagesError):
-            await group.run()
 
     def stop(self) -> None:
         """Ends all groups, and makes no others: each follower goes on by itself."""
