@@ -55,6 +55,8 @@ def _passes(cause: object) -> bool:
                 return _passes(cause.os_error)
             case aiohttp.ServerDisconnectedError():
                 return True
+            case aiohttp.ClientConnectionError() if cause.__cause__ is not None:
+                return _passes(cause.__cause__)  # the body of the request could not be sent
     return isinstance(cause, OSError) and cause.errno in _PASSING
 
 
@@ -80,4 +82,9 @@ def reason(cause: object) -> str:
                 cause = (
                     "the connection was closed before an answer"  # aiohttp may show the head of one
                 )
+            case aiohttp.ClientConnectorError():
+                pass
+            case aiohttp.ClientConnectionError() if cause.__cause__ is not None:
+                # aiohttp shows the URL of a request whose body it cannot send
+                cause = cause.__cause__
     return shown(str(cause)) or type(cause).__name__
