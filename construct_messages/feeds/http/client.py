@@ -167,7 +167,7 @@ class Client:
         Raises:
             SourceError: none, or a refusal, whose status is `response_status`.
         """
-        request = Request(url, data=body, headers=dict(headers), method=method)
+        request = Request(url, data=body, headers=dict(headers), method=method)  # type: ignore[arg-type] # aiohttp sends it
         with _timed():
             response = await asend(self._session, request, without_query(url), self._timeouts)
         if response.status < 300 or response.status in accepted:

@@ -99,24 +99,24 @@ class LogTransport(ConnectedTransport):
 
     async def _send(self, url: str, batch: Sequence[Message], key: BatchKey) -> None:
         """Sends a batch in the log of its writer."""
+        before = key.number - 1
         async for attempt in self._client.attempts():
             with attempt:
-                log = self._log
-                if log is None or log.ended or log.count != key.number - 1:
+                if self._log is None or self._log.ended or self._log.count != before:
+                    at_once = self._log is not None and self._log.ended
                     await self.aclose()
-                    log = self._log = PostedLog(self._client, url, key.writer, key.number - 1)
+                    self._log = PostedLog(self._client, url, key.writer, before, at_once=at_once)
                 try:
-                    await log.send(batch)
+                    await self._log.send(batch)
                 except BaseException:
-                    log.close()
-                    self._log = None
+                    await self.aclose()
                     raise
 
     async def aclose(self) -> None:
         """See `Transport.aclose`."""
         if self._log is not None:
             log, self._log = self._log, None
-            log.close()
+            await log.aclose()
 
     async def _post(self, batch: Sequence[Message], key: str) -> None:
         """Sends a batch as a log of its own."""

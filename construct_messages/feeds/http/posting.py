@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Final
 
 import aiohttp
@@ -38,12 +38,15 @@ class PostedLog:
         url: that logs are posted to.
         key: of the log.
         after: how many messages of the log are left out, as the server has them.
+        at_once: whether the request ends after the messages that are sent first.
 
     Attributes:
         count: how many messages of the log are on disk.
     """
 
-    def __init__(self, client: Client, url: str, key: str, after: int) -> None:
+    def __init__(
+        self, client: Client, url: str, key: str, after: int, *, at_once: bool = False
+    ) -> None:
         self._client, self._url = client, url
         self._headers = {
             "Content-Type": _TYPE,
@@ -54,9 +57,9 @@ class PostedLog:
         self.count = after
         self._encoder = encoder_for(N_QUADS, RDFM)
         self._pieces = asyncio.Queue[bytes | None]()
-        self._ended = False
+        self._at_once, self._ended = at_once, False
         self._response: aiohttp.ClientResponse | None = None
-        self._lines: AsyncIterator[bytes] | None = None
+        self._lines: AsyncGenerator[bytes] | None = None
 
     @property
     def ended(self) -> bool:
@@ -73,6 +76,8 @@ class PostedLog:
         log = b"".join(map(self._encoder.encode, messages))
         if self._lines is None:
             self._pieces.put_nowait(log)
+            if self._at_once:
+                self._end()
             self._lines = self._read_lines(await self._answer())
             if not self._ended:
                 self._pieces.put_nowait(_DELIMITER)
@@ -83,9 +88,10 @@ class PostedLog:
         if self._ended:
             await anext(self._lines, None)  # so that the connection is kept
 
-    def close(self) -> None:
+    async def aclose(self) -> None:
         """Closes the connection. After a delimiter, the end of the body would be a message without statements."""
-        self._end()
+        if self._lines is not None:
+            await self._lines.aclose()
         if self._response is not None:
             self._response.close()
 
@@ -121,10 +127,11 @@ class PostedLog:
     async def _read_lines(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
         """The lines of the answer that are not empty."""
         held = b""
-        async for chunk in self._client.chunks(response, self._url):
-            *lines, held = (held + chunk).split(b"\n")
-            for line in filter(None, lines):
-                yield line
+        async with self._client.reading(response, self._url) as chunks:
+            async for chunk in chunks:
+                *lines, held = (held + chunk).split(b"\n")
+                for line in filter(None, lines):
+                    yield line
 
     def _take(self, line: bytes | None) -> None:
         """Takes the next line of the answer; None: it has ended."""
