@@ -42,7 +42,7 @@ import sys
 import pyoxigraph
 {WRITE}
 store = pyoxigraph.Store()
-store.load(path=sys.argv[1])
+store.bulk_load(path=sys.argv[1])
 for company, location, label, population in store.query(sys.argv[2]):
     write(company, location, label, population)
 """
