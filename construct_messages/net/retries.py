@@ -1,8 +1,8 @@
-"""Decides when a failed request is sent again, and after how long; the same for both HTTP clients.
+"""Decides whether and when to retry a failed request; the same for both HTTP clients.
 
-Only transient failures are retried (`SourceError.transient`), and only while no solution or byte would be delivered
-twice; the caller decides that. `Retry-After` (RFC 9110, section 10.2.3) goes before growing, jittered pauses. Each
-retry is logged at INFO, without the text of the failure, which may hold the query. Sends nothing.
+Only transient failures are retried (`SourceError.transient`), and only if no solution or byte would be delivered twice,
+which the caller decides. `Retry-After` (RFC 9110, section 10.2.3) takes precedence over exponential pauses with jitter.
+Each retry is logged at INFO, without the text of the failure, which may contain the query. Sends nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from construct_messages.net.timeouts import Timeouts
 _INITIAL: Final = 0.5  # seconds
 _LONGEST: Final = 8.0
 _JITTER: Final = 0.5
-_LONGEST_RETRY_AFTER: Final = 60.0  # a longer wait is for the caller to decide
+_LONGEST_RETRY_AFTER: Final = 60.0  # the caller decides about a longer wait
 
 _LOGGER: Final = logging.getLogger(__name__)
 _GROWING: Final = wait_exponential(multiplier=_INITIAL, max=_LONGEST) + wait_random(0, _JITTER)
@@ -29,10 +29,10 @@ _GROWING: Final = wait_exponential(multiplier=_INITIAL, max=_LONGEST) + wait_ran
 
 @dataclass(frozen=True)
 class Attempts:
-    """The attempts at a request, to iterate with `for` or `async for`; each is a context manager.
+    """The attempts at a request, to be iterated with `for` or `async for`; each is a context manager.
 
     Args:
-        rules: what `tenacity.Retrying` and `tenacity.AsyncRetrying` take.
+        rules: the arguments of `tenacity.Retrying` and `tenacity.AsyncRetrying`.
     """
 
     rules: Mapping[str, Any]
@@ -49,12 +49,12 @@ class Attempts:
 def attempts(
     retries: int, timeouts: Timeouts, may_retry: Callable[[SourceError], bool]
 ) -> Attempts:
-    """The attempts at one request; the error of the last is raised.
+    """Returns the attempts at one request; the error of the last one is raised.
 
     Args:
-        retries: how many may follow the first.
-        timeouts: a pause that would exceed them is not made: the error is raised at once.
-        may_retry: whether an error leaves the request in a state to be sent again.
+        retries: the maximal number of attempts after the first.
+        timeouts: if a pause would exceed them, the error is raised at once.
+        may_retry: returns whether the request may be sent again after an error.
 
     >>> for attempt in attempts(0, Timeouts(None), lambda error: True):
     ...     with attempt:

@@ -340,7 +340,7 @@ PAIRS = (
     ("text", "limits", "cause", "error"),
     [
         pytest.param("?s ?p ?n", {}, take_input_away, "no stream a", id="input-deleted"),
-        pytest.param("?s ?p ?n", {}, let_elements_fade, "kept no longer", id="input-faded"),
+        pytest.param("?s ?p ?n", {}, let_elements_fade, "removed by retention", id="input-faded"),
         pytest.param(
             f"?s ?p ?n . {PAIRS}",
             {"seconds": 5.0},

@@ -295,7 +295,7 @@ def test_nobody_accepts(client: str) -> None:
             Request(SELECT),
         )
         assert isinstance(error, SourceTimeout)
-        assert "took no connection within 0.2 seconds" in error.message
+        assert "accepted no connection within 0.2 seconds" in error.message
         _, error = read(
             client,
             EndpointSource(Endpoint.of_wrapper(wrapper), connect_seconds=10),
