@@ -129,21 +129,13 @@ class Transaction:
         stream = self._stream(name)
         idempotency = publications.idempotency
         if idempotency is not None:
-            key, digest = idempotency
-            known = self._connection.execute(
-                "SELECT digest, first, count FROM idempotency WHERE stream = ? AND key = ?",
-                (stream.id, key),
-            ).fetchone()
+            known = self._known_key(name, *idempotency)
             if known is not None:
-                if known[0] != digest:
-                    raise _other_messages(key, name)
-                return range(known[1], known[1] + known[2])
+                first, count = known
+                return range(first, first + count)
         sequences = self._append(name, stream, publications)
         if idempotency is not None:
-            self._connection.execute(
-                "INSERT INTO idempotency (stream, key, digest, first, count, time) VALUES (?, ?, ?, ?, ?, ?)",
-                (stream.id, *idempotency, sequences.start, len(sequences), self.streams[name].time),
-            )
+            self._keep_key(name, *idempotency, sequences.start, len(sequences))
         return sequences
 
     def append_part(self, name: str, publications: Publications, part: LogPart) -> range:
@@ -162,12 +154,7 @@ class Transaction:
             Conflict: messages of the log before the part are missing, or the key was not used for a log (422).
         """
         stream = self._stream(name)
-        known = self._connection.execute(
-            "SELECT digest, count FROM idempotency WHERE stream = ? AND key = ?",
-            (stream.id, part.key),
-        ).fetchone()
-        if known is not None and known[0] != _PARTS:
-            raise _other_messages(part.key, name)
+        known = self._known_key(name, part.key, _PARTS)
         count = 0 if known is None else known[1]
         if part.after > count:
             raise Conflict(
@@ -180,19 +167,34 @@ class Transaction:
             if number > count
         ]
         sequences = self._append(name, stream, publications._replace(messages=new))
+        self._keep_key(name, part.key, _PARTS, sequences.start, max(count, part.last))
+        return sequences
+
+    def _known_key(self, name: str, key: str, digest: bytes) -> tuple[int, int] | None:
+        """Returns the first sequence and the number of the messages of a key, or None.
+
+        Raises:
+            Conflict: the key was used for messages with a different digest.
+        """
+        row = self._connection.execute(
+            "SELECT digest, first, count FROM idempotency WHERE stream = ? AND key = ?",
+            (self._stream(name).id, key),
+        ).fetchone()
+        if row is not None and row[0] != digest:
+            raise Conflict(
+                f"the key {key!r} was used for other messages in {name}",
+                status=422,
+                hint="use a new key for new messages",
+            )
+        return None if row is None else (row[1], row[2])
+
+    def _keep_key(self, name: str, key: str, digest: bytes, first: int, count: int) -> None:
+        time, state = self.streams[name]
         self._connection.execute(
             "INSERT INTO idempotency (stream, key, digest, first, count, time) VALUES (?, ?, ?, ?, ?, ?)"
             " ON CONFLICT (stream, key) DO UPDATE SET count = excluded.count, time = excluded.time",
-            (
-                stream.id,
-                part.key,
-                _PARTS,
-                sequences.start,
-                max(count, part.last),
-                self.streams[name].time,
-            ),
+            (state.id, key, digest, first, count, time),
         )
-        return sequences
 
     def _append(self, name: str, stream: StoredStream, publications: Publications) -> range:
         state = stream.state
@@ -329,14 +331,6 @@ class Transaction:
         if stream is None:
             raise no_stream(name)
         return stream
-
-
-def _other_messages(key: str, name: str) -> Conflict:
-    return Conflict(
-        f"the key {key!r} was used for other messages in {name}",
-        status=422,
-        hint="use a new key for new messages",
-    )
 
 
 _NEXT: Final = "SELECT id FROM element WHERE id >= ? ORDER BY id LIMIT 1"

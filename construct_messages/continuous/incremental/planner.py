@@ -236,11 +236,9 @@ class _Planner:
         )
         for one in conditions:  # of the other alone, but in EXISTS
             outside = frozenset(mentioned(one)) - other.possible
-            known = (
-                part.core if kind is Dependence.EXISTS or kind is Dependence.MINUS else frozenset()
-            )
+            visible = frozenset() if kind is Dependence.OPTIONAL else part.core
             _require(
-                outside & part.possible <= known,
+                outside & part.possible <= visible,
                 f"{kind.value} whose FILTER reads more than it binds",
             )
         if condition is not None:
