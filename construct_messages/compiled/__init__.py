@@ -12,10 +12,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from typing import Any, Final, Protocol, TypeAlias, cast
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 
-from construct_messages.terms import Term
-
+Term = TypeVar("Term", bound=str)
 Statement: TypeAlias = tuple[Term, Term, Term, Term | None]
 
 PURE: Final = "CONSTRUCT_MESSAGES_PURE"
@@ -67,9 +66,9 @@ class Wire(Protocol):
 
     def jelly_statements(
         self,
-        quads: Iterator[Statement],
+        quads: Iterator[Statement[Term]],
         kind: int,
-        last: Statement,
+        last: Statement[Term],
         prefix: int,
         name: int,
         iris: dict[Term, Any],
@@ -79,7 +78,7 @@ class Wire(Protocol):
         names: tuple[dict[str, int], list[str], int, int],
         prefixes: tuple[dict[str, int], list[str], int, int],
         /,
-    ) -> tuple[bytes, Statement | None, Statement, int, int, int, int]:
+    ) -> tuple[bytes, Statement[Term] | None, Statement[Term], int, int, int, int]:
         """Writes rows of statements: `FrameWriter._statements` of `logs/jelly/frames.py`.
 
         Returns them, the statement that is not known (None: there is none), the last one before it, the ids of the last

@@ -171,8 +171,8 @@ class Rows:
     def _rows(self, frame: bytes, start: int, stop: int) -> int:
         """Reads rows as `_usual_rows`.
 
-        The one at which it stops is `_field`'s, which takes any form that Protocol Buffers allows. Here every call and slice counts:
-        IRIs are read as `TermReader.iri` does, without a call.
+        The one at which it stops is `_field`'s, which takes any form that Protocol Buffers allows. Here every call and
+        slice counts: IRIs are read as `TermReader.iri` does, without a call.
         """
         handlers, last, reader = self._handlers, self._last, self._reader
         statement, readers = self._statement, self._readers
