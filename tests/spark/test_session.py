@@ -299,11 +299,19 @@ Driver stacktrace:
 GONE = "Spark's Java process has ended"
 SERVER = "the Spark Connect server has ended"
 TEXTS: list[tuple[str, str, str]] = [
-    (RACE, "another job may write", "/logs: what was being written there has been removed"),
-    (MADE, "another job may write", "/tmp/x y/logs: what was being written there has been removed"),
-    (RUN, "another job may write", "/data/logs: what was being written"),
-    (TASK, "another job may write", "/a b/logs: what was being written"),
-    (LOST, "another job may write", "hdfs://host/logs: what was being written"),
+    (
+        RACE,
+        "another job may write",
+        "/logs: the output that was being written there has been removed",
+    ),
+    (
+        MADE,
+        "another job may write",
+        "/tmp/x y/logs: the output that was being written there has been removed",
+    ),
+    (RUN, "another job may write", "/data/logs: the output that was being written"),
+    (TASK, "another job may write", "/a b/logs: the output that was being written"),
+    (LOST, "another job may write", "hdfs://host/logs: the output that was being written"),
     (MEMORY, "--conf spark.driver.memory=4g", "OutOfMemoryError: Java heap space"),
     (
         "java.io.IOException: No space left on device\n\tat a.B.c(B.java:1)",
