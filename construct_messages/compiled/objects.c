@@ -24,6 +24,23 @@ PyObject *none_if(PyObject *exception)
     return Py_NewRef(Py_None);
 }
 
+bool grow(Buffer *buffer, size_t size)
+{
+    if (size > SIZE_MAX / 4 - buffer->size) {
+        PyErr_NoMemory();
+        return false;
+    }
+    size_t allocated = 2 * (buffer->size + size) + 64;
+    byte *start = PyMem_Realloc(buffer->start, allocated);
+    if (!start) {
+        PyErr_NoMemory();
+        return false;
+    }
+    buffer->start = start;
+    buffer->allocated = allocated;
+    return true;
+}
+
 /* The place of a term among those that were met; KNOWN: it is not worth one. */
 static size_t place_of(const byte *start, const byte *end)
 {

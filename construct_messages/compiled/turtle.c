@@ -25,13 +25,12 @@ typedef struct {
 } Prefix;
 
 typedef struct {
-    bool graphs, by_comment;
+    bool graphs, by_comment, has_blanks;
     PyObject *prefixes, *type, *graph;    /* the graph that is open; NULL: none is */
     Py_ssize_t characters, most;          /* of the open message, as N-Quads */
     PyObject **terms;                     /* of the open message */
     size_t count, allocated;
-    byte *made;                           /* a term that is not in the text as it is */
-    size_t size, reserved;
+    Buffer made;                          /* a term that is not in the text as it is */
     Prefix looked_up[LOOKED_UP];
     Known known;
 } Reader;
@@ -90,22 +89,9 @@ static const byte *space_end(const Reader *reader, const byte *at)
 
 /* --- terms that are made ------------------------------------------------------------------------------------------ */
 
-static bool add_bytes(Reader *reader, const void *start, size_t size)
+static bool add_text(Buffer *made, const char *text)
 {
-    if (reader->reserved - reader->size <= size) {  /* there is always a place for the NUL */
-        size_t more = 2 * (reader->size + size) + 256;
-        byte *made = PyMem_Realloc(reader->made, more);
-        if (!made) {
-            PyErr_NoMemory();
-            return false;
-        }
-        reader->made = made;
-        reader->reserved = more;
-    }
-    memcpy(reader->made + reader->size, start, size);
-    reader->size += size;
-    reader->made[reader->size] = '\0';
-    return true;
+    return add(made, text, strlen(text));
 }
 
 /* Characters of names beyond ASCII: PN_BASE, or PN_CHARS, of terms/grammar.py. */
@@ -180,16 +166,19 @@ static const byte *expand(Reader *reader, const byte *start, const byte *colon)
     if (!prefix)
         return NULL;
     const byte *end = local_end(colon + 1);
-    size_t before = reader->size;
-    bool made = add_bytes(reader, "<", 1) && add_bytes(reader, prefix->bytes, (size_t)prefix->length) &&
-                add_bytes(reader, colon + 1, (size_t)(end - colon - 1)) && add_bytes(reader, ">", 1);
-    return made && iri_term_end(reader->made + before) == reader->made + reader->size ? end : NULL;
+    Buffer *made = &reader->made;
+    size_t before = made->size;
+    if (!add_text(made, "<") || !add(made, prefix->bytes, (size_t)prefix->length) ||
+        !add(made, colon + 1, (size_t)(end - colon - 1)) || !add(made, ">", 2))
+        return NULL;
+    made->size--;  /* the NUL ends the scan */
+    return iri_term_end(made->start + before) == made->start + made->size ? end : NULL;
 }
 
 /* What is made as a term; it is known by its text from then on. */
 static bool finish(Reader *reader, const byte *start, const byte *end, PyObject **term)
 {
-    *term = text_of(reader->made, reader->made + reader->size);
+    *term = text_of(reader->made.start, reader->made.start + reader->made.size);
     if (*term)
         keep_term(&reader->known, start, end, *term);
     return *term;
@@ -206,7 +195,7 @@ static const byte *name(Reader *reader, const byte *start, PyObject **term)
     const byte *end = local_end(colon + 1);
     if ((*term = find_term(&reader->known, start, end)))
         return end;
-    reader->size = 0;
+    reader->made.size = 0;
     return expand(reader, start, colon) && finish(reader, start, end, term) ? end : NULL;
 }
 
@@ -218,6 +207,7 @@ static const byte *node(Reader *reader, const byte *start, PyObject **term)
         end = *start == '<' ? iri_term_end(start) : blank_end(start);
         if (!end || !(*term = known_term(&reader->known, start, end)))
             return NULL;
+        reader->has_blanks |= *start == '_';
     } else if (!(end = name(reader, start, term))) {
         return NULL;
     }
@@ -253,11 +243,10 @@ static const byte *number(Reader *reader, const byte *start, PyObject **term)
     }
     if ((*term = find_term(&reader->known, start, end)))
         return end;
-    reader->size = 0;
-    return add_bytes(reader, "\"", 1) && add_bytes(reader, start, (size_t)(end - start)) &&
-                   add_bytes(reader, type, strlen(type)) && finish(reader, start, end, term)
-               ? end
-               : NULL;
+    reader->made.size = 0;
+    bool made = add_text(&reader->made, "\"") && add(&reader->made, start, (size_t)(end - start)) &&
+                add_text(&reader->made, type);
+    return made && finish(reader, start, end, term) ? end : NULL;
 }
 
 static const byte *literal(Reader *reader, const byte *start, PyObject **term)
@@ -269,10 +258,11 @@ static const byte *literal(Reader *reader, const byte *start, PyObject **term)
         end = suffix_end(quoted);
         return end && (*term = known_term(&reader->known, start, end)) ? end : NULL;
     }
-    size_t size = (size_t)(quoted + 2 - start);
-    reader->size = 0;
-    if (!add_bytes(reader, start, size) || !(end = expand(reader, quoted + 2, prefix_end(quoted + 2))) ||
-        suffix_end(reader->made + size - 2) != reader->made + reader->size)
+    Buffer *made = &reader->made;
+    size_t size = (size_t)(quoted - start);
+    made->size = 0;
+    if (!add(made, start, size + 2) || !(end = expand(reader, quoted + 2, prefix_end(quoted + 2))) ||
+        suffix_end(made->start + size) != made->start + made->size)
         return NULL;
     if ((*term = find_term(&reader->known, start, end)))
         return end;
@@ -466,7 +456,8 @@ PyObject *turtle_messages(PyObject *Py_UNUSED(module), PyObject *arguments)
     if (reader.type && messages) {
         const byte *end = read_messages(&reader, (const byte *)start, messages);
         if (!PyErr_Occurred())
-            result = Py_BuildValue("On", messages, (Py_ssize_t)(end - (const byte *)start));
+            result = Py_BuildValue("OnO", messages, (Py_ssize_t)(end - (const byte *)start),
+                                   reader.has_blanks ? Py_True : Py_False);
     }
     Py_XDECREF(messages);
     Py_XDECREF(reader.type);
@@ -476,7 +467,7 @@ PyObject *turtle_messages(PyObject *Py_UNUSED(module), PyObject *arguments)
     for (size_t i = 0; i < LOOKED_UP; i++)
         Py_XDECREF(reader.looked_up[i].iri);
     PyMem_Free(reader.terms);
-    PyMem_Free(reader.made);
+    PyMem_Free(reader.made.start);
     forget(&reader.known);
     return result;
 }

@@ -60,6 +60,24 @@ PyObject *text_of(const byte *start, const byte *end);
 bool append(PyObject *list, PyObject *item);  /* takes the reference; false: an error, also if the item is NULL */
 PyObject *none_if(PyObject *exception);       /* NULL where another exception is set */
 
+/* Bytes that grow; PyMem_Free takes their memory. */
+typedef struct {
+    byte *start;
+    size_t size, allocated;
+} Buffer;
+
+bool grow(Buffer *buffer, size_t size);       /* makes room for more bytes; false: an error */
+
+static inline bool add(Buffer *buffer, const void *bytes, size_t size)
+{
+    if (size > buffer->allocated - buffer->size && !grow(buffer, size))
+        return false;
+    if (size)
+        memcpy(buffer->start + buffer->size, bytes, size);
+    buffer->size += size;
+    return true;
+}
+
 enum { KNOWN = 1 << 9 };
 
 /* Terms that were met, by their bytes, which have to stay where they are. */

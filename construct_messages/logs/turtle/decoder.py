@@ -217,11 +217,10 @@ class TurtleDecoder:
         if end > min(_LONGEST, self._message_bytes) or not self._declare():
             return []
         assert self._plain is not None
-        messages, size = self._plain.read(bytes(scanner.text[:end]))
+        messages, size, has_blanks = self._plain.read(bytes(scanner.text[:end]))
         # as much as was read this time is likely to be plain the next time
         self._block = max(_SMALLEST_BLOCK, min(_BLOCK, 4 * size))
         if messages:
-            has_blanks = scanner.text.find(b"_:", 0, size) >= 0
             scanner.skip(size)
             self._searched, self._tried = 0, False
             if has_blanks:

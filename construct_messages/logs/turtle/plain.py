@@ -93,10 +93,12 @@ class PlainRead(NamedTuple):
     Args:
         messages: subject, predicate, object and graph of each quad in turn; labels of blank nodes are kept.
         size: how many bytes they take, each with its delimiter.
+        has_blanks: whether any of them may have a blank node.
     """
 
     messages: list[list[Term | None]]
     size: int
+    has_blanks: bool
 
 
 class PlainMessages:
@@ -108,7 +110,7 @@ class PlainMessages:
 
     >>> plain = PlainMessages(by_comment=False, graphs=False)
     >>> plain.declare({"": "urn:x:"})
-    >>> messages, size = plain.read(b":a :b :c, :d . MESSAGE MESSAGE :e :f (:g) . MESSAGE ")
+    >>> messages, size, _ = plain.read(b":a :b :c, :d . MESSAGE MESSAGE :e :f (:g) . MESSAGE ")
     >>> messages[0][:4], len(messages[0]), messages[1], size
     (['<urn:x:a>', '<urn:x:b>', '<urn:x:c>', None], 8, [], 30)
     """
@@ -124,15 +126,15 @@ class PlainMessages:
     def read(self, text: bytes) -> PlainRead:
         """Reads the plain messages that a text begins with and whose delimiters are in it."""
         if compiled.wire is not None:
-            messages, size = compiled.wire.turtle_messages(
+            found = compiled.wire.turtle_messages(
                 text, self._prefixes, self._graphs, self._by_comment, _MOST
             )
-            if messages:
-                return PlainRead(cast("list[list[Term | None]]", messages), size)
+            if found[0]:
+                return PlainRead(*cast("tuple[list[list[Term | None]], int, bool]", found))
         try:
             return self._read_text(text.decode())
         except UnicodeDecodeError:
-            return PlainRead([], 0)  # the simple path says where
+            return PlainRead([], 0, has_blanks=False)  # the simple path says where
 
     def _read_text(self, text: str) -> PlainRead:
         split = _expression(self._by_comment, self._graphs).split
@@ -201,7 +203,7 @@ class PlainMessages:
         if end < len(marks) - bool(left) or not end:
             # a second look tells where the last of them ends
             left = split(text, end)[-1] if end else text
-        return PlainRead(messages, len(text[: len(text) - len(left)].encode()))
+        return PlainRead(messages, len(text.removesuffix(left).encode()), "_:" in text)
 
     def _is_declared(self, mark: str) -> bool:
         declaration = _DECLARATION.fullmatch(mark)
