@@ -6,6 +6,7 @@ static PyMethodDef methods[] = {
     {"are_canonical", are_canonical, METH_VARARGS, NULL},
     {"statements", statements, METH_VARARGS, NULL},
     {"turtle_messages", turtle_messages, METH_VARARGS, NULL},
+    {"turtle_statements", turtle_statements, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -54,6 +54,10 @@ const byte *string_end(const byte *start);           /* in quotes */
 const byte *literal_end(const byte *start);          /* a whole literal */
 const byte *suffix_end(const byte *start);           /* what follows the closing quote of one, if anything */
 
+/* --- turtle_messages.c --------------------------------------------------------------------------------------------- */
+
+const byte *local_end(const byte *start);            /* of a name after its colon, which may be empty; no backslashes */
+
 /* --- objects.c: objects of Python ---------------------------------------------------------------------------------- */
 
 PyObject *text_of(const byte *start, const byte *end);
@@ -99,5 +103,6 @@ void forget(Known *known);
 PyObject *statements(PyObject *module, PyObject *arguments);
 PyObject *are_canonical(PyObject *module, PyObject *arguments);
 PyObject *turtle_messages(PyObject *module, PyObject *arguments);
+PyObject *turtle_statements(PyObject *module, PyObject *arguments);
 
 #endif

@@ -110,8 +110,7 @@ static const byte *name_character_end(const byte *at, bool is_first)
     return NULL;
 }
 
-/* Where the local part of a name ends, which may be empty; no escapes by a backslash. */
-static const byte *local_end(const byte *start)
+const byte *local_end(const byte *start)
 {
     const byte *at = start;
     if (*at == '-' || *at == '.')
