@@ -36,7 +36,7 @@ class Wire(Protocol):
     def turtle_messages(
         self, text: bytes, prefixes: dict[str, str], graphs: bool, by_comment: bool, most: int, /
     ) -> tuple[list[list[str | None]], int, bool]:
-        """Reads the messages that a text begins with: `PlainMessages.read` of `logs/turtle/plain.py`, whose `most` is how
+        """Reads the messages that a text begins with: `PlainMessages.read` of `logs/turtle/plain.py`. `most` is how
         many characters a message may have as N-Quads.
         """
         ...

@@ -1,4 +1,4 @@
-"""The compiled module reads what Python reads, or leaves messages to it."""
+"""The compiled module reads and writes what Python does, or leaves messages to it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,20 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from construct_messages import compiled
 from construct_messages.compiled import Wire
-from construct_messages.formats import RDFM, TRIG, TURTLE
+from construct_messages.errors import UnsupportedByFormat
+from construct_messages.formats import RDFM, TRIG, TURTLE, Format
 from construct_messages.formats.lookup import find_syntax
+from construct_messages.logs import EncoderOptions
+from construct_messages.logs.turtle.encoder import TurtleEncoder
 from construct_messages.logs.turtle.plain import PlainMessages
-from construct_messages.message import of_terms
+from construct_messages.message import Message, Quad, of_terms
+from construct_messages.terms import RDF, XSD, Term
 from tests.support.logs.kinds import Kind, isomorphic
 from tests.support.logs.lines import the_compiled_module
 from tests.support.logs.simple import read_simply
+from tests.support.strategies import messages
 
 NEW: Final = find_syntax("1.2-messages")
 PREFIXES: Final = {"": "http://example.org/", "p": "urn:p:", "é-1.a": "urn:q#", "h": "http://h"}
@@ -144,7 +150,113 @@ def test_many_prefixes(wire: Wire) -> None:
     ]
 
 
+# --- writing --------------------------------------------------------------------------------------------------------
+
+NAMESPACES: Final = {
+    "ex": "http://example.org/",
+    "": "http://example.org/a",
+    "xsd": XSD,
+    "é": "http://é.example/#",
+    "urn": "urn:",
+}
+SUBJECT, PREDICATE = Term("<http://example.org/s>"), Term("<http://example.org/p>")
+TERMS: Final = [
+    *(f"<http://example.org/{local}>" for local in ("ab.c", "a.", "-", "%41:é", "b%4", "ü/a", "")),
+    *("<http://é.example/#日>", "<urn:x>", "<other:x>", f"<{RDF}type>", "_:b", "_:é.1"),
+    *(f'"{value}"^^<{XSD}integer>' for value in ("0", "-1", "120", "-0", "01", "+1", "", "1x")),
+    *(f'"{value}"^^<{XSD}decimal>' for value in ("0.0", "-0.50", "1.", ".5", "00.1", "12.3")),
+    *(f'"{value}"^^<{XSD}double>' for value in ("1.0E0", "-2.5E-10", "1.0e0", "12.0E1", "1.0E01")),
+    *(f'"{value}"^^<{XSD}boolean>' for value in ("true", "false", "1", "truest")),
+    *('"é\\n\\" \\\\"', '"x"@en', '"x"@ar--rtl', '"x\0"', '"--ltr"', '"x"^^<http://example.org/d>'),
+    "<<( <urn:a> <urn:b> <urn:c> )>>",
+]
+
+
+def encoded(encoder: TurtleEncoder, log: list[Message]) -> list[bytes | str]:
+    """What is written for each message, or why it is refused."""
+    found: list[bytes | str] = []
+    for message in log:
+        try:
+            found.append(encoder.encode(message))
+        except UnsupportedByFormat as error:
+            found.append(str(error))
+    return found
+
+
+def written_alike(log: list[Message], format: Format, label: str = "1.2-messages") -> None:
+    def encoder() -> TurtleEncoder:
+        return TurtleEncoder(format, find_syntax(label), EncoderOptions(NAMESPACES))
+
+    found = encoded(encoder(), log)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "wire", None)
+        assert encoded(encoder(), log) == found
+
+
+def packed(namespaces: dict[str, str]) -> bytes:
+    return "".join(f"{iri}\0{prefix}\0" for prefix, iri in namespaces.items()).encode()
+
+
+@given(
+    log=messages(),
+    format=st.sampled_from([TRIG, TURTLE]),
+    label=st.sampled_from(["1.2-messages", "rdfm"]),
+)
+def test_any_messages_are_written_alike(log: list[Message], format: Format, label: str) -> None:
+    written_alike(log, format, label)
+
+
+def test_terms_are_written_alike(wire: Wire) -> None:
+    for term in TERMS[:-1]:
+        changed = {
+            term[:place] + piece + term[place + cut :]
+            for place in range(len(term))
+            for piece in ["", "é", "0", ">"]
+            for cut in (0, 1)
+        }
+        log = [
+            Message(
+                [
+                    Quad(SUBJECT, PREDICATE, Term(each)),
+                    Quad(Term(each), PREDICATE, SUBJECT, Term(each)),
+                ]
+            )
+            for each in (term, *changed)
+            if each[:2] not in ("", "<<")
+        ]
+        written_alike(log, TRIG)
+        assert wire.turtle_statements(log[0].statements, b"", True) or "--rtl" in term
+
+
+def test_groups_are_in_order_of_appearance() -> None:
+    terms = [Term(f"<urn:{number}>") for number in range(40)]
+    quads = [
+        Quad(terms[3 * number % 5], terms[number % 7], terms[number], [None, *terms][number % 3])
+        for number in range(40)
+    ]
+    written_alike([Message(quads), Message(quads[::-1]), Message()], TRIG)
+
+
+def test_what_is_left_to_python(wire: Wire) -> None:
+    statement = (SUBJECT, PREDICATE, SUBJECT, SUBJECT)
+    assert wire.turtle_statements([statement], b"", True)
+    assert wire.turtle_statements([statement], b"", False) is None
+    assert wire.turtle_statements([(*statement[:3], None)] * 70_000, b"", False) is None
+    assert (
+        wire.turtle_statements([statement], packed({str(n): "urn:" for n in range(200)}), True)
+        is None
+    )
+    for broken in (b"urn:", b"\0x\0", b"urn:\0"):
+        assert wire.turtle_statements([statement], broken, True) is None
+    for term in ("", "x", '"', "<", "\ud800", '"x>', 1, None):
+        assert wire.turtle_statements([(SUBJECT, PREDICATE, term, None)], b"", True) is None  # type: ignore[list-item]
+
+
+# --- both ------------------------------------------------------------------------------------------------------------
+
+
 def test_nothing_is_left_in_memory(wire: Wire) -> None:
+    statements = [(SUBJECT, PREDICATE, Term(term), SUBJECT) for term in TERMS]
     text = document([*READ, GRAPHS] * 50, by_comment=False)
     for broken in (text, text + b":a :b \xff", text[:-20], text + b":g { :a :b :c , "):
         for most in (MOST, 20):
@@ -153,6 +265,8 @@ def test_nothing_is_left_in_memory(wire: Wire) -> None:
                 before = sys.getallocatedblocks()
                 for _ in range(50):
                     wire.turtle_messages(broken, PREFIXES, True, False, most)
+                    wire.turtle_statements(iter(statements[:-1]), packed(NAMESPACES), True)
+                    wire.turtle_statements(iter(statements), packed(NAMESPACES), True)
                 gc.collect()
                 left = sys.getallocatedblocks() - before
             assert left < 50
@@ -164,4 +278,6 @@ def test_nothing_is_left_in_memory(wire: Wire) -> None:
 def test_wrong_arguments(wire: Wire, arguments: tuple[object, ...]) -> None:
     with pytest.raises(TypeError):
         wire.turtle_messages(*arguments)  # type: ignore[arg-type, call-arg]
+    with pytest.raises(TypeError):
+        wire.turtle_statements(*arguments[::-1])  # type: ignore[arg-type, call-arg]
     assert wire.turtle_messages(b":a :b 1 . MESSAGE ", {"": 1}, True, True, 9) == ([], 0, False)  # type: ignore[dict-item]
