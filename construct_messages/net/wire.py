@@ -124,6 +124,9 @@ class Property(StrEnum):
 
     INBOX = "inbox"
     INPUT = "input"
+    LOG_INPUT = "logInput"
+    """The input, where it acknowledges a log while it is being sent."""
+
     OUTPUT = "output"
     EVENTS = "push"
     SOCKET = "websocket"
@@ -141,6 +144,7 @@ class Property(StrEnum):
 ENDPOINTS: Final[Mapping[str, str]] = {
     Property.INBOX: "ldp",
     Property.INPUT: "rsp",
+    Property.LOG_INPUT: "cm",
     Property.OUTPUT: "rsp",
     Property.EVENTS: "cm",
     Property.SOCKET: "cm",
