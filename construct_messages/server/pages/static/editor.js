@@ -126,6 +126,11 @@ export class Editor {
     return declaredPrefixes(this.tokens());
   }
 
+  /** The names of the variables in the query. */
+  get variables() {
+    return new Set(this.tokens().filter(({ kind }) => kind === "variable").map(({ text }) => text.slice(1)));
+  }
+
   /** The form of the query; see `queryForm`. */
   get form() {
     return queryForm(this.tokens());

@@ -9,7 +9,9 @@ export class OptionFields {
   /** `changed` is called after each change by the user. */
   constructor(changed) {
     this.further = []; // what a link names that has no field
+    this.offered = null; // the parameters of the example that the query was; null: it was none, or others were set
     this.changed = () => {
+      this.offered = null;
       this.describe();
       changed();
     };
@@ -44,6 +46,14 @@ export class OptionFields {
     for (const name of ["max-messages", "page-size"]) $(name).value = taken.get(name) ?? "";
     if (taken.size) $("options").open = true;
     this.describe();
+  }
+
+  /** Follows the query: the grouping of an example holds as long as the query has its variables. */
+  follow(variables) {
+    if (this.offered === null) return;
+    const fits = this.offered.every(([, name]) => variables.has(name));
+    const wanted = fits ? this.offered : [];
+    if (this.parameters.length !== wanted.length) this.parameters = wanted;
   }
 
   /** Offers the options where the form of the query has them; null: which it is, the server will say. */

@@ -101,8 +101,9 @@ export class QuerySection {
   /** Puts an example in the place of the query, as an edit that can be undone. */
   choose(example) {
     this.keep(this.request);
-    this.options.parameters = parametersOf(example);
+    this.options.offered = null;
     this.editor.replace(example.query);
+    this.options.parameters = this.options.offered = parametersOf(example);
     this.edited();
   }
 
@@ -162,6 +163,7 @@ export class QuerySection {
 
   edited() {
     if (this.isShowing) return;
+    this.options.follow(this.editor.variables);
     this.tabs.take(this.request);
     this.drafts.changed();
     this.changed();
@@ -198,6 +200,9 @@ export class QuerySection {
     if (wanted !== undefined) $("endpoint").value = wanted.path;
     this.fillExamples();
     this.options.parameters = parameters;
+    const example = this.examples.find((each) => each.query === query);
+    const isExample = example !== undefined && isSame(this.exampleOf(this.endpoint, example), { endpoint, query, parameters });
+    this.options.offered = isExample ? parameters : null;
     if (this.editor.text !== query) this.editor.text = query;
     this.isShowing = false;
     this.drafts.changed();
@@ -237,6 +242,7 @@ export class QuerySection {
       return;
     }
     $("endpoint").value = endpoint;
+    this.options.offered = null;
     this.options.parameters = parameters;
     this.editor.replace(query);
     this.edited();
@@ -276,7 +282,7 @@ export class QuerySection {
       this.open(found === undefined ? this.exampleOf(endpoint, examplesOf(endpoint)[0]) : found.request);
       this.land();
     }
-    if (link.isAsked && link.query === this.editor.text) this.run();
+    if (link.isAsked && isSame(link, this.request)) this.run();
   }
 
   /** Shows what was typed in this entry; false: nothing was. */
@@ -306,10 +312,14 @@ export class QuerySection {
   /** Puts what is run into the address: of this entry where that has no query, else of the next one. */
   address() {
     const { request, link } = this;
-    const fragment = fragmentOf(request, this.results.views.wanted ?? this.view);
-    if (link.query !== null && isSame(link, request)) this.drafts.save();
-    else if (fragment.length > LONGEST_LINK) this.drafts.save(`${location.pathname}#`, { isNext: link.query !== null });
-    else this.drafts.save(`${location.pathname}${fragment}`, { isNext: link.query !== null });
+    if (link.query !== null && isSame(link, request)) {
+      this.drafts.save();
+      return;
+    }
+    const { endpoint, query, parameters } = link;
+    const before = query === null ? null : { tab: this.tabs.active.id, endpoint, query, parameters };
+    const fragment = fragmentOf(request, this.results.views.wanted);
+    this.drafts.save(`${location.pathname}${fragment.length > LONGEST_LINK ? "#" : fragment}`, { before });
   }
 
   /** Another view was chosen: the address has it where it has the request that is shown. */

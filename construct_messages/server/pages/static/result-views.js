@@ -81,9 +81,10 @@ export class ResultViews {
 
   /** Shows again what was opened before all messages had come. */
   ended() {
-    if (!$("tabs").hidden) this.showWanted();
+    if ($("tabs").hidden) return;
+    this.showWanted();
     this.wanted = null;
-    if (this.view !== "messages" && !$("tabs").hidden) this.show(this.view);
+    if (this.view !== "messages") this.show(this.view);
   }
 
   /** Shows what is no log. */
