@@ -1,4 +1,4 @@
-"""The options of messages as parameters of a request: their values, and that the settings of the server hold beside them."""
+"""The options of messages as parameters of a request: their values, and the settings of the server beside them."""
 
 from __future__ import annotations
 

@@ -28,7 +28,9 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.engine, pyte
 
 DATA: Final = """
 <urn:1> <urn:p> "a" , "c" . <urn:2> <urn:p> "b" . <urn:3> <urn:p> "a" , "c" .
-<urn:g> { <urn:4> <urn:p> "a" , "it's" . <urn:5> <urn:p> "a" , "it's" . <urn:6> <urn:p> "d" . <urn:7> <urn:p> "e" . }
+<urn:g> {
+  <urn:4> <urn:p> "a" , "it's" . <urn:5> <urn:p> "a" , "it's" . <urn:6> <urn:p> "d" . <urn:7> <urn:p> "e" .
+}
 """
 QUOTED: Final = '# it\'s \\ "quoted"\nCONSTRUCT { ?s ?p "it\'s $HOME `x` \\\\ é😀" }\nWHERE { ?s ?p ?o }\nORDER BY ?s ?o'
 GROUPED: Final = "CONSTRUCT { <urn:x> ?p ?o } WHERE { ?s ?p ?o } ORDER BY ?s ?o"
@@ -111,7 +113,8 @@ async def test_copies_can_be_run(
         """
         + ENDED
         + """
-        const [said, open] = [await page.textContent("#banner"), page.waitForRequest((each) => each.method() === "POST")];
+        const said = await page.textContent("#banner");
+        const open = page.waitForRequest((each) => each.method() === "POST");
         await page.click("#run");
         const sent = (await open).postData();
         const copies = {};

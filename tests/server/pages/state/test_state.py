@@ -1,4 +1,4 @@
-"""What the page keeps, in a real browser: links, open queries, runs, saved queries, and how much room the editor has."""
+"""What the page keeps, in a real browser: links, open queries, runs, saved queries, and the room of the editor."""
 
 from __future__ import annotations
 
@@ -246,7 +246,8 @@ async def test_saved_queries_and_history(page: Browser, served: Served, tmp_path
           await page.waitForFunction((text) => document.getElementById("library-note").textContent !== text, before);
           told.push(await page.textContent("#library-note"));
         }
-        return { told, saved: await listed(page, "saved-list"), made: await page.locator("dialog b, dialog img").count() };
+        const made = await page.locator("dialog b, dialog img").count();
+        return { told, saved: await listed(page, "saved-list"), made };
         """,
         path=str(tmp_path / "queries.json"),
         other=str(tmp_path / "other.json"),
