@@ -48,10 +48,16 @@ export class OptionFields {
     this.describe();
   }
 
+  /** Leaves the grouping of an example out: the query is another one. */
+  forget() {
+    if (this.offered !== null) this.parameters = [];
+    this.offered = null;
+  }
+
   /** Follows the query: the grouping of an example holds as long as the query has its variables. */
-  follow(variables) {
+  follow(hasVariable) {
     if (this.offered === null) return;
-    const fits = this.offered.every(([, name]) => variables.has(name));
+    const fits = this.offered.every(([, name]) => hasVariable(name));
     const wanted = fits ? this.offered : [];
     if (this.parameters.length !== wanted.length) this.parameters = wanted;
   }

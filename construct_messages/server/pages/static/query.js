@@ -38,7 +38,7 @@ export class QuerySection {
     this.options = new OptionFields(() => this.edited());
     this.editor = new Editor($("editor"), {
       run: () => this.run(),
-      changed: () => this.edited(),
+      changed: (isOther) => this.edited(isOther),
       endpoint: () => ({ url: this.url, prefixes: this.known() }),
     });
     this.export = new Export(server, {
@@ -161,9 +161,10 @@ export class QuerySection {
     return { ...COMMON_PREFIXES, ...this.endpoint.prefixes };
   }
 
-  edited() {
+  edited(isOther = false) {
     if (this.isShowing) return;
-    this.options.follow(this.editor.variables);
+    if (isOther) this.options.forget();
+    else this.options.follow((name) => this.editor.variables.has(name));
     this.tabs.take(this.request);
     this.drafts.changed();
     this.changed();

@@ -32,7 +32,10 @@ DATA: Final = """
   <urn:4> <urn:p> "a" , "it's" . <urn:5> <urn:p> "a" , "it's" . <urn:6> <urn:p> "d" . <urn:7> <urn:p> "e" .
 }
 """
-QUOTED: Final = '# it\'s \\ "quoted"\nCONSTRUCT { ?s ?p "it\'s $HOME `x` \\\\ é😀" }\nWHERE { ?s ?p ?o }\nORDER BY ?s ?o'
+QUOTED: Final = (
+    '# it\'s \\ "quoted"\nCONSTRUCT { ?s ?p "it\'s $HOME `x` \\\\ é😀" }\n'
+    "WHERE { ?s ?p ?o }\nORDER BY ?s ?o"
+)
 GROUPED: Final = "CONSTRUCT { <urn:x> ?p ?o } WHERE { ?s ?p ?o } ORDER BY ?s ?o"
 ASKED: Final = {
     "a query with quotes": ({"query": QUOTED}, 5),
