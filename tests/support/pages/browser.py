@@ -1,5 +1,4 @@
-"""Debian's Chromium or Firefox, driven by playwright-core in a process of Node.js: scripts go in, what they return comes
-out.
+"""Debian's Chromium or Firefox, driven by playwright-core in a process of Node.js: scripts go in, results come out.
 
 Debian's Firefox is driven by WebDriver BiDi, as a build of Firefox for playwright comes from no registry. Versions of
 playwright-core since 1.64 need a command for it that Firefox 153 does not have (`emulation.setMediaFeaturesOverride`).
