@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from construct_messages.errors import Gone, NotFound, StoreDamaged
@@ -191,6 +192,23 @@ def first_at(connection: sqlite3.Connection, stream: int, first: int, next: int,
         else:
             high = middle
     return low
+
+
+def counts(
+    connection: sqlite3.Connection, stream: str, start: int, period: int, periods: int
+) -> list[int]:
+    """How many kept elements were committed in each of consecutive periods; see `StreamStore.counts`."""
+    found = stored(connection, stream)
+    bounds = []
+    sequence, next = found.state.first, found.state.next
+    for place in range(periods + 1):
+        time = start + place * period
+        if time > found.time:
+            sequence = next  # nothing is as new
+        else:
+            sequence = first_at(connection, found.id, sequence, next, time)
+        bounds.append(sequence)
+    return [after - before for before, after in pairwise(bounds)]
 
 
 def _time(connection: sqlite3.Connection, stream: int, sequence: int) -> int:

@@ -34,7 +34,12 @@ from construct_messages.server.streams.ldes.view import LdesView
 from construct_messages.server.streams.output_view import OutputView
 from construct_messages.server.streams.publishing.view import PublishingView
 from construct_messages.server.streams.queries.parameters import WatchedEndpoint
-from construct_messages.server.streams.queries.view import QueriesView, check_query, is_query
+from construct_messages.server.streams.queries.view import (
+    PREVIEW,
+    QueriesView,
+    check_query,
+    is_query,
+)
 from construct_messages.server.streams.rdf import OFFERED as DESCRIPTIONS
 from construct_messages.server.streams.rdf import serialize
 from construct_messages.server.streams.record import StreamRecord
@@ -91,6 +96,8 @@ class StreamsEndpoint:
         Header.AFTER,
         Header.LAST,
         Header.IDENTITY,
+        Header.TAKEN,
+        Header.INVALID,
     )
     path = ROOT
 
@@ -330,7 +337,11 @@ class StreamsEndpoint:
         if bound is not None:
             self._store.state(bound)  # that it is there
         async with self.bounds.publishing(request) as body:
-            return await self._queries.register(request, decoded(body, "the body"), bound=bound)
+            text = decoded(body, "the body")
+            if PREVIEW not in request.query:
+                return await self._queries.register(request, text, bound=bound)
+        # which changes nothing, and may take longer than publishers should wait
+        return await self._queries.preview(request, text, request.query[PREVIEW], bound=bound)
 
     def _document(self, request: web.Request, state: State) -> Document:
         return stream_document(self._iris(request, state.name), state) | self._queries.said(
