@@ -203,10 +203,8 @@ def counts(
     sequence, next = found.state.first, found.state.next
     for place in range(periods + 1):
         time = start + place * period
-        if time > found.time:
-            sequence = next  # nothing is as new
-        else:
-            sequence = first_at(connection, found.id, sequence, next, time)
+        is_over = time > found.time  # all elements are older
+        sequence = next if is_over else first_at(connection, found.id, sequence, next, time)
         bounds.append(sequence)
     return [after - before for before, after in pairwise(bounds)]
 

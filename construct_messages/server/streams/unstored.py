@@ -1,4 +1,4 @@
-"""Messages that are shown and not stored, as a message log: of a query that is only tried, of a body that is only checked."""
+"""Messages that are not stored, as a message log: of a query that is only tried, or of a body that is only checked."""
 
 from __future__ import annotations
 

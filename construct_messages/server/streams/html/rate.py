@@ -1,4 +1,4 @@
-"""How many elements came to a stream in each of the last minutes, as a chart: the data, and the path that draws it.
+"""When elements came to a stream: how many in each of the last minutes, as a chart, and when the newest of them did.
 
 The page goes on with the same chart where it follows the stream (`pages/static/rate.js`). No HTML here.
 """
@@ -6,9 +6,12 @@ The page goes on with the same chart where it follows the stream (`pages/static/
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
+from construct_messages.errors import Gone
+from construct_messages.streams.element import State
 from construct_messages.streams.store import StreamStore
 
 PERIOD: Final = timedelta(minutes=1)
@@ -49,11 +52,37 @@ class Rate(NamedTuple):
         )
 
 
-def rate_of(store: StreamStore, stream: str, now: datetime) -> Rate:
-    """The rate of a stream in the hour before the end of a minute; elements that retention has removed are not in it.
+class Activity(NamedTuple):
+    """What happens to a stream.
+
+    Args:
+        rate: of the last hour; elements that retention has removed are not in it.
+        newest: when the newest element came; None: there is none.
+        followers: how many get its elements pushed.
+    """
+
+    rate: Rate
+    newest: str | None
+    followers: int
+
+
+def activity_of(store: StreamStore, state: State, now: datetime, followers: int) -> Activity:
+    """What happens to a stream.
+
+    Args:
+        store: of the stream.
+        state: of the stream.
+        now: the time, with a zone.
+        followers: see `Activity`.
 
     Raises:
-        NotFound: there is no such stream.
+        NotFound: there is no such stream any more.
     """
     end = now.replace(second=0, microsecond=0) + PERIOD
-    return Rate(store.counts(stream, end - PERIODS * PERIOD, PERIOD, PERIODS))
+    rate = Rate(store.counts(state.name, end - PERIODS * PERIOD, PERIOD, PERIODS))
+    newest = None
+    with suppress(Gone):
+        if state.last >= state.first:
+            (time,) = store.times(state.name, [state.last])
+            newest = datetime.fromtimestamp(time / 1_000_000, UTC).isoformat()
+    return Activity(rate, newest, followers)

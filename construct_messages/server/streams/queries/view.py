@@ -20,8 +20,8 @@ from construct_messages.continuous.registered.process import QueryLimits
 from construct_messages.continuous.registered.registry import Registry
 from construct_messages.errors import LimitExceeded, ProtocolError
 from construct_messages.formats.media_types import JSON, MERGE_PATCH, SPARQL_QUERY, read_media_type
-from construct_messages.server.config import StreamsSettings
 from construct_messages.net.wire import Header
+from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.access import Access
 from construct_messages.server.http.admission import Admission
 from construct_messages.server.http.endpoint import Measure
