@@ -100,3 +100,54 @@ async def test_an_error_and_a_copy(browser: Browser, served: Served) -> None:
     assert copied.startswith("curl ")
     assert served.url in copied
     await nothing_wrong(browser, served)
+
+
+async def test_a_stream_is_followed_published_to_and_queried(
+    browser: Browser, served: Served
+) -> None:
+    await browser.open(f"{served.url}/streams")
+    seen = await browser.run(
+        """
+        await page.waitForSelector("html[data-ready]");
+        const rate = await page.textContent("#stream-a figcaption");
+        await page.click("#stream-a h3 a");
+        await page.waitForURL("**/streams/a");
+        await page.waitForSelector("html[data-ready]");
+        const cards = (tab, count) => tab.waitForFunction(
+          (most) => document.querySelectorAll("#follow .card").length === most, count);
+        await page.waitForSelector("#follow .state[data-state=live]");
+        await cards(page, 5);
+        const other = await context.newPage();
+        await other.goto(page.url());
+        await cards(other, 5);
+
+        await page.click("summary:has-text('Publish')");
+        const publish = page.locator("form[data-form=publish]");
+        await publish.locator("select").selectOption("text/turtle");
+        await publish.locator("textarea").fill("<urn:s> <urn:number> 6 .");
+        await publish.locator("button[value=check]").click();
+        const checked = await publish.locator(".tried .card .message").innerText();
+        await publish.locator("button[value=publish]").click();
+        await cards(page, 6);
+        await cards(other, 6);
+        await other.close();
+
+        await page.click("summary:has-text('Register')");
+        await page.waitForSelector("#editor .cm-editor");
+        await page.selectOption("select.examples", "0");
+        // playwright-core fills no field of numbers in Firefox
+        await page.locator("input[name=preview]").evaluate((field) => (field.value = "2"));
+        await page.press("#query", "Control+Enter");
+        const register = page.locator("form[data-form=register]");
+        await register.locator(".result .good").waitFor();
+        const said = await register.locator(".result").textContent();
+        return { rate, checked: checked.split(/\\s+/), said, tried: await register.locator(".tried .card").count() };
+        """
+    )
+    assert seen["rate"] == "5 in the last hour, up to 5 a minute"
+    assert seen["checked"] == ["urn:s", "urn:number", "6"]
+    assert (
+        seen["said"] == "It has read 2 elements, and gives out 2 messages. Nothing was registered."
+    )
+    assert seen["tried"] == 2
+    await nothing_wrong(browser, served)

@@ -87,6 +87,37 @@ async def test_seven_tabs_follow_and_an_eighth_is_loaded(
     assert seen == [[[f"element {number}" for number in range(1, 6)]] * TABS, "5: 1 to 5"]
 
 
+async def test_a_tab_catches_up_and_tabs_are_closed(
+    browser: Browser, served: StreamsServer
+) -> None:
+    """A tab that begins before what the others have got joins them when it has it."""
+    await served.publish(map(numbered, range(4, 31)))
+    await browser.open(f"{served.url}/streams/a")
+    early = await browser.run(
+        LIVE
+        + """
+        await follow(page);
+        await cards(page, 20);
+        const early = state.early = await context.newPage();
+        await early.goto(page.url());
+        await follow(early);
+        await early.selectOption("#follow select >> nth=0", "after");
+        await cards(early, 30);
+        return titles(early);
+        """
+    )
+    assert early == [f"element {number}" for number in range(1, 31)]
+    await eventually(lambda: served.followers() == 1)
+    await served.publish([numbered(31)])
+    await browser.run(LIVE + "await cards(page, 21); await cards(state.early, 31);")
+    await browser.run("await page.close();")
+    await served.publish([numbered(32)])
+    await browser.run(LIVE + "await cards(state.early, 32);")
+    assert served.followers() == 1
+    await browser.run("await state.early.goto('about:blank'); state.page = state.early;")
+    await eventually(lambda: served.followers() == 0)
+
+
 async def test_a_hidden_tab_behind_a_proxy_without_websockets(
     browser: Browser, served: StreamsServer, tmp_path: Path
 ) -> None:
@@ -212,7 +243,8 @@ async def test_what_is_typed_into_forms_is_there_after_reload_and_back(
             await page.waitForSelector("#editor .cm-editor");
             for (const [name, text] of Object.entries(given.typed)) {
               const [form, field] = name.split(" ");
-              await page.fill(field === "query" ? "#query" : `form[data-form=${form}] [name=${field}]`, text || "secret");
+              const place = field === "query" ? "#query" : `form[data-form=${form}] [name=${field}]`;
+              await page.fill(place, text || "secret");
             }
             await page.locator("#query").focus();
             await page.reload();
