@@ -137,6 +137,7 @@ class Timeline(Generic[T]):
         self._position: int | None = None  # the instants up to it are done
         self._floor = EVERYTHING
         self._watermark: int | None = None  # of all streams, where it is known
+        self._close = (0, 0)  # a position, and what `_close_after` returned for it
         self._changed = True  # since the last evaluation
         self._evaluated = False
         self.quiet = False
@@ -272,20 +273,37 @@ class Timeline(Generic[T]):
                 if loss is None or loss > until:
                     return None
                 position = max(position, loss - 1)
-            if self._report is Report.PERIODIC:
-                instant = self._periods.after(position)
-            else:
-                closes = [window.extent.close_after(position) for window in self._windows]
-                instant = min((close for close in closes if close is not None), default=None)
+            instant = self._close_after(position)
         if instant is None or instant > until:
             return None
         if self._report is Report.NON_EMPTY_CONTENT and self._is_empty(instant):
             return None  # and so it stays until an element comes
         return instant
 
+    def _close_after(self, position: int) -> int:
+        """The first instant after a position at which a window closes, or a period ends; `_LAST` where none does."""
+        since, found = self._close
+        if since <= position < found:
+            return found
+        if self._report is Report.PERIODIC:
+            found = self._periods.after(position)
+        else:
+            found = _LAST
+            for window in self._windows:
+                close = window.extent.close_after(position)
+                if close is not None and close < found:
+                    found = close
+        self._close = position, found
+        return found
+
     def _next_loss(self) -> int | None:
-        losses = [window.extent.loss(window.held[0].key) for window in self._windows if window.held]
-        return min((loss for loss in losses if loss is not None), default=None)
+        found: int | None = None
+        for window in self._windows:
+            if window.held:
+                loss = window.extent.loss(window.held[0].key)
+                if loss is not None and (found is None or loss < found):
+                    found = loss
+        return found
 
     def _last_instant(self) -> int:
         """The last instant to evaluate when all streams have ended: windows close that still hold an element.

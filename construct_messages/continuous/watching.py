@@ -32,7 +32,7 @@ from construct_messages.errors import (
     StoreError,
     UsageError,
 )
-from construct_messages.net.retries import attempts
+from construct_messages.net.retries import Attempts
 from construct_messages.net.timeouts import Timeouts
 from construct_messages.options import Dataset, Requests
 from construct_messages.query.continuous.values import Operator
@@ -182,7 +182,7 @@ class Watch:
             ConstructMessagesError: it failed; see `construct_messages`. Nothing was appended then, unless it is a
                 StoreError: what is in the store is whole, and counts as seen.
         """
-        async for attempt in attempts(self._retries, Timeouts(None), _is_cut):
+        async for attempt in Attempts(self._retries, Timeouts(None), _is_cut):
             with attempt:
                 try:
                     count = await self._evaluate()

@@ -7,13 +7,14 @@ nodes, in the forms in which a store returns them. All else raises `Undecided`, 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from operator import add, eq, ge, gt, le, lt, mul, ne, sub
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from construct_messages.continuous.dataset.stored_terms import PLAIN_FORMS
 from construct_messages.continuous.incremental.plan import Row
+from construct_messages.query.algebra.calls import mentioned
 from construct_messages.query.algebra.nodes import Call, Constant, Expression, Var
 from construct_messages.terms import XSD, Term
 
@@ -244,3 +245,45 @@ def _logical(name: str, inner: list[Native]) -> Native:
         return result
 
     return joined
+
+
+def is_about(condition: Expression, variables: Collection[str]) -> bool:
+    """Whether a condition only reads these variables.
+
+    >>> is_about(Call("!", (Var("x"),)), ("x", "y"))
+    True
+    """
+    return all(variable.name in variables for variable in mentioned(condition))
+
+
+def necessary(
+    conditions: Iterable[Expression], variables: Sequence[str]
+) -> Callable[[Row], bool] | None:
+    """The test of the conditions that only read some variables; None: there are none that can be tested here.
+
+    A row that fails it is in no solution. One that passes it may still fail in the engine.
+
+    Args:
+        conditions: all of which a solution fulfils.
+        variables: of the row.
+    """
+    columns = {name: place for place, name in enumerate(variables)}
+    tests = [
+        test
+        for condition in conditions
+        if is_about(condition, columns) and (test := native(condition, columns)) is not None
+    ]
+    if not tests:
+        return None
+
+    def passes(row: Row) -> bool:
+        for test in tests:
+            try:
+                value = test(row)
+            except Undecided:
+                continue
+            if value is None or value is False:
+                return False
+        return True
+
+    return passes

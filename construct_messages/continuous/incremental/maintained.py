@@ -18,7 +18,7 @@ from construct_messages.continuous.incremental.relations import Names
 from construct_messages.continuous.incremental.rows import Counted, Steps
 from construct_messages.labels import Labels
 from construct_messages.message import Quad
-from construct_messages.query.algebra.nodes import Triple
+from construct_messages.query.algebra.nodes import Expression, Triple
 from construct_messages.query.continuous.values import ContinuousQuery
 from construct_messages.streams.element import Element
 
@@ -43,8 +43,13 @@ class MaintainedSolutions:
     def __init__(
         self, plan: MaintenancePlan, query: ContinuousQuery, static: Iterable[Quad], labels: Labels
     ) -> None:
-        patterns = [pattern for branch in plan.branches for pattern in _patterns_of(branch)]
-        self._matcher = PatternMatcher(patterns)
+        patterns, conditions = list[Triple](), list[Sequence[Expression]]()
+        for branch in plan.branches:
+            patterns += branch.all_patterns
+            own = len(branch.patterns)
+            conditions += [tuple(branch.conditions)] * own
+            conditions += [()] * (len(branch.all_patterns) - own)
+        self._matcher = PatternMatcher(patterns, conditions)
         self._contents = MatchedContents(query, static, labels, self._matcher, keep=plan.may_end)
         grouping = plan.grouping
         self._groups = None if grouping is None else Groups(grouping)
@@ -53,7 +58,7 @@ class MaintainedSolutions:
         self._handlers: list[Callable[[Row, int], None]] = []
         for branch in plan.branches:
             first = len(self._handlers)
-            names = self._matcher.variables[first : first + len(_patterns_of(branch))]
+            names = self._matcher.variables[first : first + len(branch.all_patterns)]
             made = _Branch(branch, names, needed)
             self._branches.append(made)
             self._handlers += made.operators.handlers
@@ -135,14 +140,6 @@ def projection(variables: Sequence[str], needed: Sequence[str]) -> Callable[[Row
     """
     columns = [variables.index(name) if name in variables else None for name in needed]
     return lambda row: tuple("" if column is None else row[column] for column in columns)
-
-
-def _patterns_of(branch: Branch) -> list[Triple]:
-    """All triple patterns of a branch, with those of its dependents."""
-    return [
-        *branch.patterns,
-        *(pattern for dependent in branch.dependents for pattern in dependent.patterns),
-    ]
 
 
 def _difference(rows: Iterable[Counted]) -> SolutionChanges:

@@ -5,10 +5,12 @@ Made by `planner.py` of the SPARQL algebra, and read by what evaluates. No evalu
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
+from construct_messages.query.algebra.expressions import conjuncts
 from construct_messages.query.algebra.nodes import Aggregation, Expression, Triple, Values, Var
 
 Row: TypeAlias = "tuple[str, ...]"
@@ -74,6 +76,20 @@ class Branch:
     tables: tuple[Values, ...] = ()
     dependents: tuple[Dependent, ...] = ()
     steps: tuple[Step, ...] = ()
+
+    @property
+    def all_patterns(self) -> tuple[Triple, ...]:
+        """Its patterns, then those of its dependents."""
+        return self.patterns + tuple(
+            pattern for dependent in self.dependents for pattern in dependent.patterns
+        )
+
+    @property
+    def conditions(self) -> Iterator[Expression]:
+        """The conditions all of which each solution fulfils."""
+        for step in self.steps:
+            if isinstance(step, FilterStep):
+                yield from conjuncts(step.condition)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from construct_messages.net.aiohttp_client import areceive, asend, new_session
 from construct_messages.net.failures import unreachable
 from construct_messages.net.oauth import BearerToken, ClientCredentials, tokens_for
 from construct_messages.net.responses import seconds
-from construct_messages.net.retries import Attempts, attempts
+from construct_messages.net.retries import Attempts
 from construct_messages.net.timeouts import Timeouts
 from construct_messages.net.urls import check_url, without_query
 
@@ -129,7 +129,7 @@ class Client:
 
     def attempts(self) -> Attempts:
         """The attempts at what may fail in a way that passes, to iterate with `async for`; the last error is raised."""
-        return attempts(self._retries, self._timeouts, lambda _: True)
+        return Attempts(self._retries, self._timeouts, lambda _: True)
 
     async def _authorized(
         self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType

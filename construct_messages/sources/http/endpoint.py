@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from construct_messages.errors import UsageError
 from construct_messages.formats.results import READ
 from construct_messages.net.headers import check_header
-from construct_messages.net.retries import attempts
+from construct_messages.net.retries import Attempts
 from construct_messages.net.timeouts import CONNECT_SECONDS, Timeouts
 from construct_messages.net.urllib_client import Digest
 from construct_messages.options import RETRIES, UNION
@@ -92,7 +92,7 @@ class EndpointSource:
             handlers.append(Digest(self._endpoint.url, *digest))
         for page in self._pages(request):
             with page:
-                for attempt in attempts(self._retries, timeouts, page.may_retry):
+                for attempt in Attempts(self._retries, timeouts, page.may_retry):
                     with attempt:
                         if select := page.select:
                             own = handlers if tokens is None else [tokens.handler()]
@@ -130,7 +130,7 @@ class EndpointSource:
         timeouts = self._timeouts(request)
         for page in self._pages(request):
             with page:
-                async for attempt in attempts(self._retries, timeouts, page.may_retry):
+                async for attempt in Attempts(self._retries, timeouts, page.may_retry):
                     with attempt:
                         if select := page.select:
                             sent = self._http_request(request, select)

@@ -22,7 +22,7 @@ from construct_messages.net.aiohttp_client import areceive, asend, new_session
 from construct_messages.net.headers import authorization, check_header
 from construct_messages.net.oauth import AccessTokens
 from construct_messages.net.responses import seconds
-from construct_messages.net.retries import attempts
+from construct_messages.net.retries import Attempts
 from construct_messages.net.timeouts import Timeouts
 from construct_messages.options import RETRIES
 from construct_messages.solutions import Solutions
@@ -264,7 +264,7 @@ class Upstream:
             return not operation.update or isinstance(error.__cause__, aiohttp.ClientConnectorError)
 
         try:
-            async for attempt in attempts(retries, timeouts, may_retry):
+            async for attempt in Attempts(retries, timeouts, may_retry):
                 with attempt:
                     if busy is not None:
                         busy.close()

@@ -105,19 +105,21 @@ export class Cards {
     return `${found}${this.isDone ? "" : ` so far: ${Math.floor((100 * this.searched) / count)} % searched`}${gone}`;
   }
 
-  /** Searches on for the time of a frame; the messages of a block are read before. */
+  /** Searches on for the time of a frame. */
   async searchOn(turn) {
-    const [start, messages] = await this.store.some(this.searched);
     const holds = searchFor(this.filter, this.prefixes);
-    let end = performance.now() + FRAME_MILLISECONDS;
-    for (const [index, message] of messages.entries()) {
-      if (turn !== this.turn || start + index >= this.end) return;
-      if (holds(message)) this.found.push(start + index);
-      this.searched = start + index + 1;
-      if (performance.now() < end) continue;
-      this.changed();
-      await frame();
-      end = performance.now() + FRAME_MILLISECONDS;
+    const due = performance.now() + FRAME_MILLISECONDS;
+    while (!this.isDone) {
+      const [start, messages] = await this.store.some(this.searched);
+      for (const [index, message] of messages.entries()) {
+        if (turn !== this.turn || start + index >= this.end) return;
+        if (holds(message)) this.found.push(start + index);
+        this.searched = start + index + 1;
+        if (performance.now() >= due) {
+          this.changed();
+          return;
+        }
+      }
     }
   }
 
