@@ -28,6 +28,12 @@ class Header(StrEnum):
     CONTENT_TYPE = "RDF-Message-Content-Type"
     """The media type of the messages in server-sent events."""
 
+    TAKEN = "RDF-Stream-Taken"
+    """How many elements a query has read that is only tried."""
+
+    INVALID = "RDF-Stream-Invalid"
+    """How many messages of a body that is only checked do not conform to the shapes of the stream."""
+
     LAST_EVENT_ID = "Last-Event-ID"
     """The id of the last event that a follower received (WHATWG HTML, section 9.2.4)."""
 
