@@ -28,6 +28,12 @@ class Header(StrEnum):
     CONTENT_TYPE = "RDF-Message-Content-Type"
     """The media type of the messages in server-sent events."""
 
+    TAKEN = "RDF-Stream-Taken"
+    """How many elements a query has read that is only tried."""
+
+    INVALID = "RDF-Stream-Invalid"
+    """How many messages of a body that is only checked do not conform to the shapes of the stream."""
+
     LAST_EVENT_ID = "Last-Event-ID"
     """The id of the last event that a follower received (WHATWG HTML, section 9.2.4)."""
 
@@ -124,6 +130,9 @@ class Property(StrEnum):
 
     INBOX = "inbox"
     INPUT = "input"
+    LOG_INPUT = "logInput"
+    """The input, where it acknowledges a log while it is being sent."""
+
     OUTPUT = "output"
     EVENTS = "push"
     SOCKET = "websocket"
@@ -141,6 +150,7 @@ class Property(StrEnum):
 ENDPOINTS: Final[Mapping[str, str]] = {
     Property.INBOX: "ldp",
     Property.INPUT: "rsp",
+    Property.LOG_INPUT: "cm",
     Property.OUTPUT: "rsp",
     Property.EVENTS: "cm",
     Property.SOCKET: "cm",

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, aclosing
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Final, ParamSpec, TypeVar
@@ -257,6 +257,25 @@ class StoreReader:
         with self._readers.connection() as connection:
             state = reading.stored(connection, stream).state
             return reading.first_at(connection, state.id, state.first, state.next, wanted)
+
+    @checked
+    def counts(self, stream: str, since: datetime, period: timedelta, periods: int) -> list[int]:
+        """Returns how many of the kept elements were committed in each of consecutive periods.
+
+        Args:
+            stream: its name.
+            since: the beginning of the first period, with a time zone.
+            period: how long each is.
+            periods: how many there are.
+
+        Raises:
+            NotFound: there is no such stream.
+            UsageError: a time without time zone.
+        """
+        start = microseconds_of(since)
+        microseconds = period // timedelta(microseconds=1)
+        with self._readers.connection() as connection:
+            return reading.counts(connection, stream, start, microseconds, periods)
 
     # --- state of programs ---
 

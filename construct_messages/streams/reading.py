@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from construct_messages.errors import Gone, NotFound, StoreDamaged
@@ -191,6 +192,21 @@ def first_at(connection: sqlite3.Connection, stream: int, first: int, next: int,
         else:
             high = middle
     return low
+
+
+def counts(
+    connection: sqlite3.Connection, stream: str, start: int, period: int, periods: int
+) -> list[int]:
+    """How many kept elements were committed in each of consecutive periods; see `StreamStore.counts`."""
+    found = stored(connection, stream)
+    bounds = []
+    sequence, next = found.state.first, found.state.next
+    for place in range(periods + 1):
+        time = start + place * period
+        is_over = time > found.time  # all elements are older
+        sequence = next if is_over else first_at(connection, found.id, sequence, next, time)
+        bounds.append(sequence)
+    return [after - before for before, after in pairwise(bounds)]
 
 
 def _time(connection: sqlite3.Connection, stream: int, sequence: int) -> int:
