@@ -31,6 +31,7 @@ NAMES = {
     "spark_joins": "queries of the shape of SP2Bench's in a kept session of Spark, beside Oxigraph",
     "spark_logs": "logs on Spark, against one process",
     "publishing": "single messages by POST, WebSocket and logs that are acknowledged on the way",
+    "start": "short runs of the command line, beside scripts over pyoxigraph and SPARQLWrapper",
     "streams": "live streams: the store, beside SQLite alone, and over HTTP",
     "stream_server": "200 followers of a live stream (`followers`), or a long log (`million`)",
     "transform": "a CONSTRUCT over each message of a stream alone: together, and one by one",

@@ -2,7 +2,7 @@
 
 N-Quads and TriG beside npm's n3 and pyoxigraph, Jelly beside pyjelly and rdfjs-jelly. Each run is a new process, all
 in turn: from bytes in memory to messages whose quads are counted (pyoxigraph and pyjelly: to their quads or graphs,
-without messages), or, for Jelly, from messages to bytes. The start of the process is not counted. n3 has to be
+without messages), or, for TriG and Jelly, from messages to bytes. The start of the process is not counted. n3 has to be
 installed in the folder that CONSTRUCT_MESSAGES_NODE names (`npm install n3@2.13.12`). rdfjs-jelly is on GitHub only
 (pietercolpaert/rdfjs-jelly), and left out where it is not among the `node_modules` of that folder.
 """
@@ -74,10 +74,14 @@ def measure(name: str, extension: str, log: Path, quads: int, rounds: int) -> li
     if extension == "jelly":
         names = ["read", "pyjelly", "write", "pyjelly writes"]
     sides = {side: [*ours, side, extension, str(log)] for side in names}
+    arguments = [str(log), FORMATS[extension].media_types[0]]
     if extension != "jelly":
-        sides["n3"] = [*_node("n3"), "read", str(log), FORMATS[extension].media_types[0]]
+        sides["n3"] = [*_node("n3"), "read", *arguments]
     elif (_modules() / "rdfjs-jelly").exists():
         sides["rdfjs-jelly"] = [*_node("rdfjs-jelly"), str(log)]
+    if extension == "trig":
+        sides["write"] = [*ours, "write", extension, str(log)]
+        sides["n3 writes"] = [*_node("n3"), "write", *arguments]
     seconds: dict[str, list[float]] = {side: [] for side in sides}
     for _ in range(rounds):
         for side, command in sides.items():
@@ -101,6 +105,10 @@ def measure(name: str, extension: str, log: Path, quads: int, rounds: int) -> li
     figures.append(_beside(name, "n3", medians["n3"], medians["read"], goal))
     parsing, goal = medians["pyoxigraph"], "" if small or extension == "trig" else "≥ 1"
     figures.append(_beside(name, "pyoxigraph, without messages", parsing, medians["read"], goal))
+    if extension == "trig":
+        figures.append(Figure(f"{name}: written message by message", medians["write"]))
+        writing = medians["n3 writes"]
+        figures.append(_beside(name, "n3 writes", writing, medians["write"], "≥ 2"))
     return figures
 
 

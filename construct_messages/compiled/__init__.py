@@ -10,7 +10,7 @@ docs/decisions/090-a-compiled-module.md
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 
@@ -83,6 +83,27 @@ class Wire(Protocol):
 
         Returns them, the statement that is not known (None: there is none), the last one before it, the ids of the last
         IRI, and how many names and prefixes were entered.
+        """
+        ...
+
+    def turtle_messages(
+        self, text: bytes, prefixes: dict[str, str], graphs: bool, by_comment: bool, most: int, /
+    ) -> tuple[list[list[str | None]], int, bool]:
+        """Reads the messages that a text begins with: `PlainMessages.read` of `logs/turtle/plain.py`. `most` is how
+        many characters a message may have as N-Quads.
+        """
+        ...
+
+    def turtle_statements(
+        self,
+        statements: Iterable[tuple[str, str, str, str | None]],
+        namespaces: bytes,
+        graphs: bool,
+        /,
+    ) -> bytes | None:
+        """Writes the statements of a message: `_statements` of `logs/turtle/encoder.py`. None: they are left to that.
+
+        Namespaces are IRIs and prefixes in turn, the longest IRI first, each with a NUL after it.
         """
         ...
 

@@ -1,7 +1,7 @@
-"""The operators of one branch of a plan, and which of them get the matches of each triple pattern.
+"""The operators of one branch of a plan, and the handlers for the matches of each triple pattern.
 
-Patterns that share their graph's variable or their subject are joined first, as a quad changes few of these joins' rows
-in a window; what these joins give is joined then. SPARQL 1.1 Query, section 18.5. No quads are read here.
+Patterns that share their graph's variable or their subject are joined first, as a quad changes few rows of these joins
+in a window; then the results of these joins are joined. SPARQL 1.1 Query, section 18.5. No quads are read here.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from construct_messages.continuous.incremental.expressions import Undecided, native
+from construct_messages.continuous.incremental.expressions import is_about, necessary
 from construct_messages.continuous.incremental.operators import (
     DependentOperator,
     JoinOperator,
@@ -19,14 +19,11 @@ from construct_messages.continuous.incremental.operators import (
 from construct_messages.continuous.incremental.plan import (
     Branch,
     Dependent,
-    FilterStep,
     Row,
 )
 from construct_messages.continuous.incremental.relations import Names
 from construct_messages.continuous.incremental.rows import RowTest
-from construct_messages.query.algebra.calls import mentioned
-from construct_messages.query.algebra.expressions import conjuncts
-from construct_messages.query.algebra.nodes import Expression, Triple, Values, Var
+from construct_messages.query.algebra.nodes import Triple, Values, Var
 from construct_messages.query.continuous.values import MEMBER
 
 _MEMBER: Final = f"<{MEMBER}>"
@@ -38,12 +35,13 @@ class BranchOperators:
 
     Args:
         branch: the branch.
-        names: the variables of each triple pattern: those of the branch, then those of its dependents, in order.
+        names: the variables of each triple pattern of the branch, and then of its dependents, in order. The
+            matches of a pattern of the branch have passed the conditions that only read its variables.
         target: called with the rows of the branch, before its steps.
 
     Attributes:
-        variables: of these rows.
-        handlers: called with the rows of each triple pattern.
+        variables: the variables of these rows.
+        handlers: the functions to call with the rows of each triple pattern.
     """
 
     def __init__(
@@ -54,13 +52,7 @@ class BranchOperators:
     ) -> None:
         self.handlers: list[Target] = [target] * len(names)
         self._tables: list[tuple[Target, list[Row]]] = []
-        conditions = [
-            conjunct
-            for step in branch.steps
-            if isinstance(step, FilterStep)
-            for conjunct in conjuncts(step.condition)
-        ]
-        last = self._joined(branch, names, conditions)
+        last = self._joined(branch, names)
         first = len(branch.patterns)
         for dependent in branch.dependents:
             numbers = range(first, first + len(dependent.patterns))
@@ -83,15 +75,21 @@ class BranchOperators:
         self,
         branch: Branch,
         names: Sequence[Names],
-        conditions: Sequence[Expression],
     ) -> JoinOperator | DependentOperator:
         """The join of the patterns and tables of the branch."""
         stars: dict[str, list[int]] = {}
         for number, pattern in enumerate(branch.patterns):
             stars.setdefault(_hub(pattern), []).append(number)
 
+        # the others were tested on the matches of one pattern
+        conditions = [
+            condition
+            for condition in branch.conditions
+            if not any(is_about(condition, names[n]) for n in range(len(branch.patterns)))
+        ]
+
         def test(variables: Names) -> Test | None:
-            return _pushed_down(conditions, variables)
+            return necessary(conditions, variables)
 
         joins = []
         for numbers in stars.values():
@@ -118,7 +116,7 @@ def _told(join: JoinOperator, place: int) -> Target:
 
 
 def _hub(pattern: Triple) -> str:
-    """The variable by which a pattern is joined first."""
+    """The variable on which a pattern is joined first."""
     if isinstance(pattern.graph, Var):
         return pattern.graph.name
     if isinstance(pattern.subject, Var):
@@ -131,28 +129,3 @@ def _hub(pattern: Triple) -> str:
 def _condition_of(dependent: Dependent) -> Callable[[Names], Test] | None:
     condition = dependent.condition
     return None if condition is None else lambda variables: RowTest(condition, variables)
-
-
-def _pushed_down(conditions: Sequence[Expression], variables: Names) -> Test | None:
-    """The conditions that only read variables of a join: a row that fails one is in no solution."""
-    columns = {name: place for place, name in enumerate(variables)}
-    tests = [
-        test
-        for condition in conditions
-        if all(variable.name in columns for variable in mentioned(condition))
-        and (test := native(condition, columns)) is not None
-    ]
-    if not tests:
-        return None
-
-    def passes(row: Row) -> bool:
-        for test in tests:
-            try:
-                value = test(row)
-            except Undecided:
-                continue
-            if value is None or value is False:
-                return False
-        return True
-
-    return passes

@@ -1,7 +1,6 @@
-"""Quads of messages as texts of terms, as a store returns them; and which of them triple patterns match.
+"""Parses quads of messages to texts of terms, as a store returns them, and matches them with triple patterns.
 
-N-Quads (RDF 1.2). What a line has beyond the common forms goes through pyoxigraph, one term after the other. Which
-graphs windows have is not known here.
+N-Quads (RDF 1.2). Uncommon forms in a line are parsed by pyoxigraph, term by term. No windows here.
 """
 
 from __future__ import annotations
@@ -13,9 +12,10 @@ from typing import Final, NamedTuple, TypeAlias
 import pyoxigraph as ox
 
 from construct_messages.continuous.dataset.stored_terms import PLAIN_FORMS, StoredTerms
+from construct_messages.continuous.incremental.expressions import necessary
 from construct_messages.continuous.incremental.plan import Row
 from construct_messages.continuous.incremental.relations import picking
-from construct_messages.query.algebra.nodes import Triple, Var
+from construct_messages.query.algebra.nodes import Expression, Triple, Var
 from construct_messages.terms import (
     XSD,
     Term,
@@ -41,10 +41,10 @@ _NONE: Final = ox.DefaultGraph()
 
 
 class QuadReader:
-    """Reads the quads of messages whose predicates matter.
+    """Reads the quads of messages with certain predicates.
 
     Args:
-        predicates: with brackets; None: all matter.
+        predicates: with brackets; None: all predicates.
 
     Attributes:
         predicates: the same.
@@ -66,17 +66,17 @@ class QuadReader:
         self._stored = StoredTerms()
 
     def read(self, text: str) -> list[TextQuad]:
-        """The quads of a message.
+        """Returns the quads of a message.
 
         Args:
-            text: the message as N-Quads, as elements have it.
+            text: the message as canonical N-Quads.
         """
         found: list[TextQuad] = self._find(text)
         if self._names is None:
             expected = text.count("\n") + (text[-1:] not in ("", "\n"))
         else:
             expected = sum(map(text.count, self._names))
-        # a predicate may be part of a literal or in a triple term, too: such messages are read with care
+        # the text of a predicate may also be in a literal or triple term: such messages are parsed completely
         return found if len(found) == expected else list(self._read_all(text))
 
     def _read_all(self, text: str) -> Iterator[TextQuad]:
@@ -99,16 +99,18 @@ class QuadReader:
 
 
 class Match(NamedTuple):
-    """What a quad is to a pattern: the pattern's number, and the values of its variables."""
+    """A match of a pattern: the pattern's number, and the values of its variables."""
 
     pattern: int
     row: Row
 
 
 class _CompiledPattern:
-    """One triple pattern: what a quad must have, and where its variables are."""
+    """A triple pattern: the required terms of a quad, and the positions of variables."""
 
-    def __init__(self, number: int, pattern: Triple, reader: QuadReader) -> None:
+    def __init__(
+        self, number: int, pattern: Triple, conditions: Iterable[Expression], reader: QuadReader
+    ) -> None:
         self.number = number
         self.constants: list[tuple[int, str]] = []
         self.equal: list[tuple[int, int]] = []
@@ -125,6 +127,7 @@ class _CompiledPattern:
                 columns[position.name] = place
         self.variables = tuple(columns)
         self.row = picking(list(columns.values()))
+        self._test = necessary(conditions, self.variables)
 
     def matches(self, quad: TextQuad) -> bool:
         """Whether a quad with its predicate matches."""
@@ -133,10 +136,10 @@ class _CompiledPattern:
                 return False
         if self.named and not quad[3]:
             return False
-        for place, other in self.equal:  # noqa: SIM110 - takes half of the time
+        for place, other in self.equal:
             if quad[place] != quad[other]:
                 return False
-        return True
+        return self._test is None or self._test(self.row(quad))
 
 
 class PatternMatcher:
@@ -144,22 +147,25 @@ class PatternMatcher:
 
     Args:
         patterns: triple patterns.
+        conditions: of each pattern, which only read its variables: a quad that fails one does not match.
 
     Attributes:
         reader: reads the quads that may match.
-        variables: of each pattern.
+        variables: the variables of each pattern.
 
     >>> matcher = PatternMatcher([Triple(Var("s"), Term("<urn:p>"), Var("o"))])
     >>> matcher.matches(("<urn:s>", "<urn:p>", '"o"', ""))
     [Match(pattern=0, row=('<urn:s>', '"o"'))]
     """
 
-    def __init__(self, patterns: Sequence[Triple]) -> None:
+    def __init__(
+        self, patterns: Sequence[Triple], conditions: Sequence[Iterable[Expression]] | None = None
+    ) -> None:
         named = {p.predicate for p in patterns if not isinstance(p.predicate, Var)}
         every = any(isinstance(pattern.predicate, Var) for pattern in patterns)
         self.reader = QuadReader(None if every else frozenset(map(str, named)))
         compiled = [
-            _CompiledPattern(number, pattern, self.reader)
+            _CompiledPattern(number, pattern, conditions[number] if conditions else (), self.reader)
             for number, pattern in enumerate(patterns)
         ]
         self.variables = [one.variables for one in compiled]
@@ -185,7 +191,7 @@ class PatternMatcher:
         return False
 
     def matches(self, quad: TextQuad) -> list[Match]:
-        """What the quad is to each pattern that matches it."""
+        """Yields the matches of a quad."""
         return [
             Match(one.number, one.row(quad))
             for one in self._of.get(quad[1], self._others)
@@ -194,5 +200,5 @@ class PatternMatcher:
 
 
 def matched(matcher: PatternMatcher, quads: Iterable[TextQuad]) -> list[TextQuad]:
-    """Those that a pattern matches."""
+    """Returns the quads that match a pattern."""
     return [quad for quad in quads if matcher.is_matched(quad)]

@@ -19,12 +19,13 @@ const AHEAD = 1200; // pixels beyond what is seen that have cards
 
 export class Cards {
   /** `list` is the element that gets the cards; `changed` is called after cards were made or something was found.
-   *  `keepsToEnd` says whether the newest message is to stay in sight, and `titleOf` names a message by its number. */
-  constructor(list, { changed = () => {}, keepsToEnd = false, titleOf = undefined } = {}) {
+   *  `keepsToEnd` says whether the newest message is to stay in sight, and `aboutOf` is what the card
+   *  of the message with a number says of it: see `cardElement`. */
+  constructor(list, { changed = () => {}, keepsToEnd = false, aboutOf = undefined } = {}) {
     this.list = list;
     this.changed = changed;
     this.keepsToEnd = keepsToEnd;
-    this.titleOf = titleOf;
+    this.aboutOf = aboutOf;
     this.prefixes = new Prefixes();
     this.turn = 0;
     this.clear();
@@ -104,19 +105,21 @@ export class Cards {
     return `${found}${this.isDone ? "" : ` so far: ${Math.floor((100 * this.searched) / count)} % searched`}${gone}`;
   }
 
-  /** Searches on for the time of a frame; the messages of a block are read before. */
+  /** Searches on for the time of a frame. */
   async searchOn(turn) {
-    const [start, messages] = await this.store.some(this.searched);
     const holds = searchFor(this.filter, this.prefixes);
-    let end = performance.now() + FRAME_MILLISECONDS;
-    for (const [index, message] of messages.entries()) {
-      if (turn !== this.turn || start + index >= this.end) return;
-      if (holds(message)) this.found.push(start + index);
-      this.searched = start + index + 1;
-      if (performance.now() < end) continue;
-      this.changed();
-      await frame();
-      end = performance.now() + FRAME_MILLISECONDS;
+    const due = performance.now() + FRAME_MILLISECONDS;
+    while (!this.isDone) {
+      const [start, messages] = await this.store.some(this.searched);
+      for (const [index, message] of messages.entries()) {
+        if (turn !== this.turn || start + index >= this.end) return;
+        if (holds(message)) this.found.push(start + index);
+        this.searched = start + index + 1;
+        if (performance.now() >= due) {
+          this.changed();
+          return;
+        }
+      }
     }
   }
 
@@ -193,7 +196,7 @@ export class Cards {
     const cards = [];
     for (const message of messages) {
       if (turn !== this.turn) return;
-      const card = () => cardElement(message, this.prefixes, this.titleOf?.(message.number));
+      const card = () => cardElement(message, this.prefixes, this.aboutOf?.(message.number));
       cards.push(message === null ? element("li", { hidden: true }) : card());
       if (performance.now() < due) continue;
       await frame();
