@@ -51,8 +51,9 @@ export function titleOf({ query }) {
   const lines = query.slice(0, 10_000).split("\n").map((line) => line.trim()).filter(Boolean);
   const comment = /^#+\s*(.+)/.exec(lines[0] ?? "");
   if (comment !== null) return comment[1].slice(0, TITLE);
-  const [whole, text] = [lines.join(" "), lines.filter((line) => line[0] !== "#").join(" ").replace(PROLOGUE, "")];
-  return (text || whole).slice(0, TITLE) || "empty";
+  const onOne = (some) => some.join(" ").replace(/\s+/g, " ");
+  const text = onOne(lines.filter((line) => line[0] !== "#")).replace(PROLOGUE, "");
+  return (text || onOne(lines)).slice(0, TITLE) || "empty";
 }
 
 /** Options in words, as `group by ?country, distinct`; empty: there are none. */
