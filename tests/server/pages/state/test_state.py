@@ -308,6 +308,36 @@ async def test_without_storage(browser: Browser, served: Served, is_full: bool) 
     assert await browser.errors() == []
 
 
+async def test_what_others_wrote_into_the_storage(page: Browser) -> None:
+    """Other pages of the origin can write anything there: what is no request is passed over."""
+    seen = await page.run(
+        STEPS
+        + """
+        await write(page, given.hostile);
+        await page.waitForFunction(() => Object.keys(localStorage).some((key) => key.includes(" open ")));
+        const values = ["", "{", "null", "[]", "7", '{"query": 1}', '{"endpoint": "a", "query": "b", "parameters": {}}',
+          '{"request": null}', '{"open": [null, {"id": 1}], "active": {}}', '{"width": "x"}',
+          '{"name": {}, "at": "x", "count": "x", "endpoint": "<b>", "query": "ASK {} # <b>", "parameters": [["a", "<b>"]]}'];
+        await page.evaluate((values) => {
+          for (const [kind, area] of [["open", localStorage], ["run", localStorage], ["saved", localStorage],
+            ["layout", localStorage], ["window", sessionStorage]]) {
+            const id = { layout: "query", window: "open" }[kind];
+            for (const [index, value] of values.entries()) area.setItem(`construct-messages / ${kind} ${id ?? index}`, value);
+          }
+          history.replaceState({ draft: { query: 1 } }, "");
+        }, values);
+        await page.reload();
+        await page.waitForSelector("html[data-ready]");
+        await run("ASK { ?s ?p ?o }");
+        await page.click("#to-library");
+        return [(await listed(page, "saved-list")).length, (await listed(page, "run-list")).length,
+          await page.locator("dialog b, #open-queries b").count()];
+        """,
+        hostile=HOSTILE,
+    )
+    assert seen == [1, 2, 0]
+
+
 async def test_the_oldest_runs_go_where_there_is_no_more_room(page: Browser) -> None:
     """Before anything that was typed or saved does."""
     seen = await page.run(
