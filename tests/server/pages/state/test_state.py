@@ -317,12 +317,15 @@ async def test_what_others_wrote_into_the_storage(page: Browser) -> None:
         await page.waitForFunction(() => Object.keys(localStorage).some((key) => key.includes(" open ")));
         const values = ["", "{", "null", "[]", "7", '{"query": 1}', '{"endpoint": "a", "query": "b", "parameters": {}}',
           '{"request": null}', '{"open": [null, {"id": 1}], "active": {}}', '{"width": "x"}',
-          '{"name": {}, "at": "x", "count": "x", "endpoint": "<b>", "query": "ASK {} # <b>", "parameters": [["a", "<b>"]]}'];
+          '{"name": {}, "at": "x", "count": "x", "endpoint": "<b>", "query": "ASK {} # <b>", ' +
+            '"parameters": [["a", "<b>"]]}'];
         await page.evaluate((values) => {
           for (const [kind, area] of [["open", localStorage], ["run", localStorage], ["saved", localStorage],
             ["layout", localStorage], ["window", sessionStorage]]) {
             const id = { layout: "query", window: "open" }[kind];
-            for (const [index, value] of values.entries()) area.setItem(`construct-messages / ${kind} ${id ?? index}`, value);
+            for (const [index, value] of values.entries()) {
+              area.setItem(`construct-messages / ${kind} ${id ?? index}`, value);
+            }
           }
           history.replaceState({ draft: { query: 1 } }, "");
         }, values);
