@@ -151,6 +151,7 @@ def test_a_query_over_an_endpoint_loads_what_it_needs() -> None:
         "rdflib",
         "sqlite3",
         "subprocess",
+        "tenacity",
     }
     assert modules & not_needed == set()
 

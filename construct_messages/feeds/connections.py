@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 from construct_messages.errors import SourceError
 from construct_messages.feeds.transport import Settings
-from construct_messages.net.retries import Attempts, attempts
+from construct_messages.net.retries import Attempts
 from construct_messages.net.timeouts import Timeouts
 
 T = TypeVar("T")
@@ -24,7 +24,7 @@ _PAUSE_SECONDS: Final = 0.5
 
 def attempts_of(settings: Settings) -> Attempts:
     """Returns the attempts at what may fail in a way that passes; see `net.retries`."""
-    return attempts(settings.retries, Timeouts(None), lambda _: True)
+    return Attempts(settings.retries, Timeouts(None), lambda _: True)
 
 
 async def over_connections(

@@ -13,6 +13,7 @@ from benchmarks.micro import (
     embedded,
     jsonld,
     layouts,
+    start,
     watch,
     watch_log,
     windows_soak,
@@ -54,6 +55,14 @@ def test_the_benchmark_of_documents_runs() -> None:
 def test_the_benchmark_of_layouts_runs() -> None:
     figures = layouts.measure(30, rounds=1)
     assert len(figures) == 2 * 2 * len(layouts.FORMATS)
+    assert all(figure.seconds > 0 for figure in figures)
+
+
+@pytest.mark.slow
+@pytest.mark.engine
+def test_the_benchmark_of_short_runs_runs(tmp_path: Path) -> None:
+    figures = start.measure(tmp_path, rounds=1)
+    assert [figure.goal for figure in figures if figure.goal] == ["≤ 1.2", "≤ 1"]
     assert all(figure.seconds > 0 for figure in figures)
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from construct_messages.errors import IncompleteResult, SourceError, SourceTimeout, UsageError
 from construct_messages.labels import Labels
 from construct_messages.net import retries
-from construct_messages.net.retries import attempts
+from construct_messages.net.retries import Attempts
 from construct_messages.net.timeouts import Timeouts
 from construct_messages.query.select import Select
 from construct_messages.sources import Request
@@ -250,7 +250,7 @@ def test_how_long_the_waits_are(monkeypatch: pytest.MonkeyPatch) -> None:
     remaining = iter(errors)
 
     def fail() -> None:
-        for attempt in attempts(4, Timeouts(None), lambda _: True):
+        for attempt in Attempts(4, Timeouts(None), lambda _: True):
             with attempt:
                 raise next(remaining)
 

@@ -34,5 +34,5 @@ def own_pauses() -> Iterator[None]:
 def no_retries() -> Iterator[None]:
     """One attempt, whatever a source was told."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(retries, "stop_after_attempt", lambda _: stop_after_attempt(1))
+        patch.setattr("tenacity.stop_after_attempt", lambda _: stop_after_attempt(1))
         yield

@@ -19,12 +19,13 @@ const AHEAD = 1200; // pixels beyond what is seen that have cards
 
 export class Cards {
   /** `list` is the element that gets the cards; `changed` is called after cards were made or something was found.
-   *  `keepsToEnd` says whether the newest message is to stay in sight, and `titleOf` names a message by its number. */
-  constructor(list, { changed = () => {}, keepsToEnd = false, titleOf = undefined } = {}) {
+   *  `keepsToEnd` says whether the newest message is to stay in sight, and `aboutOf` is what the card
+   *  of the message with a number says of it: see `cardElement`. */
+  constructor(list, { changed = () => {}, keepsToEnd = false, aboutOf = undefined } = {}) {
     this.list = list;
     this.changed = changed;
     this.keepsToEnd = keepsToEnd;
-    this.titleOf = titleOf;
+    this.aboutOf = aboutOf;
     this.prefixes = new Prefixes();
     this.turn = 0;
     this.clear();
@@ -195,7 +196,7 @@ export class Cards {
     const cards = [];
     for (const message of messages) {
       if (turn !== this.turn) return;
-      const card = () => cardElement(message, this.prefixes, this.titleOf?.(message.number));
+      const card = () => cardElement(message, this.prefixes, this.aboutOf?.(message.number));
       cards.push(message === null ? element("li", { hidden: true }) : card());
       if (performance.now() < due) continue;
       await frame();

@@ -40,11 +40,11 @@ const READ = 300_000; // characters that are read as tokens for prefixes, comple
 export class Editor {
   /** `place` holds a text area. `run` is called where the query is to be run, `changed` after each change, with whether
    *  another text was typed or pasted in the place of all that was there; `endpoint` returns {url, prefixes}: whom to ask
-   *  for classes and predicates, and the prefixes that may be declared. */
-  constructor(place, { run, changed, endpoint }) {
+   *  for classes and predicates, and the prefixes that may be declared. `vocabulary` has them. */
+  constructor(place, { run, changed, endpoint, vocabulary = new Vocabulary() }) {
     this.changed = changed;
     this.endpoint = endpoint;
-    this.vocabulary = new Vocabulary();
+    this.vocabulary = vocabulary;
     this.read = null; // the text whose tokens `found` has
     this.found = [];
     this.extensions = this.extended(run);

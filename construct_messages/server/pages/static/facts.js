@@ -7,7 +7,7 @@ const WORDS = {
   },
   read: ({ taken, lag }) =>
     `${taken.toLocaleString("en")} ${taken === 1 ? "element" : "elements"}, ${lag.toLocaleString("en")} waiting`,
-  given: ({ given }) => given.toLocaleString("en"),
+  given: ({ given }) => `${given.toLocaleString("en")} ${given === 1 ? "message" : "messages"}`,
 };
 const PAUSE = 3000; // milliseconds between two requests
 
@@ -43,8 +43,5 @@ export class Facts {
     for (const place of this.document.querySelectorAll("[data-fact]")) {
       place.textContent = WORDS[place.dataset.fact](description);
     }
-    const newest = this.document.getElementById("newest");
-    const isOld = Number(newest.dataset.last) < description.lastSequence;
-    this.document.getElementById("newer").hidden = !isOld;
   }
 }
