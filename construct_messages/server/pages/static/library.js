@@ -7,7 +7,7 @@ import { newId } from "./storage.js";
 const RUNS = 300; // that are kept
 const RUN_CHARACTERS = 1_000_000; // of their texts
 const NAME = 200; // characters
-const FILE_BYTES = 50_000_000;
+const FILE_BYTES = 10_000_000;
 
 const $ = (id) => document.getElementById(id);
 
