@@ -29,11 +29,11 @@ export class OptionFields {
 
   get fields() {
     const names = $("group-by").value.split(/[\s,]+/).filter(Boolean);
-    return [
+    return inOrder([
       ...names.map((name) => ["group-by", name]),
       ...["distinct", "lenient"].filter((name) => $(name).checked).map((name) => [name, "true"]),
       ...["max-messages", "page-size"].filter((name) => $(name).value !== "").map((name) => [name, $(name).value]),
-    ];
+    ]);
   }
 
   set parameters(parameters) {
