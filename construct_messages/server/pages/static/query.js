@@ -291,11 +291,9 @@ export class QuerySection {
     const draft = keptDraft();
     const request = requestIn(draft);
     if (request === null) return false;
-    const { active } = this.tabs;
     if (!this.tabs.select(draft.tab)) this.tabs.add(request);
-    // what was typed later in the same place is kept
     else if (!isSame(this.tabs.active.request, request)) {
-      if (active === this.tabs.active) this.keep(active.request);
+      this.keep(this.tabs.active.request); // it was typed there later
       this.tabs.take(request);
     }
     this.show(request);
@@ -326,7 +324,7 @@ export class QuerySection {
   /** Another view was chosen: the address has it where it has the request that is shown. */
   viewed() {
     const { link } = this;
-    if (link.query === null || link.query !== this.asked.query) return;
+    if (link.query === null || !isSame(link, this.asked.request)) return;
     if (!link.isAsked) this.drafts.save(fragmentOf(this.asked.request, this.view));
     else this.drafts.save(`${location.pathname}${location.search}${this.view === null ? "" : `#view=${this.view}`}`);
   }
