@@ -59,6 +59,7 @@ class Shape:
         self._broker, self._batch = broker, batch
         sent = [message(number, quads) for number in range(messages)]
         self._lines = [each.lines for each in sent]
+        self._nquads = [each[:-1] for each in self._lines]
         self._quads = [tuple(each) for each in sent]
         self._keys = count(1)
         self.topic = ""
@@ -68,8 +69,8 @@ class Shape:
         """The messages anew for each run, so that none was checked or written before."""
         return map(Message, self._quads)
 
-    def _checked(self, found: Sequence[object]) -> None:
-        if found != self._lines:
+    def _checked(self, found: Sequence[object], sent: Sequence[bytes]) -> None:
+        if found != sent:
             raise SystemExit("other messages arrived than were sent")
 
     async def confluent_writes(self) -> None:
@@ -95,7 +96,7 @@ class Shape:
                 record.headers(), record.key(), record.timestamp(), record.offset()
                 found.append(record.value())
         consumer.close()
-        self._checked(found)
+        self._checked(found, self._lines)
 
     async def aiokafka_writes(self) -> None:
         """The other library alone."""
@@ -124,7 +125,7 @@ class Shape:
             while len(found) < len(self._lines):
                 for records in (await consumer.getmany(timeout_ms=100)).values():
                     found += [record.value for record in records]
-        self._checked(found)
+        self._checked(found, self._lines)
 
     async def written(self) -> None:
         """This package, without a key."""
@@ -140,7 +141,7 @@ class Shape:
     async def read(self) -> None:
         """This package, from the topic that was written last."""
         elements = subscribe(self._broker.url(self.topic), follow=False)
-        self._checked([element.nquads + b"\n" async for element in elements])
+        self._checked([element.nquads async for element in elements], self._nquads)
 
 
 def measured(

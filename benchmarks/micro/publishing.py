@@ -2,6 +2,9 @@
 
 `python -m benchmarks micro publishing`. The publishers are raw sockets of another process, so that what is measured is
 the server: its figure is messages for each second of its own CPU, as other programs take turns with it.
+
+Also `publish`, which sends its batches as one log to a stream, and each as a request of its own to an input: the ratio
+is that of the messages for each second of CPU, of the server and the publisher together.
 """
 
 from __future__ import annotations
@@ -9,8 +12,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import statistics
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
@@ -18,6 +22,8 @@ from urllib.parse import urlsplit
 from benchmarks.harness import Figure, report
 from benchmarks.micro.serving import Server
 from benchmarks.micro.stream_server import LOG, cpu_seconds, serving
+from construct_messages.feeds import publish
+from construct_messages.logs.lines.texts import to_messages
 
 _READ = 1 << 16
 
@@ -105,14 +111,40 @@ _WAYS: tuple[tuple[str, Publish, int, int, str], ...] = (
 )
 
 
+async def by_publish(url: str, body: bytes, count: int, batch: int) -> None:
+    """Batches of the package's own publisher, each acknowledged before the next one is sent."""
+    (message,) = to_messages([body.decode().strip()])
+    await publish((message for _ in range(count)), url, batch=batch)
+
+
+def compared(server: Server, batch: int, count: int, rounds: int) -> Iterator[Figure]:
+    """One log, beside a request for each batch; runs alternate."""
+    found: dict[str, list[tuple[float, float]]] = {"/input": [], "": []}
+    for endpoint in list(found) * rounds:
+        before, own, started = cpu_seconds(server), time.process_time(), time.perf_counter()
+        asyncio.run(by_publish(f"{server.url}{endpoint}", document(5), count, batch))
+        seconds = time.perf_counter() - started
+        found[endpoint].append((cpu_seconds(server) - before, time.process_time() - own))
+        print(f"{endpoint or 'one log'}, batches of {batch}: {count / seconds:,.0f}/s")
+    median = {
+        endpoint: tuple(statistics.median(each) for each in zip(*times, strict=True))
+        for endpoint, times in found.items()
+    }
+    for what, endpoint in (("a request a batch", "/input"), ("one log", "")):
+        servers, own = (1e6 * seconds / count for seconds in median[endpoint])
+        text = f"publish, batches of {batch}, {what}: {servers:.0f} µs of CPU of the server, {own:.0f} of its own"
+        ratio = sum(median["/input"]) / sum(median[endpoint])
+        yield Figure(text, sum(median[endpoint]), ratio)
+
+
 async def measured(
-    server: Server, publish: Publish, body: bytes, count: int, publishers: int, window: int
+    server: Server, way: Publish, body: bytes, count: int, publishers: int, window: int
 ) -> tuple[float, float]:
     """Seconds, and seconds of the server's CPU."""
 
     async def all_of(total: int) -> None:
         each = total // publishers
-        await asyncio.gather(*(publish(server.url, body, each, window) for _ in range(publishers)))
+        await asyncio.gather(*(way(server.url, body, each, window) for _ in range(publishers)))
 
     await all_of(max(count // 10, publishers))
     used, started = cpu_seconds(server), time.perf_counter()
@@ -124,6 +156,7 @@ def main() -> None:
     """`python -m benchmarks micro publishing`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--messages", type=int, default=20_000)
+    parser.add_argument("--rounds", type=int, default=5, help="of publish")
     parser.add_argument(
         "--folder", type=Path, help="on the disk that is to be measured; by default a temporary one"
     )
@@ -131,12 +164,14 @@ def main() -> None:
     figures = []
     with TemporaryDirectory(dir=options.folder) as place, serving(Path(place)) as server:
         for quads in (5, 30):
-            for what, publish, publishers, window, goal in _WAYS:
+            for what, way, publishers, window, goal in _WAYS:
                 count = options.messages
                 seconds, used = asyncio.run(
-                    measured(server, publish, document(quads), count, publishers, window)
+                    measured(server, way, document(quads), count, publishers, window)
                 )
                 text = f"{quads} quads, {what}: {count / seconds:,.0f}/s, "
                 text += f"{count / used:,.0f}/s of CPU, {used / count * 1e6:.0f} µs a message"
                 figures.append(Figure(text, used, goal=goal))
+        for batch, part in ((1, 10), (1000, 1)):
+            figures += compared(server, batch, options.messages // part, options.rounds)
     report("publishing", "single messages published over HTTP, durably", figures)

@@ -145,8 +145,17 @@ static uint64_t number_of(const byte *start, size_t size)
     return number;
 }
 
+enum { FEW = 64 };
+
 static bool are_different(Line *lines, size_t count)
 {
+    if (count <= FEW) {  /* numbers alone are compared, in less time than it takes to sort the lines */
+        for (size_t i = 1; i < count; i++)
+            for (size_t j = 0; j < i; j++)
+                if (lines[i].number == lines[j].number && compared(&lines[i], &lines[j]) == 0)
+                    return false;
+        return true;
+    }
     qsort(lines, count, sizeof *lines, compared);  /* whatever the numbers are, not in quadratic time */
     for (size_t i = 1; i < count; i++)
         if (compared(&lines[i - 1], &lines[i]) == 0)

@@ -21,8 +21,7 @@ const byte kinds[256] = {
     ['}'] = TEXT_CHAR, ['~'] = IN_IRI | HOST_CHAR,
 };
 
-/* The character of UTF-8 that begins there, beyond ASCII, and its end; 0: there is none. */
-static uint32_t character(const byte *start, const byte **end)
+uint32_t character(const byte *start, const byte **end)
 {
     byte first = *start, second = first ? start[1] : 0;
     if (first < 0xC2 || (second & 0xC0) != 0x80)
@@ -176,7 +175,7 @@ const byte *suffix_end(const byte *start)
     return end && !is_no_datatype(start + 2, (size_t)(end - start - 2)) ? end : NULL;
 }
 
-const byte *literal_end(const byte *at)
+const byte *string_end(const byte *at)
 {
     if (*at++ != '"')
         return NULL;
@@ -184,7 +183,7 @@ const byte *literal_end(const byte *at)
         while (is(*at, TEXT_CHAR))
             at++;
         if (*at == '"')
-            return suffix_end(at + 1);
+            return at + 1;
         if (*at == '\\') {
             if (!at[1] || !strchr("tbnrf\"\\", at[1]))
                 return NULL;
@@ -196,4 +195,10 @@ const byte *literal_end(const byte *at)
             return NULL;
         }
     }
+}
+
+const byte *literal_end(const byte *start)
+{
+    const byte *end = string_end(start);
+    return end ? suffix_end(end) : NULL;
 }

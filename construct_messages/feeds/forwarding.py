@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from uuid import uuid4
 
 import msgspec
 
 from construct_messages.feeds.delivery.batches import BATCH, labelled, uncut
 from construct_messages.feeds.delivery.targets import Target
+from construct_messages.feeds.state import BatchKey
 from construct_messages.labels import Labels
 from construct_messages.streams import Element, StreamStore
 
@@ -27,6 +27,7 @@ class Forwarded(msgspec.Struct, frozen=True, omit_defaults=True):
         last: the sequence of the last element that the target acknowledged.
         in_flight: that of the last element of the batch that was sent after it; 0: none was.
         size: bytes of the target before this batch; None: it is no file.
+        after: the sequence before the first element that is sent under the key.
     """
 
     stream: int
@@ -34,6 +35,7 @@ class Forwarded(msgspec.Struct, frozen=True, omit_defaults=True):
     last: int
     in_flight: int = 0
     size: int | None = None
+    after: int = 0
 
 
 class Forwarder:
@@ -102,7 +104,7 @@ class Forwarder:
         state = self._store.state(self._stream)
         kept = (await self._store.asaved_state(self._owner)).get(self._target.name)
         last = state.first - 1 if self._from_first else state.last
-        begun = Forwarded(state.id, uuid4().hex, last)
+        begun = Forwarded(state.id, BatchKey.new_writer(), last, after=last)
         known = begun if kept is None else msgspec.json.decode(kept, type=Forwarded)
         if known.stream != state.id:
             known = begun
@@ -110,7 +112,7 @@ class Forwarder:
             if not self._trims:
                 self._on_removed(state.first - 1 - known.last)
             # the batch in flight is not what it was: its key is not used again
-            known = msgspec.structs.replace(begun, last=state.first - 1)
+            known = msgspec.structs.replace(begun, last=state.first - 1, after=state.first - 1)
         self.forwarded = known
         return known
 
@@ -141,7 +143,7 @@ class Forwarder:
             forwarded = msgspec.structs.replace(forwarded, in_flight=last, size=self._target.size)
             await self._keep(forwarded)
         self._on_begin(len(batch))
-        key = f"{forwarded.key}-{batch[0].sequence}"
+        key = f"{forwarded.key}-{batch[0].sequence - forwarded.after}"
         messages = labelled(batch, Labels.at(forwarded.key).in_log)
         await self._target.send(messages, key, forwarded.size)
         self.forwarded = msgspec.structs.replace(forwarded, last=last, in_flight=0, size=None)

@@ -132,7 +132,8 @@ async def opened(
             with attempt:
                 endpoints = await _discovered(client, url, settings)
                 kind = _chosen(endpoints, kinds, via, write=write)
-        yield _resolve(kind)(HttpStream(client, endpoints, settings))
+        async with aclosing(_resolve(kind)(HttpStream(client, endpoints, settings))) as transport:
+            yield transport
 
 
 async def _discovered(client: Client, url: str, settings: Settings) -> Endpoints:

@@ -1,10 +1,13 @@
-"""State files: how far a publisher or a subscriber is, for when it is started again. Each is whole or not there."""
+"""State files: how far a publisher or a subscriber is, for when it is started again. Each is whole or not there.
+
+Also the keys of batches, which another process that continues has again.
+"""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Final, NamedTuple, Self, TypeVar
 from uuid import uuid4
 
 import msgspec
@@ -41,6 +44,47 @@ class Checkpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
             )
 
 
+_OWN: Final = "writer-"
+
+
+class BatchKey(NamedTuple):
+    """The key of a batch.
+
+    Args:
+        writer: the same for all batches of one writer.
+        number: grows from batch to batch.
+    """
+
+    writer: str
+    number: int
+
+    @staticmethod
+    def new_writer() -> str:
+        """Returns a name that no other writer has; see `is_own`."""
+        return f"{_OWN}{uuid4().hex}"
+
+    @property
+    def is_own(self) -> bool:
+        """Whether no other writer can have the name, so that equal numbers under it are equal messages.
+
+        >>> BatchKey(BatchKey.new_writer(), 1).is_own, BatchKey("rooms", 1).is_own
+        (True, False)
+        """
+        return self.writer.startswith(_OWN) and self.number > 0
+
+    @classmethod
+    def parse(cls, key: str) -> BatchKey:
+        """Reads a key, `WRITER-NUMBER`.
+
+        >>> BatchKey.parse("rooms-2026-1001"), BatchKey.parse("rooms")
+        (BatchKey(writer='rooms-2026', number=1001), BatchKey(writer='rooms', number=0))
+        """
+        writer, _, number = key.rpartition("-")
+        if writer and number.isascii() and number.isdigit() and len(number) < 19:
+            return cls(writer, int(number))
+        return cls(key, 0)
+
+
 class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The state of a publisher or a relay.
 
@@ -65,7 +109,7 @@ class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     @classmethod
     def begin(cls, url: str, key: str | None = None, *, source: str = "") -> Self:
         """Before the first message; a key that is None is random."""
-        return cls(url, uuid4().hex if key is None else key, source)
+        return cls(url, BatchKey.new_writer() if key is None else key, source)
 
 
 class Received(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

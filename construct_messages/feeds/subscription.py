@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from construct_messages.arguments import checked
 from construct_messages.documents.contexts import KnownContexts
@@ -222,7 +222,8 @@ class Subscription(AsyncIterator[Element]):
     ) -> None:
         self._opening, self._start, self._follow = opening, start, follow
         self._transport: Transport | None = None
-        self._elements = self._run()
+        # None comes at the start only
+        self._elements = cast(AsyncGenerator[Element], self._run())
         self._started = False
 
     @property
@@ -263,12 +264,13 @@ class Subscription(AsyncIterator[Element]):
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> Element:
-        if not self._started:
-            await self.start()
-        element = await anext(self._elements)
-        assert element is not None  # as it is at the start only
-        return element
+    def __anext__(self) -> Awaitable[Element]:
+        # no coroutine of its own, which would take as long as what it waits for
+        return anext(self._elements) if self._started else self._first()
+
+    async def _first(self) -> Element:
+        await self.start()
+        return await anext(self)
 
     async def aclose(self) -> None:
         """Ends the subscription."""

@@ -6,7 +6,15 @@ RFC 9110 (status codes, Retry-After), RFC 9457 (the content of a refusal), RFC 6
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    Callable,
+    Container,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from types import TracebackType
 from typing import Final, Self
@@ -147,19 +155,19 @@ class Client:
         method: str,
         url: str,
         headers: Mapping[str, str],
-        body: bytes | None = None,
+        body: bytes | AsyncIterable[bytes] | None = None,
         accepted: Container[int] = (),
     ) -> aiohttp.ClientResponse:
         """The response to a request, whose body is still to be read; the caller closes it.
 
         Args:
-            method, url, headers, body: of the request.
+            method, url, headers, body: of the request; a body that is sent as it comes is sent once.
             accepted: status codes that are no refusals here.
 
         Raises:
             SourceError: none, or a refusal, whose status is `response_status`.
         """
-        request = Request(url, data=body, headers=dict(headers), method=method)
+        request = Request(url, data=body, headers=dict(headers), method=method)  # type: ignore[arg-type] # aiohttp sends it
         with _timed():
             response = await asend(self._session, request, without_query(url), self._timeouts)
         if response.status < 300 or response.status in accepted:

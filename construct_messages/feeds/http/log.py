@@ -1,4 +1,7 @@
-"""Elements as message logs: what a stream has is pulled by GET, and batches are sent by POST.
+"""Elements as message logs: what a stream has is pulled by GET, and messages are sent by POST.
+
+Where a stream's description names an input that acknowledges a log while it is being sent, all batches are one log, see
+`posting.py`. Elsewhere each batch is a log of its own.
 
 LDN for RDF streams (pull); Linked Data Notifications, section 3.3.1; Idempotency-Key:
 draft-ietf-httpapi-idempotency-key-header.
@@ -7,10 +10,14 @@ draft-ietf-httpapi-idempotency-key-header.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
+from typing import Final
 
 from construct_messages.errors import SourceError, UsageError, shown
 from construct_messages.feeds.http.connections import ConnectedTransport, ConnectionState
+from construct_messages.feeds.http.posting import PostedLog
+from construct_messages.feeds.http.stream import HttpStream
 from construct_messages.feeds.sequences import is_sequence
+from construct_messages.feeds.state import BatchKey
 from construct_messages.formats import N_QUADS, RDFM, content_type
 from construct_messages.formats.lookup import find_format
 from construct_messages.labels import Labels
@@ -19,6 +26,9 @@ from construct_messages.message import Message
 from construct_messages.net.urls import without_query
 from construct_messages.net.wire import Header, Property
 from construct_messages.streams import Element
+
+_MISSING: Final = 409
+"""The server does not have the messages of the log that come before a batch."""
 
 
 class LogTransport(ConnectedTransport):
@@ -64,13 +74,52 @@ class LogTransport(ConnectedTransport):
                     transient=True,
                 )
 
+    def __init__(self, stream: HttpStream) -> None:
+        super().__init__(stream)
+        self._log_url = stream.endpoints.urls.get(Property.LOG_INPUT)
+        self._log: PostedLog | None = None
+
     @property
     def writes_lines(self) -> bool:
         """See `Transport.writes_lines`."""
         return True
 
     async def write(self, batch: Sequence[Message], key: str) -> None:
-        """See `Transport.write`: a server that knows the key of a batch appends it once, however often it arrives."""
+        """See `Transport.write`: a server appends what it knows by its key, or by its number in a log, once."""
+        parsed = BatchKey.parse(key)
+        if self._log_url is not None and parsed.is_own:
+            try:
+                await self._send(self._log_url, batch, parsed)
+                return
+            except SourceError as error:
+                if error.response_status != _MISSING:
+                    raise
+            self._log_url = None  # nothing of the batch is in the log
+        await self._post(batch, key)
+
+    async def _send(self, url: str, batch: Sequence[Message], key: BatchKey) -> None:
+        """Sends a batch in the log of its writer."""
+        before = key.number - 1
+        async for attempt in self._client.attempts():
+            with attempt:
+                if self._log is None or self._log.ended or self._log.count != before:
+                    at_once = self._log is not None and self._log.ended
+                    await self.aclose()
+                    self._log = PostedLog(self._client, url, key.writer, before, at_once=at_once)
+                try:
+                    await self._log.send(batch)
+                except BaseException:
+                    await self.aclose()
+                    raise
+
+    async def aclose(self) -> None:
+        """See `Transport.aclose`."""
+        if self._log is not None:
+            log, self._log = self._log, None
+            await log.aclose()
+
+    async def _post(self, batch: Sequence[Message], key: str) -> None:
+        """Sends a batch as a log of its own."""
         url = self._stream.endpoints.urls[Property.INPUT]
         encoder = encoder_for(N_QUADS, RDFM)
         log = b"".join((encoder.start(), *map(encoder.encode, batch), encoder.finish()))

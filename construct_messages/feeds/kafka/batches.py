@@ -23,32 +23,9 @@ from construct_messages.feeds.kafka.client import GROUP, TopicClient
 from construct_messages.feeds.kafka.failures import passes
 from construct_messages.feeds.kafka.groups import ConsumerGroup
 from construct_messages.feeds.record import Record
+from construct_messages.feeds.state import BatchKey
 
 _WAIT_SECONDS: Final = 0.2
-
-
-class BatchKey(NamedTuple):
-    """The key of a batch.
-
-    Args:
-        writer: the same for all batches of one writer.
-        number: grows from batch to batch.
-    """
-
-    writer: str
-    number: int
-
-    @classmethod
-    def parse(cls, key: str) -> BatchKey:
-        """Reads a key, `WRITER-NUMBER`.
-
-        >>> BatchKey.parse("rooms-2026-1001"), BatchKey.parse("rooms")
-        (BatchKey(writer='rooms-2026', number=1001), BatchKey(writer='rooms', number=0))
-        """
-        writer, _, number = key.rpartition("-")
-        if writer and number.isascii() and number.isdigit() and len(number) < 19:
-            return cls(writer, int(number))
-        return cls(key, 0)
 
 
 class RecordBatch(NamedTuple):

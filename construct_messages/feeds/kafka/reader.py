@@ -6,9 +6,10 @@ that only the broker knows whether a record was removed: it then refuses the off
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from itertools import count, groupby, repeat
 from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, Message
@@ -54,8 +55,6 @@ class TopicReader:
         self._before: Mapping[int, int] | None = None  # before the records that were yielded last
         self._count = self._passed_count = 0
         self._headers: dict[_RawHeaders, _Headers] = {}
-        self._raw: object = ()  # those of the record before: nearly always the same
-        self._read: _Headers = (None, {})
 
     @property
     def position(self) -> Checkpoint | None:
@@ -212,9 +211,16 @@ class TopicReader:
         assert consumer is not None
         asked = time.monotonic()
         while ends is None or any(following[number] < end for number, end in ends.items()):
-            messages = await self._client.run(_poll, consumer)
-            found: list[Message] = []
-            for message in messages:
+            # what has come is taken here: to call a thread for it takes longer
+            messages = consumer.consume(_AT_ONCE, 0)
+            await asyncio.sleep(0)  # others have their turn, too
+            if not messages:
+                messages = await self._client.run(_poll, consumer)
+            if _follow(messages, following, ends):
+                found, others = messages, []
+            else:
+                found, others = [], messages
+            for message in others:
                 number, offset = message.partition(), message.offset()
                 error = message.error()
                 if error is not None and error.code() != KafkaError._PARTITION_EOF:
@@ -282,29 +288,33 @@ class TopicReader:
         )
 
     def _records_of(self, messages: Sequence[Message]) -> list[Record]:
-        raw, read, count = self._raw, self._read, self._count
-        rows: list[tuple[object, ...]] = []
-        for message in messages:
-            if (value := message.value()) is None:
-                continue
-            if (headers := message.headers()) != raw:
-                raw, read = headers, self._headers_in(tuple(headers or ()))
-            kind, milliseconds = message.timestamp()
-            count += 1
-            rows.append(
-                (
-                    value,
-                    read[0],
-                    _text(message.key()),
-                    count,
-                    milliseconds * 1000 if kind else None,
-                    read[1],
-                    message.partition(),
-                    message.offset() or 0,
-                )
-            )
-        self._raw, self._read, self._count = raw, read, count
+        """The records of messages; by column, as a call of Python for each message takes longer than the library."""
+        values = list(map(Message.value, messages))
+        if None in values:
+            messages = [message for message in messages if message.value() is not None]
+            values = list(map(Message.value, messages))
+        first, self._count = self._count + 1, self._count + len(values)
+        times = map(Message.timestamp, messages)
+        types, others = zip(*self._headers_of(messages), strict=True) if messages else ((), ())
+        rows = zip(
+            values,
+            types,
+            _texts(list(map(Message.key, messages))),
+            count(first),
+            [milliseconds * 1000 if kind else None for kind, milliseconds in times],
+            others,
+            map(Message.partition, messages),
+            map(Message.offset, messages),
+            strict=False,
+        )
         return list(make_records(rows))
+
+    def _headers_of(self, messages: Sequence[Message]) -> Iterable[_Headers]:
+        """The headers of each message; nearly always, all have the same."""
+        raws = list(map(Message.headers, messages))
+        if raws.count(raws[0]) == len(raws):
+            return repeat(self._headers_in(tuple(raws[0] or ())), len(raws))
+        return [self._headers_in(tuple(raw or ())) for raw in raws]
 
     def _headers_in(self, raw: _RawHeaders) -> _Headers:
         headers = self._headers.get(raw)
@@ -346,6 +356,20 @@ def _poll(consumer: Consumer) -> list[Message]:
     return [] if first is None else [first, *consumer.consume(_AT_ONCE, 0)]
 
 
+def _follow(
+    messages: Sequence[Message], following: dict[int, int], ends: Mapping[int, int] | None
+) -> bool:
+    """Moves `following` past messages where all of them are records before their ends; they are looked at together."""
+    if any(message.error() is not None for message in messages):
+        return False
+    newest = dict(zip(map(Message.partition, messages), map(Message.offset, messages), strict=True))
+    after = {number or 0: (offset or 0) + 1 for number, offset in newest.items()}
+    if ends is not None and any(offset > ends[number] for number, offset in after.items()):
+        return False
+    following.update(after)
+    return True
+
+
 def _offsets_in(checkpoint: Checkpoint) -> dict[int, int]:
     """The next offset of each partition in a checkpoint."""
     checkpoint.check(_PLACE)
@@ -363,6 +387,13 @@ def _read_headers(raw: _RawHeaders) -> _Headers:
     texts = {name: _text(value) for name, value in raw}
     others = {name: text for name, text in texts.items() if name.lower() not in _TYPES}
     return content_type_in(texts), others
+
+
+def _texts(data: Sequence[bytes | None]) -> Sequence[str]:
+    try:
+        return [each.decode() for each in data]  # type: ignore[union-attr] # None: see below
+    except (AttributeError, UnicodeDecodeError):
+        return list(map(_text, data))
 
 
 def _text(data: bytes | None) -> str:

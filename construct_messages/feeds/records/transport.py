@@ -122,10 +122,9 @@ class RecordTransport(Transport):
 
     def _lines_of(self, records: Sequence[Record]) -> Sequence[bytes] | None:
         """The lines of the messages that records are; None: they have to be read one by one."""
-        content_type = records[0].content_type or self.settings.media_type
-        if content_type is None or any(
-            record.content_type != records[0].content_type for record in records
-        ):
+        named = {record.content_type for record in records}
+        content_type = named.pop() or self.settings.media_type
+        if content_type is None or named:
             return None
         try:
             reader = self._reader_for(content_type)

@@ -79,8 +79,7 @@ def _lines_of(
     format: Format, documents: Sequence[bytes], options: DecoderOptions
 ) -> Sequence[bytes] | None:
     """Looks at all of them at once, with the same rules as `as_it_is`."""
-    sizes = [len(document) for document in documents if document.endswith(b"\n")]
-    if len(sizes) < len(documents) or max(sizes, default=0) >= options.message_bytes:
+    if max(map(len, documents), default=0) >= options.message_bytes:
         return None
     is_known = _are_canonical(documents, format.graphs) and _keep_labels(documents, options)
     return documents if is_known else None
@@ -90,6 +89,8 @@ def _are_canonical(documents: Sequence[bytes], graphs: bool) -> bool:
     """Whether each document is canonical statements, one or more, all different; each ends with LF."""
     if compiled.wire is not None:
         return compiled.wire.are_canonical([*documents], graphs)
+    if not all(document.endswith(b"\n") for document in documents):
+        return False
     try:
         text = b"".join(documents).decode()
     except UnicodeDecodeError:

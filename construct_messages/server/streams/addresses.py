@@ -76,6 +76,7 @@ class StreamIris(NamedTuple):
         named: dict[str, str] = {
             Property.INBOX: self.inbox,
             Property.INPUT: self.input,
+            Property.LOG_INPUT: self.input,
             Property.OUTPUT: self.output,
             Property.EVENTS: self.events,
             Property.SOCKET: self.socket,

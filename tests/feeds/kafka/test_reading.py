@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from confluent_kafka import Producer
@@ -18,7 +18,10 @@ from confluent_kafka.admin import NewPartitions
 from construct_messages import Message
 from construct_messages.errors import LogError, SourceError, UsageError
 from construct_messages.feeds import Checkpoint, publish, subscribe
+from construct_messages.feeds.opening import opened
+from construct_messages.feeds.records.transport import RecordTransport
 from construct_messages.feeds.subscription import Subscription
+from construct_messages.feeds.transport import Settings, Start
 from construct_messages.net.wire import Header
 from construct_messages.streams import Element
 from tests.support.engines.kafka import Kafka
@@ -80,6 +83,30 @@ async def test_empty_values_are_messages_and_tombstones_are_none(kafka: Kafka) -
     elements = await read(kafka.url(topic))
     assert messages(elements) == [Message(), numbered(3)]
     assert [element.sequence for element in elements] == [1, 2]
+
+
+async def test_records_that_come_together_keep_what_each_has(kafka: Kafka) -> None:
+    topic = kafka.topic()
+    other = [("Content-Type", b"text/turtle"), ("a", b"1")]
+    sent = [
+        record(1),
+        record(2)._replace(headers=other, key=b"two"),
+        record(3)._replace(value=None),  # a tombstone
+        record(4)._replace(headers=[], key=b"\xff"),
+        record(5)._replace(key=b"five"),
+    ]
+    await asyncio.to_thread(produce, kafka, topic, sent)
+    async with (
+        opened(kafka.url(topic), Settings()) as transport,
+        aclosing(cast(RecordTransport, transport).records(Start(after=0), follow=False)) as batches,
+    ):
+        found = [each async for batch in batches for each in batch]
+    assert [each[:4] + each[5:] for each in found] == [
+        (triple(1), "text/turtle", "", 1, {}, 0, 0),
+        (triple(2), "text/turtle", "two", 2, {"a": "1"}, 0, 1),
+        (triple(4), None, "\\xff", 3, {}, 0, 3),
+        (triple(5), "text/turtle", "five", 4, {}, 0, 4),
+    ]
 
 
 async def test_times_are_those_of_the_records(kafka: Kafka) -> None:

@@ -37,14 +37,14 @@ ILLEGAL = [
         38,
     ),
     ("too few values", "{ VALUES (?a ?b) { (1) } }", "1 values to 2 variables", 30),
-    ("too many values", "{ VALUES (?a) { (1 2) } }", "2 values to 1 variables", 27),
+    ("too many values", "{ VALUES (?a) { (1 2) } }", "2 values for 1 variables", 27),
     (
         "values of one variable twice",
         "{ VALUES (?a ?a) { (1 2) } }",
-        "?a stands in VALUES twice",
+        "?a is in VALUES twice",
         23,
     ),
-    ("aggregate in BIND", "{ BIND(COUNT(?x) AS ?n) }", "COUNT may not stand here, in BIND", 17),
+    ("aggregate in BIND", "{ BIND(COUNT(?x) AS ?n) }", "COUNT is not allowed here, in BIND", 17),
 ]
 
 

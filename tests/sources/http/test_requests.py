@@ -191,7 +191,7 @@ def test_digest_authentication(server: FaultServer, client: str) -> None:
         ("http://example.org/ü", {}, "percent-encode"),
         ("http://example.org/\r\nX: y", {}, "percent-encode"),
         ("http://example.org/", {"method": "put"}, "no method 'put'"),
-        ("http://example.org/", {"results": "csv"}, "no results in 'csv'"),
+        ("http://example.org/", {"results": "csv"}, "unknown results format 'csv'"),
         ("http://example.org/", {"profile": "mine"}, "no endpoint profile 'mine'"),
         ("http://example.org/", {"headers": {"X Y": "z"}}, "is not the name of an HTTP header"),
         ("http://example.org/", {"headers": {"X": "y\r\nZ: 1"}}, "value that HTTP cannot send"),

@@ -29,12 +29,16 @@ export class Drafts {
     if (this.timer) this.save();
   }
 
-  /** Keeps what there is now; the entry gets another URL where one is named. */
-  save(url = location.href) {
+  /** Keeps what there is now; the entry gets another URL where one is named. With `before`, which this entry keeps, a new
+   *  one follows it. */
+  save(url = location.href, { before = null } = {}) {
     clearTimeout(this.timer);
     this.timer = 0;
     try {
-      history.replaceState({ draft: this.read() }, "", url);
+      const state = { draft: this.read() };
+      if (before !== null) history.replaceState({ draft: before }, "");
+      if (before !== null) history.pushState(state, "", url);
+      else history.replaceState(state, "", url);
     } catch {
       // too long for the history of this browser: the text stays in the page, as long as that is open
     }

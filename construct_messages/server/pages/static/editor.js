@@ -38,9 +38,9 @@ import { Vocabulary } from "./vocabulary.js";
 const READ = 300_000; // characters that are read as tokens for prefixes, completion and the form of the query
 
 export class Editor {
-  /** `place` holds a text area. `run` is called where the query is to be run, `changed` after each change; `endpoint`
-   *  returns {url, prefixes}: whom to ask for classes and predicates, and the prefixes that may be declared. `vocabulary`
-   *  has them. */
+  /** `place` holds a text area. `run` is called where the query is to be run, `changed` after each change, with whether
+   *  another text was typed or pasted in the place of all that was there; `endpoint` returns {url, prefixes}: whom to ask
+   *  for classes and predicates, and the prefixes that may be declared. `vocabulary` has them. */
   constructor(place, { run, changed, endpoint, vocabulary = new Vocabulary() }) {
     this.changed = changed;
     this.endpoint = endpoint;
@@ -77,7 +77,7 @@ export class Editor {
       // an error is of the text that was sent
       EditorState.transactionExtender.of((change) => (change.docChanged ? { effects: setDiagnosticsEffect.of([]) } : null)),
       EditorView.domEventHandlers({ beforeinput: replaceSelection }),
-      EditorView.updateListener.of((update) => update.docChanged && this.changed()),
+      EditorView.updateListener.of((update) => update.docChanged && this.changed(isOther(update))),
       EditorView.contentAttributes.of({
         id: "query",
         "aria-label": "SPARQL query",
@@ -125,6 +125,11 @@ export class Editor {
   /** The prefixes that the query declares. */
   get prefixes() {
     return declaredPrefixes(this.tokens());
+  }
+
+  /** The names of the variables in the query. */
+  get variables() {
+    return new Set(this.tokens().filter(({ kind }) => kind === "variable").map(({ text }) => text.slice(1)));
   }
 
   /** The form of the query; see `queryForm`. */
@@ -190,6 +195,13 @@ export class Editor {
     if (options.length === 0) return null;
     return { from: typed.from, options: options.map(applied), validFor: SAME_WORD[typed.kind] };
   }
+}
+
+/** Whether a text was typed or pasted in the place of all that was there. */
+function isOther({ changes, startState, transactions }) {
+  let isWhole = false;
+  changes.iterChangedRanges((from, to) => (isWhole ||= from === 0 && to === startState.doc.length && to > 0));
+  return isWhole && transactions.some((each) => each.isUserEvent("input"));
 }
 
 /** Types over a selection; Chromium would write style attributes to do so, which the policy refuses. */

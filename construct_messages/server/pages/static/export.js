@@ -2,7 +2,7 @@
 
 import { element } from "./elements.js";
 import { Refusal, ask } from "./server.js";
-import { asCommand, asCurl, asPython } from "./snippets.js";
+import { asCommand, asCurl, asJavaScript, asPython, asSpark } from "./snippets.js";
 
 const $ = (id) => document.getElementById(id);
 
@@ -16,7 +16,7 @@ const GROUPS = {
 const FILES = { messages: "messages", "messages, other versions": "messages", "one graph": "graph", solutions: "results" };
 
 export class Export {
-  /** `form` returns what the form holds now: {url, query}; `link` returns a URL that brings it back. */
+  /** `form` returns what the form holds now: {url, query, parameters, further}; `link` returns a URL that brings it back. */
   constructor(server, { form, link }) {
     this.server = server;
     this.form = form;
@@ -27,7 +27,7 @@ export class Export {
     this.fill();
     $("format").addEventListener("change", () => this.chosen.set(this.kind, $("format").value));
     $("download").addEventListener("click", () => this.download());
-    for (const kind of ["curl", "python", "command", "link"]) {
+    for (const kind of ["curl", "python", "command", "javascript", "spark", "link"]) {
       $(`copy-${kind}`).addEventListener("click", () => this.copy(kind));
     }
     $("text-dialog-close").addEventListener("click", () => $("text-dialog").close());
@@ -59,8 +59,10 @@ export class Export {
     for (const group of groups) group.disabled = kind !== null && !GROUPS[kind].includes(group.label);
     const [first] = groups.find((group) => !group.disabled).children;
     $("format").value = this.chosen.get(kind) ?? first.value;
-    // both give messages, which only CONSTRUCT has
-    for (const id of ["copy-python", "copy-command"]) $(id).hidden = kind !== null && kind !== "CONSTRUCT";
+    // they read messages, which only CONSTRUCT has
+    for (const id of ["python", "command", "javascript", "spark"]) {
+      $(`copy-${id}`).hidden = kind !== null && kind !== "CONSTRUCT";
+    }
   }
 
   // --- downloads ---
@@ -80,11 +82,12 @@ export class Export {
       this.show(`The query runs: ${seconds} s so far, nothing is saved yet.`);
     };
     const { url, query } = this.form();
+    const parameters = this.parametersFor(option.value);
     $("download").textContent = "Cancel download";
     tick();
     const timer = setInterval(tick, 1000);
     try {
-      const blob = await (await ask(url, query, option.value, signal)).blob();
+      const blob = await (await ask(url, query, option.value, signal, parameters)).blob();
       const href = URL.createObjectURL(blob);
       element("a", { href, download: name }).click();
       setTimeout(() => URL.revokeObjectURL(href), 60_000);
@@ -98,6 +101,12 @@ export class Export {
       this.downloading = null;
       $("download").textContent = "Download";
     }
+  }
+
+  /** The parameters of a request for a media type: the options of messages are of logs only. */
+  parametersFor(type) {
+    const { parameters, further } = this.form();
+    return this.server.logs.some((log) => log.type === type) ? parameters : further;
   }
 
   /** Says what has become of a download. */
@@ -116,13 +125,15 @@ export class Export {
   // --- copies ---
 
   copy(kind) {
-    const { url, query } = this.form();
+    const { url, query, parameters } = this.form();
     const chosen = $("format").value;
     const log = this.server.logs.find(({ type }) => type === chosen);
     const made = {
-      curl: () => ["curl", asCurl(url, query, chosen)],
-      python: () => ["Python", asPython(url, query)],
-      command: () => ["Command line", asCommand(url, query, log === undefined ? "nq" : log.type)],
+      curl: () => ["curl", asCurl(url, query, this.parametersFor(chosen), chosen)],
+      python: () => ["Python", asPython(url, query, parameters)],
+      command: () => ["Command line", asCommand(url, query, parameters, log === undefined ? "nq" : log.type)],
+      javascript: () => ["JavaScript", asJavaScript(url, query, parameters)],
+      spark: () => ["Python with Spark", asSpark(url, query, parameters)],
       link: () => ["Link to this page", this.link()],
     }[kind]();
     [$("text-dialog-heading").textContent, $("text-dialog-text").value] = made;

@@ -8,13 +8,13 @@ import { graphElementOf, isGraph, readGraph, textElement } from "./tables.js";
 const GRAPH_TYPE = "application/n-triples, text/turtle;q=0.5, */*;q=0.1";
 
 /** An element that shows what was asked as one graph, once it has come; `signal` ends it. */
-export function graphView({ url, query, prefixes }, signal) {
+export function graphView({ url, query, further, prefixes }, signal) {
   return askedAgain({
     signal,
     what: "triple",
     how: "without messages",
     read: async (own, counted) => {
-      const response = await ask(url, query, GRAPH_TYPE, own);
+      const response = await ask(url, query, GRAPH_TYPE, own, further);
       const type = response.headers.get("Content-Type") ?? "";
       const pieces = piecesOf(response.body);
       return isGraph(type) ? graphElementOf(await readGraph(pieces, counted), prefixes) : textElement(pieces, type);

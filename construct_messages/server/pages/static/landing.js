@@ -3,6 +3,7 @@
 // One small query runs for it: the first example of the endpoint, of which the first messages are read and no more.
 
 import { element, button } from "./elements.js";
+import { parametersOf } from "./examples.js";
 import { LOG_TYPE, piecesOf, readLog, syntaxOf } from "./log.js";
 import { learnPrefixes, messageElement, statementsOf } from "./message-view.js";
 import { COMMON_PREFIXES, Prefixes } from "./prefixes.js";
@@ -68,14 +69,14 @@ function footElement(server, endpoint) {
 }
 
 /** The lines of the first messages of a query; null: they did not come in time, or there are none. */
-async function firstMessages(endpoint, { query, group_by: groupBy = [] }, signal) {
+async function firstMessages(endpoint, example, signal) {
   const own = new AbortController();
   signal.addEventListener("abort", () => own.abort());
   const timer = setTimeout(() => own.abort(), MILLISECONDS);
   const found = [];
   try {
-    const parameters = groupBy.map((name) => ["group-by", name.replace(/^[?$]/, "")]);
-    const response = await ask(urlOf(endpoint.path), query, LOG_TYPE, own.signal, parameters);
+    const url = urlOf(endpoint.path);
+    const response = await ask(url, example.query, LOG_TYPE, own.signal, parametersOf(example));
     const type = response.headers.get("Content-Type");
     await readLog(piecesOf(response.body), ({ lines }) => {
       if (lines.length && !own.signal.aborted) found.push(lines);

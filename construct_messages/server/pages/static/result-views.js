@@ -24,12 +24,20 @@ const VIEWS = {
 };
 
 export class ResultViews {
-  constructor(cards) {
+  /** `viewed` is called when another view is chosen. */
+  constructor(cards, viewed) {
     this.cards = cards;
+    this.viewed = viewed;
     this.view = "messages";
+    this.wanted = null; // the view that the next log begins with
     this.reset(null);
     for (const [name, label] of Object.entries(VIEWS)) {
-      const tab = button(label, () => this.show(name), { id: `tab-${name}`, "aria-pressed": "false", hidden: true });
+      const choose = () => {
+        this.wanted = null;
+        this.show(name);
+        this.viewed();
+      };
+      const tab = button(label, choose, { id: `tab-${name}`, "aria-pressed": "false", hidden: true });
       $("tabs").append(tab);
     }
   }
@@ -49,11 +57,19 @@ export class ResultViews {
     $("other-view").replaceChildren();
   }
 
-  /** Offers the views of a log, and shows the one that was chosen last. */
+  /** Offers the views of a log, and shows the one that is wanted, or else cards. */
   offerMessages() {
     $("tabs").hidden = false;
     for (const name of Object.keys(VIEWS)) $(`tab-${name}`).hidden = name === "map" || name === "timeline";
     this.show("messages");
+    this.showWanted();
+  }
+
+  /** Shows the view that is wanted, once it is offered. */
+  showWanted() {
+    if (!Object.hasOwn(VIEWS, this.wanted ?? "") || $(`tab-${this.wanted}`).hidden) return;
+    this.show(this.wanted);
+    this.wanted = null;
   }
 
   add(message) {
@@ -65,7 +81,10 @@ export class ResultViews {
 
   /** Shows again what was opened before all messages had come. */
   ended() {
-    if (this.view !== "messages" && !$("tabs").hidden) this.show(this.view);
+    if ($("tabs").hidden) return;
+    this.showWanted();
+    this.wanted = null;
+    if (this.view !== "messages") this.show(this.view);
   }
 
   /** Shows what is no log. */

@@ -19,15 +19,17 @@ const LIMIT = /\blimit\s+(\d+)(?:\s+offset\s+\d+)?\s*$/i;
 const $ = (id) => document.getElementById(id);
 
 export class Results {
-  /** `refused(line, column, text)` is called where the server says what is wrong with the query. */
-  constructor({ refused = () => {} } = {}) {
+  /** `refused(line, column, text)` is called where the server says what is wrong with the query; `settled(asked, figures)`
+   *  when an answer has ended, with {outcome, count, what}; `viewed` when another view is chosen. */
+  constructor({ refused = () => {}, settled = () => {}, viewed = () => {} } = {}) {
     this.refused = refused;
-    this.asked = null; // {endpoint, url, query, parameters, prefixes}
+    this.settled = settled;
+    this.asked = null; // {endpoint, url, query, parameters, further, prefixes}
     this.running = null; // an AbortController
     this.note = ""; // what is said in place of what is listed
     this.filtered = false; // whether what a filter found is still to be announced
     this.cards = new Cards($("cards"), { changed: () => this.showSoon() });
-    this.views = new ResultViews(this.cards);
+    this.views = new ResultViews(this.cards, viewed);
     copyWhole($("results"));
     this.listen();
   }
@@ -53,7 +55,10 @@ export class Results {
 
   /** Asks what `asked` holds, and shows the answer to its end. */
   async run(asked) {
-    this.running?.abort();
+    if (this.running !== null) {
+      this.running.abort();
+      this.settled(this.asked, { outcome: "stopped", ...this.figures });
+    }
     const running = new AbortController();
     this.running = running;
     this.asked = asked;
@@ -68,6 +73,7 @@ export class Results {
       const whole = syntaxOf(type) === null ? this.takeOther(response, type, running) : this.takeLog(response, running);
       const complete = `Complete: ${await whole}${groupedBy(asked.parameters)}.`;
       if (this.running !== running) return;
+      this.outcome = "complete";
       this.banner("good", complete);
       this.say(complete);
     } catch (error) {
@@ -108,8 +114,13 @@ export class Results {
     if (limit !== null) this.most = Number(limit[1]);
   }
 
+  get figures() {
+    return { count: this.count, what: this.what };
+  }
+
   rest() {
     this.running = null;
+    this.settled(this.asked, { outcome: this.outcome, ...this.figures });
     clearInterval(this.timer);
     this.ended = performance.now();
     for (const id of ["progress", "bar"]) $(id).hidden = true;
@@ -199,6 +210,7 @@ export class Results {
   fail(error, aborted) {
     const had = this.count && this.what !== "triple"; // of a graph nothing is shown before its end
     const got = had ? ` Only its beginning is below: ${countOf(this.count, this.what)}.` : "";
+    this.outcome = aborted ? "stopped" : error instanceof Refusal ? "refused" : "failed";
     if (aborted) {
       this.banner("warn", `Stopped: the answer is not complete.${got}`);
     } else if (error instanceof Refusal) {
