@@ -39,11 +39,15 @@ from construct_messages.server.streams.publishing.messages import (
     read_messages,
 )
 from construct_messages.server.streams.record import StreamRecord
-from construct_messages.server.streams.requests import InThread, idempotency_key, record_of
+from construct_messages.server.streams.requests import (
+    InThread,
+    idempotency_key,
+    record_of,
+    unstored,
+)
 from construct_messages.server.streams.resources import published_document, published_text
 from construct_messages.server.streams.selection import sequence_parameter
 from construct_messages.server.streams.shapes import StreamShapes
-from construct_messages.server.streams.unstored import unstored
 from construct_messages.streams import Publication
 from construct_messages.streams.store import StreamStore
 
