@@ -112,7 +112,7 @@ FLOORS = {
         "maintained",
     ),
     "continuous/registered": floors(
-        "registration", "orders", "evaluator / process / recovery", "query", "registry"
+        "registration", "orders", "evaluator / process / recovery", "preview / query", "registry"
     ),
     "feeds": floors(
         "state / sequences / table / record",

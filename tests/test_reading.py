@@ -110,7 +110,7 @@ async def test_what_is_no_source(case: str, path: Path) -> None:
 )
 def test_a_file_that_cannot_be_read_on() -> None:
     with pytest.raises(
-        IncompleteResult, match="cannot read on in /proc/self/mem: Input/output error"
+        IncompleteResult, match="cannot read the rest of /proc/self/mem: Input/output error"
     ):
         list(read_log("/proc/self/mem"))
 

@@ -23,7 +23,7 @@ NAMES = {
     "page": "the page in Chromium: the first card, the longest frame, memory",
     "parsing": "SPARQL text read, against rdflib's parser",
     "proxy": "through `construct-messages serve`, against a direct download",
-    "reading": "logs of several shapes, read and written, against npm's n3, pyoxigraph and pyjelly",
+    "reading": "logs of several shapes, read and written, against npm's n3, pyoxigraph, pyjelly and rdfjs-jelly",
     "relay": "a relay from Kafka to NATS JetStream, with and without a state",
     "shacl": "messages against SHACL shapes, against pySHACL",
     "spark": "CONSTRUCT over a dump on Spark, against loading it into Oxigraph",

@@ -1,9 +1,10 @@
 """Logs of several shapes read and written, in CPU seconds: `python -m benchmarks micro reading [--quads N] [FORMAT …]`.
 
-N-Quads and TriG beside npm's n3 and pyoxigraph, Jelly beside pyjelly. Each run is a new process, all in turn: from
-bytes in memory to messages whose quads are counted (pyoxigraph and pyjelly: to their quads or graphs, without
-messages), or, for Jelly, from messages to bytes. The start of the process is not counted. n3 has to be installed in the
-folder that CONSTRUCT_MESSAGES_NODE names (`npm install n3@2.13.12`).
+N-Quads and TriG beside npm's n3 and pyoxigraph, Jelly beside pyjelly and rdfjs-jelly. Each run is a new process, all
+in turn: from bytes in memory to messages whose quads are counted (pyoxigraph and pyjelly: to their quads or graphs,
+without messages), or, for TriG and Jelly, from messages to bytes. The start of the process is not counted. n3 has to be
+installed in the folder that CONSTRUCT_MESSAGES_NODE names (`npm install n3@2.13.12`). rdfjs-jelly is on GitHub only
+(pietercolpaert/rdfjs-jelly), and left out where it is not among the `node_modules` of that folder.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from construct_messages.formats.lookup import find_syntax
 from construct_messages.logs import EncoderOptions, decoder_for, encoder_for
 from construct_messages.message import Message
 
-PEER = Path(__file__).with_name("n3.cjs")
+PEERS = {"n3": "n3.cjs", "rdfjs-jelly": "rdfjs_jelly.cjs"}
+"""Programs that read a log, by the names of their packages."""
 CHUNK = 1 << 16
 SYNTAX = find_syntax("1.2-messages")
 FORMATS = {format.extension: format for format in (N_QUADS, TRIG, JELLY)}
@@ -72,8 +74,14 @@ def measure(name: str, extension: str, log: Path, quads: int, rounds: int) -> li
     if extension == "jelly":
         names = ["read", "pyjelly", "write", "pyjelly writes"]
     sides = {side: [*ours, side, extension, str(log)] for side in names}
+    arguments = [str(log), FORMATS[extension].media_types[0]]
     if extension != "jelly":
-        sides["n3"] = ["node", str(PEER), "read", str(log), FORMATS[extension].media_types[0]]
+        sides["n3"] = [*_node("n3"), "read", *arguments]
+    elif (_modules() / "rdfjs-jelly").exists():
+        sides["rdfjs-jelly"] = [*_node("rdfjs-jelly"), str(log)]
+    if extension == "trig":
+        sides["write"] = [*ours, "write", extension, str(log)]
+        sides["n3 writes"] = [*_node("n3"), "write", *arguments]
     seconds: dict[str, list[float]] = {side: [] for side in sides}
     for _ in range(rounds):
         for side, command in sides.items():
@@ -85,6 +93,9 @@ def measure(name: str, extension: str, log: Path, quads: int, rounds: int) -> li
     figures = [Figure(f"{name}: read", medians["read"])]
     if extension == "jelly":
         figures.append(_beside(name, "pyjelly reads", medians["pyjelly"], medians["read"], "≥ 2.5"))
+        if "rdfjs-jelly" in medians:
+            peer = medians["rdfjs-jelly"]
+            figures.append(_beside(name, "rdfjs-jelly reads", peer, medians["read"], "≥ 1"))
         figures.append(Figure(f"{name}: written", medians["write"]))
         writing = medians["pyjelly writes"]
         figures.append(_beside(name, "pyjelly writes", writing, medians["write"], "≥ 4"))
@@ -94,6 +105,10 @@ def measure(name: str, extension: str, log: Path, quads: int, rounds: int) -> li
     figures.append(_beside(name, "n3", medians["n3"], medians["read"], goal))
     parsing, goal = medians["pyoxigraph"], "" if small or extension == "trig" else "≥ 1"
     figures.append(_beside(name, "pyoxigraph, without messages", parsing, medians["read"], goal))
+    if extension == "trig":
+        figures.append(Figure(f"{name}: written message by message", medians["write"]))
+        writing = medians["n3 writes"]
+        figures.append(_beside(name, "n3 writes", writing, medians["write"], "≥ 2"))
     return figures
 
 
@@ -101,9 +116,16 @@ def _beside(name: str, what: str, peer: float, ours: float, goal: str) -> Figure
     return Figure(f"{name}: {what}", peer, peer / ours, goal)
 
 
+def _node(peer: str) -> list[str]:
+    return ["node", str(Path(__file__).with_name(PEERS[peer]))]
+
+
+def _modules() -> Path:
+    return Path(os.environ["CONSTRUCT_MESSAGES_NODE"]) / "node_modules"
+
+
 def _fresh(command: Sequence[str]) -> dict[str, float]:
-    modules = Path(os.environ["CONSTRUCT_MESSAGES_NODE"]) / "node_modules"
-    done = completed(command, env=os.environ | {"NODE_PATH": str(modules)})
+    done = completed(command, env=os.environ | {"NODE_PATH": str(_modules())})
     found: dict[str, float] = json.loads(done.stdout)
     return found
 

@@ -1,7 +1,7 @@
 """The command line: arguments, terminal output and exit statuses, one module a group of commands.
 
-The log goes to standard output or to a file, everything else to standard error. What the commands do is implemented in
-the rooms below.
+The log goes to standard output or to a file, everything else to standard error. Other packages implement the work of
+the commands.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from construct_messages.errors import (
     UsageError,
 )
 
-# The commands by the module that adds them, which is imported when one of them is called, or all are to be shown.
+# The commands by the module that adds them, which is imported when one of them is called, or for the help on all.
 _COMMANDS: Final = {
     "run": ("run",),
     "serve": ("serve", "streams"),
@@ -49,7 +49,7 @@ _COMMANDS: Final = {
 }
 _VERSION: Final = "--version"
 _CANNOT_WRITE: Final = 1
-# The first class that fits; any other error of the package means that the log ended before the result did.
+# The first class that matches; all other errors of the package mean that the log is incomplete.
 _EXIT_STATUS: Final[tuple[tuple[type[ConstructMessagesError], int], ...]] = (
     (CannotWrite, _CANNOT_WRITE),
     (UsageError, 2),
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit status.
 
     Args:
-        arguments: without the program's name; None: those of the process.
+        arguments: without the program's name; None: the arguments of the process.
     """
     if arguments is None:
         occupy_closed()
@@ -83,23 +83,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = _parse(arguments)
         debug, trouble = options.debug, options.trouble
         if arguments is None:
-            # a stop must not leave a hidden half log: let it unwind like Ctrl-C
+            # SIGTERM must not leave a hidden partial file: it raises an exception like Ctrl-C
             for number in END_SIGNALS:
                 if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP
                     signal.signal(number, lambda number, _: sys.exit(128 + number))
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(
                 errors="backslashreplace"
-            )  # a file's name, or a quad, may be what it cannot encode
+            )  # the name of a file, or a quad, may have characters that it cannot encode
         return int(options.command(options))
     except ConstructMessagesError as error:
         report(error, debug=debug)
         return trouble or next(status for kind, status in _EXIT_STATUS if isinstance(error, kind))
     except OSError as error:
-        # what is still buffered for standard output would fail again at exit
+        # the buffered output would fail again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
-            return trouble  # 0: the reader has seen enough
+            return trouble  # 0: the reader needs no more
         report(error, debug=debug)
         return trouble or _CANNOT_WRITE
     except KeyboardInterrupt:
@@ -119,14 +119,14 @@ def build_parser(first: str | None = None) -> argparse.ArgumentParser:
     """The parser of all commands and options.
 
     Args:
-        first: the first of the arguments to parse; where it names a command, the parser knows no other.
+        first: the first of the arguments to parse; if it names a command, the parser has only this command.
     """
     parser = Parser(
         prog="construct-messages",
         description="Write one RDF Message per SPARQL CONSTRUCT solution, and work with logs and streams of messages.",
         epilog="construct-messages COMMAND --help shows options and examples of a command.",
     )
-    # the status of all that goes wrong, for commands where 1 is an answer
+    # the status of all errors, for commands where 1 is a result
     parser.set_defaults(trouble=0)
     parser.add_argument(
         "--print-completion",

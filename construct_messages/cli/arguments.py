@@ -22,10 +22,10 @@ _COLUMNS: Final = 80  # of what is no terminal
 
 
 class _Formatter(argparse.HelpFormatter):
-    """Keeps the lines of examples, which are indented, and fills other text."""
+    """Keeps the lines of examples, which are indented, and wraps other text."""
 
     def __init__(self, prog: str) -> None:
-        # argparse makes one also to add an option, and would ask `shutil`, which loads all compression, for the width
+        # argparse creates one also to add an option, and would import `shutil`, and so all compression, for the width
         super().__init__(prog, width=_columns() - 2)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
@@ -48,7 +48,7 @@ def _columns() -> int:
 
 
 class Parser(argparse.ArgumentParser):
-    """Takes no abbreviations of options, and reports a usage error as every other error is reported.
+    """Accepts no abbreviated options, and reports usage errors like all other errors.
 
     Args:
         examples: command lines, which `--help` shows after the options.
@@ -111,7 +111,7 @@ class PrintCompletion(argparse.Action):
             raise UsageError(
                 f"there are no completions for {shell}", hint=f"choose {', '.join(SHELLS)}"
             )
-        import shtab  # which no other use of the command line needs
+        import shtab  # imported here because nothing else in the command line needs it
 
         for action in _actions(parser):
             if action.metavar in _FILES:
@@ -143,11 +143,11 @@ def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 
 
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
-"""What a command adds itself to."""
+"""The object to which commands are added."""
 
 
 def pairs(option: str, values: Sequence[str], shape: str) -> dict[str, str]:
-    """The values of a repeated option that are written as `shape`, a name, a separator and the rest."""
+    """The values of a repeated option of the form `shape`: a name, a separator and the rest."""
     separator = "=" if "=" in shape else ":"
     pairs = {}
     for value in values:
@@ -169,12 +169,12 @@ def option(
     """Adds an option.
 
     Args:
-        group: where it is shown.
+        group: the group of options that shows it.
         usage: the names, and after a space the value, as `--help` shows them: `-n, --count N`. An option without a
             value, and without `choices`, is a switch.
-        help: what it means; that it is repeatable, or has a default, is added.
-        repeatable: whether it may come several times; its values are a list.
-        arguments: others of `argparse.ArgumentParser.add_argument`.
+        help: its description, without its default and whether it is repeatable, which are added.
+        repeatable: whether it may be repeated; its values are then a list.
+        arguments: other arguments of `argparse.ArgumentParser.add_argument`.
     """
     names, _, value = usage.replace(", ", ",").partition(" ")
     if value:
@@ -201,11 +201,11 @@ def add_label_prefix(group: argparse._ActionsContainer) -> None:
 def add_reports(
     group: argparse._ActionsContainer, quiet: str | None = "do not show progress"
 ) -> None:
-    """Adds the options about what is shown on standard error.
+    """Adds the options for output on standard error.
 
     Args:
-        group: where they are shown.
-        quiet: what `--quiet` does; None: there is no such option.
+        group: the group of options that shows them.
+        quiet: the description of `--quiet`; None: there is no such option.
     """
     if quiet is not None:
         option(group, "--quiet", quiet)
@@ -213,7 +213,7 @@ def add_reports(
 
 
 def add_token(group: argparse._ActionsContainer, side: str = "") -> None:
-    """Adds the options for the token of a server; `side` begins their names where there are two."""
+    """Adds the options for the token of a server; if there are two servers, the names begin with `side`."""
     option(
         group,
         f"--{side}token-variable NAME",
@@ -227,10 +227,10 @@ def add_token(group: argparse._ActionsContainer, side: str = "") -> None:
 
 
 def token_of(options: argparse.Namespace, side: str = "") -> BearerToken | None:
-    """The token in the environment variable that is named, or the credentials in the environment.
+    """The token in the named environment variable, or the credentials in the environment.
 
     Raises:
-        UsageError: there is none, or both are asked for.
+        UsageError: there is no such variable, or both options are used.
     """
     option = f"{side}token-variable"
     name = getattr(options, option.replace("-", "_"))
@@ -260,10 +260,10 @@ def _credentials(option: str, other: str | None) -> BearerToken:
 
 
 LOG_FORMATS: Final = "|".join([*(format.extension for format in READ), "MEDIA-TYPE"])
-"""What options that name the format of a log take."""
+"""The values of options for the format of a log."""
 
 LABELS: Final = [syntax.label for syntax in SYNTAXES]
-"""What options that name the syntax of a log take."""
+"""The values of options for the syntax of a log."""
 
 NO_PREFIXES: Final = "write all IRIs in full"
 
@@ -275,13 +275,13 @@ def add_format(
     has_contexts: bool = False,
     formats: Sequence[Format] = WRITTEN,
 ) -> None:
-    """Adds the options for the format of a log that is written, with those that only one format has, such as `--jelly`.
+    """Adds the options for the format of an output log, with the options of single formats, such as `--jelly`.
 
     Args:
-        group: where they are shown.
-        default: the format without them.
-        has_contexts: whether the command has the option for JSON-LD contexts anyway.
-        formats: those that the command writes.
+        group: the group of options that shows them.
+        default: the default format.
+        has_contexts: whether the command already has the option for JSON-LD contexts.
+        formats: the formats that the command writes.
     """
     names = "|".join([*(format.extension for format in formats), "MEDIA-TYPE"])
     option(group, f"--format {names}", f"the format; default: {default}")
@@ -335,7 +335,7 @@ def _add_columns(group: argparse._ActionsContainer) -> None:
     option(
         group,
         "--invalid-values",
-        "what becomes of values that do not fit into a column; default: error",
+        "how to handle values that do not fit into a column; default: error",
         choices=["error", "null"],
     )
 
@@ -369,7 +369,7 @@ def contexts(options: argparse.Namespace) -> dict[str, Any]:
     """
     contexts = {}
     for value in options.context:
-        iri, found, name = value.rpartition("=")  # an IRI may well have one
+        iri, found, name = value.rpartition("=")  # an IRI may contain `=`
         if not found or not iri:
             raise UsageError(
                 f"--context {value!r} is not IRI=FILE", hint="write --context IRI=FILE"
@@ -390,10 +390,10 @@ def _json_file(what: str, name: str) -> Any:
 
 
 def format_options(options: argparse.Namespace) -> FormatOptions | None:
-    """The format's options on the command line; None: there are none.
+    """The format's options on the command line; None if there are none.
 
     Raises:
-        UsageError: an option that does not exist, that comes twice, or a value that is none of its.
+        UsageError: an unknown or repeated option, or an invalid value.
     """
     if "frame" in options and (options.frame or options.array or options.no_native):
         from construct_messages.logs.json.options import JsonOptions
@@ -417,7 +417,7 @@ def format_options(options: argparse.Namespace) -> FormatOptions | None:
                 name, equals, value = option.partition("=")
                 if name in values:
                     raise UsageError(
-                        f"--{format.extension} {name} comes twice", hint="give it once"
+                        f"--{format.extension} {name} is repeated", hint="give it once"
                     )
                 values[name] = value if equals else "true"
             return own.of(values)

@@ -1,4 +1,4 @@
-"""The commands that make a log of logs: `convert`, `cat`, `head`, `slice` and `tail`."""
+"""The commands that read logs and write a log: `convert`, `cat`, `head`, `slice` and `tail`."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _convert(options: argparse.Namespace) -> int:
     if skolemize is not None:
         iri(skolemize)
     change = transformation_of(options)
-    # an IRI means the same in all logs, so what it is made of is to be unique
+    # an IRI means the same in all logs, so the labels that IRIs are made from must be unique
     with (
         validating(options) as validation,
         open_log(
@@ -234,7 +234,7 @@ def _part(options: argparse.Namespace, choose: Callable[[LogReader], Iterable[Me
 
 
 def _follow(options: argparse.Namespace) -> int:
-    """Writes the last messages once all that is there was read, and then each as soon as its end is there."""
+    """Writes the last messages at the current end of the log, and then each new one as soon as it is complete."""
     if options.count < 0:
         raise UsageError(f"--count {options.count} is less than 0")
     if options.output != STANDARD:
@@ -263,10 +263,10 @@ def _interrupt(*_: object) -> None:
 
 
 class _Followed:
-    """The log that is written of logs which grow.
+    """The output log of input logs that grow.
 
     Args:
-        options: of the command.
+        options: the options of the command.
     """
 
     def __init__(self, options: argparse.Namespace) -> None:
@@ -276,7 +276,7 @@ class _Followed:
         self._live = False
 
     def read(self, log: LogReader) -> None:
-        """Takes the messages of a log: all of one that takes the place of another."""
+        """Takes the messages of a log; all of them if it replaces another log."""
         self._log = log
         try:
             for message in log:
@@ -285,12 +285,12 @@ class _Followed:
                 else:
                     self._held.append(message)
         except LogError:
-            self.catch_up()  # the messages before the error are whole
+            self.catch_up()  # the messages before the error are complete
             raise
         self.catch_up()
 
     def catch_up(self) -> None:
-        """Writes what was held back, as nothing more is there now."""
+        """Writes the messages that were held back, when the input has no more for now."""
         for message in self._held:
             self._write(message)
         self._held.clear()
@@ -311,7 +311,7 @@ class _Followed:
         return self._encoder.encode(message)
 
     def _begin(self) -> bytes:
-        """The bytes before the first message, which show what the log is."""
+        """The bytes before the first message, which are enough to detect the format."""
         log, options = self._log, self._options
         assert log is not None
         name, label = _as_read(log, options)
@@ -330,7 +330,7 @@ class _Followed:
 
 
 def _as_read(reader: LogReader, options: argparse.Namespace) -> tuple[str, str | None]:
-    """The format and the syntax to write: by default those of a log whose first message was read."""
+    """The format and the syntax to write; by default those of a log whose first message has been read."""
     format = format_of_target(target(options.output), options.format, reader.format or N_QUADS)
     label: str | None = options.syntax
     if label is None and reader.syntax is not None and find_format(format, WRITTEN)[1] is None:
@@ -339,10 +339,10 @@ def _as_read(reader: LogReader, options: argparse.Namespace) -> tuple[str, str |
 
 
 def _begun(messages: Iterable[Message]) -> Iterator[Message]:
-    """The same, with the first message read: then the log's format, its syntax and most of its prefixes are known."""
+    """The same messages, after reading the first one, which determines the format, the syntax and most prefixes."""
     rest = iter(messages)
     first = list(islice(rest, 1))
-    return chain(first, rest) if first else iter(())  # a reader that is at its end is read once
+    return chain(first, rest) if first else iter(())  # a reader at its end is read once
 
 
 def _refolded(messages: Iterable[Message], labels: Labels, *, unfolded: bool) -> Iterator[Message]:

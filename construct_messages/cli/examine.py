@@ -20,7 +20,7 @@ from construct_messages.inspection.comparison import Surplus, compare
 from construct_messages.logs import FormatOptions
 from construct_messages.reading import LogReader
 
-_TROUBLE: Final = 2  # where 1 is an answer
+_TROUBLE: Final = 2  # 1 is a result
 _BAR: Final = 40
 _MOST_PREFIXES: Final = 20
 
@@ -126,7 +126,7 @@ def _figures(reader: LogReader, inspection: Inspection, seconds: float) -> dict[
 
 
 def _show(log: str, figures: dict[str, Any], options: FormatOptions | None) -> None:
-    # imported only here: no other command needs it
+    # imported here because no other command needs it
     from rich.console import Console
     from rich.filesize import decimal
     from rich.text import Text

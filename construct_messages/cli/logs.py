@@ -27,7 +27,7 @@ from construct_messages.message import Message
 from construct_messages.reading import LogReader, read_log
 
 Change: TypeAlias = Callable[[list[Message]], Iterable[Message]]
-"""Returns the messages that are written for some messages."""
+"""Returns the messages to write for some messages."""
 
 
 def add_input(command: argparse.ArgumentParser) -> None:
@@ -83,13 +83,13 @@ def open_log(
     """The log of a name, or of standard input, with the options of `add_input`.
 
     Args:
-        name: of the log, or the file itself while it grows.
-        options: of the command.
-        label_prefix, keep_labels: see `read_log`; labels of one log by itself may stay as they are.
+        name: the name of the log, or the file itself while it grows.
+        options: the options of the command.
+        label_prefix, keep_labels: see `read_log`; labels of a single log may stay unchanged.
         standard: returns the bytes of standard input.
 
     Raises:
-        UsageError: an option that makes no sense.
+        UsageError: an option that does not apply.
     """
     return read_log(
         standard() if name == STANDARD else name,
@@ -145,7 +145,7 @@ def add_transform(group: argparse._ActionsContainer) -> None:
 
 
 def transformation_of(options: argparse.Namespace) -> Change | None:
-    """Returns what `add_transform` asks for; None: messages stay as they are.
+    """Returns the transformation of `add_transform`; None: messages stay unchanged.
 
     Raises:
         UsageError: `--one-per-message` without `--transform`.
@@ -163,7 +163,7 @@ def transformation_of(options: argparse.Namespace) -> Change | None:
 
 
 def transformed(change: Change, messages: Iterable[Message]) -> Iterator[Message]:
-    """Returns the messages that others become, a thousand at a time."""
+    """Yields the transformed messages, a thousand at a time."""
     rest = iter(messages)
     while batch := list(islice(rest, 1000)):
         yield from change(batch)

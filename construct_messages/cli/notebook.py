@@ -1,6 +1,6 @@
-"""The cell magic `%%construct` of IPython, with the words and errors of the command line.
+"""The cell magic `%%construct` of IPython, with the options and errors of the command line.
 
-`%load_ext construct_messages` adds it. IPython is not imported here: it passes what is needed.
+`%load_ext construct_messages` adds it. IPython is not imported here; it passes its shell.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class MessageList(list[Message]):
 
 
 class _MagicParser(Parser):
-    """Raises usage errors, which end a program elsewhere."""
+    """Raises usage errors, instead of ending the program."""
 
     def error(self, message: str) -> NoReturn:
         """Raises the error.
@@ -125,21 +125,21 @@ def run_cell(shell: Shell, line: str, cell: str) -> MessageList | None:
 
     Args:
         shell: gets the variable of `-o`.
-        line: what follows `%%construct`.
+        line: the text after `%%construct`.
         cell: the lines below it.
 
     Returns:
-        The messages; None: the help was asked for.
+        The messages; None if the help was requested.
 
     Raises:
         ConstructMessagesError: as on the command line; IPython shows it without a traceback. Positions are those in the
-            cell, whose first line is the one of the magic.
+            cell, whose first line has the magic.
     """
     try:
         options = _parser().parse_args(_split(line))
         name = options.output
         if name is not None and (not name.isidentifier() or iskeyword(name)):
-            raise UsageError(f"-o {name} is no name of a variable", hint="write -o NAME")
+            raise UsageError(f"-o {name} is not the name of a variable", hint="write -o NAME")
         with ask(f"\n{cell}", options.source or None, options) as messages:
             found = MessageList(messages)
     except SystemExit:  # after --help

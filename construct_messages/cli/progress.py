@@ -1,4 +1,4 @@
-"""The progress that a terminal shows while a log is read or written."""
+"""Shows progress on a terminal while a log is read or written."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ def progress(
 
     Args:
         counts: returns messages and bytes so far.
-        quiet: whether nothing is to be shown.
-        in_the_way: whether the same terminal shows the log, so that a line that moves would be in its way: then only
-            the last line is shown.
+        quiet: whether to show nothing.
+        in_the_way: whether the same terminal shows the log; then only the last line of the progress is shown.
     """
     if quiet or not sys.stderr.isatty():
         yield lambda: None
         return
-    # imported only here: most runs are not watched, and each would wait for it
+    # imported here because most runs show no progress, and would take longer to start
     from rich.console import Console
     from rich.filesize import decimal
     from rich.progress import Progress, SpinnerColumn, TextColumn

@@ -30,8 +30,8 @@ def add_dataset(group: argparse._ActionsContainer, *, default_graph: str, help: 
     """Adds the options for bindings, prefixes and datasets of a query.
 
     Args:
-        default_graph: the values that `--default-graph` takes.
-        help: what they mean.
+        default_graph: the values of `--default-graph`.
+        help: their description.
     """
     option(group, f"--default-graph {default_graph}", help, repeatable=True)
     option(
@@ -47,7 +47,7 @@ def add_dataset(group: argparse._ActionsContainer, *, default_graph: str, help: 
 
 
 def add_source(group: argparse._ArgumentGroup) -> None:
-    """Adds the option that names the source."""
+    """Adds the option for the source."""
     option(
         group,
         "--source SOURCE",
@@ -60,7 +60,7 @@ def add_source(group: argparse._ArgumentGroup) -> None:
 def add_asking(group: argparse._ActionsContainer) -> None:
     """Adds the options for requests to the source."""
     option(group, "--page-size N", "request N solutions at a time", type=int)
-    option(group, "--page-key ?v", "let pages follow each other by the IRIs of ?v, not by OFFSET")
+    option(group, "--page-key ?v", "request pages by the IRIs of ?v, not by OFFSET")
     option(group, "--timeout SECONDS", "stop if the whole answer takes longer", type=float)
     option(
         group,
@@ -137,15 +137,15 @@ def query_text(options: argparse.Namespace, several: str) -> str:
 
     Args:
         options: those of `add_query`.
-        several: the option that takes several values, after which a file would be taken for one of them.
+        several: the option with several values, which would include a file after it.
 
     Raises:
-        UsageError: no query, two, or one that cannot be read.
+        UsageError: no query, two queries, or one that cannot be read.
     """
     if (options.file is None) == (options.query is None):
         raise UsageError(
-            "give one query: a QUERY-FILE, - or --query TEXT",
-            hint=f"put QUERY-FILE before {several}, which takes several",
+            "pass one query: a QUERY-FILE, - or --query TEXT",
+            hint=f"put QUERY-FILE before {several}, which takes several values",
         )
     return str(options.query) if options.query is not None else read_query(options.file)
 

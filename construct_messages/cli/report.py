@@ -8,7 +8,7 @@ import sys
 def report(error: Exception, *, debug: bool) -> None:
     """Reports an error; with `debug` also where in the program it occurred."""
     if debug:
-        import traceback  # which takes longer to load than to report
+        import traceback  # takes longer to import than to run
 
         traceback.print_exception(error)
         return
@@ -24,7 +24,7 @@ def report_lines(error: Exception) -> list[str]:
     )
     text, _, hint = said.partition("\n  hint: ")
     places = getattr(error, "__notes__", ())
-    # an engine's own words may run over several lines
+    # the message of an engine may have several lines
     lines = [f"error: {' '.join(': '.join((*places, text)).split())}"]
     return [*lines, f"hint: {' '.join(hint.split())}"] if hint else lines
 

@@ -49,8 +49,10 @@ if TYPE_CHECKING:
     from construct_messages.sources.open import SourceLike
 
 _KEPT: Final[list[QueryMessages]] = []
-"""The messages of the last run, closed. They hold a store that takes long to free, which a process that ends need not
-wait for (see `construct_messages.__main__`)."""
+"""The messages of the last run, closed.
+
+They refer to a store that takes long to free; the process does not wait for that (see `construct_messages.__main__`).
+"""
 
 
 def add(commands: Commands) -> None:
@@ -110,7 +112,7 @@ def add(commands: Commands) -> None:
 
 
 def add_bounds(group: argparse._ActionsContainer) -> None:
-    """Adds the options for how much is held."""
+    """Adds the options for limits on memory."""
     option(group, "--group-limit N", "hold at most N solutions", type=int, default=GROUP_LIMIT)
     option(
         group,
@@ -130,9 +132,9 @@ def ask(
     """The messages of a query, by the options for messages, bounds, the dataset, and requests.
 
     Args:
-        query: its text.
+        query: the text of the query.
         source: see `construct_messages`.
-        options: see above; `lenient` is one of them.
+        options: those above, and `lenient`.
         validation: validates each message.
 
     Raises:
@@ -150,7 +152,7 @@ def ask(
 
 
 def _run(options: argparse.Namespace) -> int:
-    # the SELECT alone needs no data
+    # printing the SELECT needs no data
     source = ox.Store() if options.select and not options.source else options.source
     with (
         validating(options, grows=options.to is not None) as validation,
@@ -174,7 +176,7 @@ def _publish(stream: QueryMessages, options: argparse.Namespace) -> None:
     from construct_messages.feeds import publish
 
     if not is_stream(options.to):
-        raise UsageError(f"--to {options.to} is no URL", hint="write a log with --output")
+        raise UsageError(f"--to {options.to} is not a URL", hint="write a log with --output")
     refuse_log_options(options, "output", "format", "syntax")
     with progress(lambda: (stream.message_count, 0), quiet=options.quiet, in_the_way=False) as step:
 
@@ -206,6 +208,6 @@ def _write(stream: QueryMessages, options: argparse.Namespace) -> None:
         for chunk in chunks:
             write(chunk)
             if standard:
-                sys.stdout.buffer.flush()  # a reader gets each message as soon as there is one
+                sys.stdout.buffer.flush()  # a reader gets each message as soon as possible
             size += len(chunk)
             step()

@@ -1,4 +1,4 @@
-"""The commands `serve` and `streams`: the server's flags, what a terminal shows while files are loaded; its store."""
+"""The commands `serve`, with the progress of loading files, and `streams`, which checks the store of a server."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _check(options: argparse.Namespace) -> int:
 
 def _serve(options: argparse.Namespace) -> int:
     try:
-        # imported only here: a run needs none of it, and it has an extra of its own
+        # imported here: other commands do not need it, and it requires an extra
         from construct_messages.server.runtime.settings import as_toml, load_config
         from construct_messages.server.runtime.supervisor import run
     except ModuleNotFoundError as error:
@@ -150,7 +150,7 @@ def _serve(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _loading(options: argparse.Namespace) -> Iterator[Callable[[str, int, int], None] | None]:
-    """Yields a function that takes an endpoint, the bytes that were read and their total; None: no terminal."""
+    """Yields a function of an endpoint, the number of bytes read and their total; None without a terminal."""
     if options.quiet or not sys.stderr.isatty():
         yield None
         return

@@ -1,4 +1,4 @@
-"""Shared parts of the commands that validate messages: their options, and where reports and dead letters go."""
+"""Shared parts of the commands that validate messages: their options, and the output of reports and dead letters."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from construct_messages.targets import format_of_target, log_file
 if TYPE_CHECKING:
     from construct_messages.shapes import Validation, ValidationReport
 
-# `shapes` is imported only where it is used: other commands would wait for it
+# `shapes` is imported where it is used: other commands would take longer to start
 
 DO_NOT_CONFORM: Final = 5
-"""The exit status where messages do not conform to the shapes, and were not dropped."""
+"""The exit status if messages do not conform to the shapes and were not dropped."""
 
 STATUS: Final = "5 messages do not conform to the shapes."
 
@@ -71,13 +71,13 @@ def add_shapes(command: argparse.ArgumentParser) -> None:
 
 
 class Reports:
-    """Where the results of validation go: standard error, the log of dead letters, and the file of reports.
+    """The output of validation: standard error, the log of dead letters, and the file of reports.
 
     Args:
-        quiet: whether standard error gets neither reports nor counts.
+        quiet: whether to write no reports and counts to standard error.
         stops: whether the first message that does not conform is shown as an error.
-        write: writes a report; None: there is no file.
-        invalid: the log of dead letters; None: there is none.
+        write: writes a report to the file; None without a file.
+        invalid: the log of dead letters, or None.
     """
 
     def __init__(
@@ -118,15 +118,15 @@ class Reports:
 
 @contextmanager
 def validating(options: argparse.Namespace, *, grows: bool = False) -> Iterator[Validation | None]:
-    """Yields the validation of the messages of a command; None: it has no shapes.
+    """Yields the validation of the messages of a command; None without shapes.
 
     Args:
-        options: of the command.
+        options: the options of the command.
         grows: whether dead letters and reports are appended to their files, each before the messages after it are
             written to a stream; otherwise the files appear when the block ends without an error.
 
     Raises:
-        UsageError: options that make no sense without others, or beside others.
+        UsageError: options that require other options, or exclude each other.
         ShapesError: the shapes are not valid.
         CannotWrite: a file cannot be written.
     """
@@ -173,7 +173,7 @@ def validating(options: argparse.Namespace, *, grows: bool = False) -> Iterator[
 
 
 def status_of(validation: Validation | None, options: argparse.Namespace) -> int:
-    """The exit status of a command that has come to its end."""
+    """The exit status of a command that has ended."""
     return (
         DO_NOT_CONFORM
         if validation is not None and validation.invalid and options.on_invalid != "drop"
@@ -188,7 +188,7 @@ def _reporting(place: str, *, grows: bool) -> Iterator[Callable[[ValidationRepor
         with (_appended if grows else _whole)(place) as put:
             yield lambda report: put(report.as_message())
         return
-    import json  # which a run without shapes does without
+    import json  # imported here because a run without shapes does not need it
 
     with _appending(place) if grows else log_file(place) as write:
         yield lambda report: write(
@@ -241,7 +241,7 @@ def _appended(place: str) -> Iterator[Callable[[Message], object]]:
 
 
 def _check_places(options: argparse.Namespace) -> None:
-    """Refuses reports and dead letters on standard output, and a file that would be written twice."""
+    """Rejects reports and dead letters on standard output, and a file that would be written twice."""
     names: dict[Path, str] = {}
     for key in ("output", "to", "report", "invalid_to"):
         place, name = getattr(options, key, None), f"--{key.replace('_', '-')}"

@@ -1,7 +1,7 @@
 """Standard input, output and error: their name in arguments, reading input, and replacing those that are closed.
 
-A process may be started without any of them (`<&-`, `>&-`; a service manager does so). Python then has None for it, the
-next file that is opened gets its number, and `print(file=None)` writes to standard output: into the log.
+A process may be started without any of them (`<&-`, `>&-`, or by a service manager). Its object in Python is then None,
+the next file that is opened gets its number, and `print(file=None)` writes to standard output: into the log.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import BinaryIO, Final
 from construct_messages.errors import IncompleteResult, UsageError
 
 STANDARD: Final = "-"
-"""What names standard input, and standard output."""
+"""The name of standard input and standard output."""
 
 _CHUNK_BYTES: Final = 1 << 16
 
 
 def occupy_closed() -> None:
-    """Puts something in the place of what is closed: reading and writing fail as they would, reports get lost."""
-    # of three descriptors, each open takes the lowest that is free
+    """Replaces closed standard files: reading and writing them fail as usual, and reports are dropped."""
+    # each open uses the lowest free descriptor
     for name, flags in (("stdin", os.O_WRONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
         if getattr(sys, name) is None:
             descriptor = os.open(os.devnull, flags)
             setattr(
                 sys,
                 name,
-                open(  # noqa: SIM115 - as long as the process
+                open(  # noqa: SIM115 - open as long as the process
                     descriptor, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False
                 ),
             )
@@ -40,11 +40,11 @@ def target(name: str) -> str | BinaryIO:
 
 
 def standard_input() -> Iterator[bytes]:
-    """The bytes of standard input as they come; what is written goes out before this waits for more.
+    """The bytes of standard input as they arrive; output is flushed before waiting for more.
 
     Raises:
-        UsageError: nothing can be read there.
-        IncompleteResult: reading breaks off.
+        UsageError: standard input cannot be read.
+        IncompleteResult: reading failed later.
     """
     read = 0
     while chunk := _read(read):
@@ -62,7 +62,7 @@ async def astandard_input() -> AsyncIterator[bytes]:
         readable = asyncio.Event()
         try:
             loop.add_reader(descriptor, readable.set)
-        except OSError:  # a file or a closed place: neither makes a reader wait
+        except OSError:  # a file or a closed descriptor, which never block
             pass
         else:
             try:
@@ -80,8 +80,10 @@ def _read(before: int) -> bytes:
         return os.read(sys.stdin.fileno(), _CHUNK_BYTES)
     except OSError as error:
         if before:
-            raise IncompleteResult(f"cannot read on in standard input: {error.strerror}") from error
+            raise IncompleteResult(
+                f"cannot read the rest of standard input: {error.strerror}"
+            ) from error
         raise UsageError(
             f"cannot read standard input: {error.strerror}",
-            hint="name a file, or give the log to standard input",
+            hint="name a file, or pass the log on standard input",
         ) from error

@@ -1,4 +1,4 @@
-"""Work without an end of its own: Ctrl-C, SIGTERM and SIGHUP stop it cleanly."""
+"""Stops endless work cleanly at Ctrl-C, SIGTERM and SIGHUP."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any, Final
 END_SIGNALS: Final = [
     getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
 ]
-"""What a service manager sends, and a terminal that is closed."""
+"""The signals of a service manager and of a closed terminal."""
 
 STOP_SIGNALS: Final = [signal.SIGINT, *END_SIGNALS]
-"""These, and Ctrl-C."""
+"""`END_SIGNALS`, and the signal of Ctrl-C."""
 
 
 async def until_stopped(work: Coroutine[Any, Any, None]) -> None:
     """Does some work until it is done, or a signal ends it."""
-    import asyncio  # which most commands do without
+    import asyncio  # imported here because most commands do not need it
 
     task = asyncio.ensure_future(work)
     stopped = False
@@ -36,7 +36,7 @@ async def until_stopped(work: Coroutine[Any, Any, None]) -> None:
 
 
 def when_stopped(stop: Callable[[], object]) -> None:
-    """Has the running event loop call something at each signal, instead of ending the program."""
+    """Makes the running event loop call a function at each signal, instead of ending the program."""
     import asyncio
 
     for number in STOP_SIGNALS:

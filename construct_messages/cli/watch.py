@@ -1,4 +1,4 @@
-"""The command `watch`: sends what is new in a source to a stream, a log file or standard output."""
+"""The command `watch`: sends new solutions of a query to a stream, a log file or standard output."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from construct_messages.feeds.delivery.targets import Target
     from construct_messages.streams import StreamStore
 
-# `continuous` and `feeds` are imported only where they are used: other commands would wait for them
+# `continuous` and `feeds` are imported where they are used: other commands would take longer to start
 
 _SECOND: Final = 1_000_000  # microseconds
 
@@ -46,7 +46,7 @@ def add(commands: Commands) -> None:
     """Adds the command."""
     watch = commands.add_parser(
         "watch",
-        help="send what is new in a source",
+        help="send new solutions of a query",
         description="Evaluate a CONSTRUCT query repeatedly, and send each new solution as a message. "
         "An evaluation that fails or is incomplete sends nothing and is repeated.",
         examples=[
@@ -82,12 +82,12 @@ def add(commands: Commands) -> None:
     option(
         what,
         "--change-query TEXT",
-        "a SELECT or ASK: evaluate only where its result is another than before",
+        "a SELECT or ASK: evaluate only if its result has changed",
     )
-    option(what, "--skip-first", "send nothing of the first evaluation")
+    option(what, "--skip-first", "do not send the solutions of the first evaluation")
     option(what, "--skip-empty", "leave out empty messages")
     option(what, "--skolemize IRI", "replace blank nodes of the data by IRIs under this one")
-    option(what, "--state FILE", "store in FILE what was seen, to continue after a restart")
+    option(what, "--state FILE", "store the state in FILE, to continue after a restart")
 
     to = watch.add_argument_group("target")
     option(
@@ -98,7 +98,7 @@ def add(commands: Commands) -> None:
     )
     add_transport(to)
     add_format(to, "that of the extension of FILE, else nq")
-    add_reports(to, "do not report what fails and is repeated")
+    add_reports(to, "do not report failures that are retried")
 
     add_asking(watch.add_argument_group("requests to the source"))
 
@@ -152,7 +152,7 @@ async def _follow(
     async with aclosing(to):
         async for evaluation in watching.evaluations(every):
             if evaluation.error is not None:
-                report(f"the evaluation failed, and is made again: {evaluation.error}")
+                report(f"the evaluation failed and is retried: {evaluation.error}")
             try:
                 await forward(store, NAME, NAME, to)
             except SourceError as error:
@@ -178,5 +178,5 @@ def _seconds(text: str) -> float:
     try:
         microseconds = duration(text)
     except QueryError as error:
-        raise UsageError(f"--every {text} is no duration", hint=error.hint) from None
+        raise UsageError(f"--every {text} is not a duration", hint=error.hint) from None
     return microseconds / _SECOND

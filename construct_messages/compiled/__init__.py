@@ -10,8 +10,12 @@ docs/decisions/090-a-compiled-module.md
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
-from typing import Final, Protocol, cast
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
+
+Term = TypeVar("Term", bound=str)
+Statement: TypeAlias = tuple[Term, Term, Term, Term | None]
 
 PURE: Final = "CONSTRUCT_MESSAGES_PURE"
 """The environment variable that leaves the compiled module out, if it is set to anything."""
@@ -29,6 +33,77 @@ class Wire(Protocol):
     def are_canonical(self, documents: list[bytes], graphs: bool, /) -> bool:
         """Returns whether each document is canonical lines, one or more, all different: `_are_canonical` of
         `logs/lines/documents.py`.
+        """
+        ...
+
+    def jelly_rows(
+        self,
+        frame: bytes,
+        start: int,
+        stop: int,
+        statement: int,
+        last: list[Term | None],
+        terms: list[Term | None],
+        names: tuple[dict[int, str], int],
+        prefixes: tuple[dict[int, str], int],
+        iris: dict[int, dict[str, Term]],
+        suffixes: dict[bytes, str],
+        blank: Callable[[bytes], Term],
+        most_made: int,
+        begin: str,
+        prefix: int,
+        name: int,
+        made: int,
+        last_name: int,
+        last_prefix: int,
+        /,
+    ) -> tuple[int, str, int, int, int, int, int]:
+        """Reads rows of a frame: `Rows._rows` of `logs/jelly/rows.py`, where `_compiled_rows` names what it returns.
+
+        A statement's row has the tag `statement`; where that is no tag, no statement is known.
+        """
+        ...
+
+    def jelly_statements(
+        self,
+        quads: Iterator[Statement[Term]],
+        kind: int,
+        last: Statement[Term],
+        prefix: int,
+        name: int,
+        iris: dict[Term, Any],
+        named: dict[str, list[Term]],
+        suffixes: dict[str, bytes],
+        iri_of: Callable[[int, int], tuple[Any, ...]],
+        names: tuple[dict[str, int], list[str], int, int],
+        prefixes: tuple[dict[str, int], list[str], int, int],
+        /,
+    ) -> tuple[bytes, Statement[Term] | None, Statement[Term], int, int, int, int]:
+        """Writes rows of statements: `FrameWriter._statements` of `logs/jelly/frames.py`.
+
+        Returns them, the statement that is not known (None: there is none), the last one before it, the ids of the last
+        IRI, and how many names and prefixes were entered.
+        """
+        ...
+
+    def turtle_messages(
+        self, text: bytes, prefixes: dict[str, str], graphs: bool, by_comment: bool, most: int, /
+    ) -> tuple[list[list[str | None]], int, bool]:
+        """Reads the messages that a text begins with: `PlainMessages.read` of `logs/turtle/plain.py`. `most` is how
+        many characters a message may have as N-Quads.
+        """
+        ...
+
+    def turtle_statements(
+        self,
+        statements: Iterable[tuple[str, str, str, str | None]],
+        namespaces: bytes,
+        graphs: bool,
+        /,
+    ) -> bytes | None:
+        """Writes the statements of a message: `_statements` of `logs/turtle/encoder.py`. None: they are left to that.
+
+        Namespaces are IRIs and prefixes in turn, the longest IRI first, each with a NUL after it.
         """
         ...
 

@@ -24,23 +24,58 @@ PyObject *none_if(PyObject *exception)
     return Py_NewRef(Py_None);
 }
 
-PyObject *known_term(Known *known, const byte *start, const byte *end)
+bool grow(Buffer *buffer, size_t size)
+{
+    if (size > SIZE_MAX / 4 - buffer->size) {
+        PyErr_NoMemory();
+        return false;
+    }
+    size_t allocated = 2 * (buffer->size + size) + 64;
+    byte *start = PyMem_Realloc(buffer->start, allocated);
+    if (!start) {
+        PyErr_NoMemory();
+        return false;
+    }
+    buffer->start = start;
+    buffer->allocated = allocated;
+    return true;
+}
+
+/* The place of a term among those that were met; KNOWN: it is not worth one. */
+static size_t place_of(const byte *start, const byte *end)
 {
     size_t size = (size_t)(end - start);
     uint64_t last;
     if (size > LONGEST_KNOWN || size < sizeof last)
-        return text_of(start, end);
+        return KNOWN;
     memcpy(&last, end - sizeof last, sizeof last);
-    size_t place = (size_t)(((last ^ size) * UINT64_C(0x9E3779B97F4A7C15)) >> 55) % KNOWN;
-    if (known->slots[place].size == size && memcmp(known->slots[place].start, start, size) == 0)
+    return (size_t)(((last ^ size) * UINT64_C(0x9E3779B97F4A7C15)) >> 55) % KNOWN;
+}
+
+PyObject *find_term(const Known *known, const byte *start, const byte *end)
+{
+    size_t size = (size_t)(end - start), place = place_of(start, end);
+    if (place < KNOWN && known->slots[place].size == size && memcmp(known->slots[place].start, start, size) == 0)
         return Py_NewRef(known->slots[place].term);
-    PyObject *term = text_of(start, end);
-    if (term) {
-        Py_XDECREF(known->slots[place].term);
-        known->slots[place].start = start;
-        known->slots[place].size = size;
-        known->slots[place].term = Py_NewRef(term);
-    }
+    return NULL;
+}
+
+void keep_term(Known *known, const byte *start, const byte *end, PyObject *term)
+{
+    size_t place = place_of(start, end);
+    if (place == KNOWN)
+        return;
+    Py_XDECREF(known->slots[place].term);
+    known->slots[place].start = start;
+    known->slots[place].size = (size_t)(end - start);
+    known->slots[place].term = Py_NewRef(term);
+}
+
+PyObject *known_term(Known *known, const byte *start, const byte *end)
+{
+    PyObject *term = find_term(known, start, end);
+    if (!term && (term = text_of(start, end)))
+        keep_term(known, start, end, term);
     return term;
 }
 

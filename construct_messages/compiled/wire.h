@@ -42,11 +42,16 @@ static inline bool is(byte character, int of)
     return (kinds[character] & of) != 0;
 }
 
+/* The character of UTF-8 that begins there, beyond ASCII, and its end; 0: there is none. */
+uint32_t character(const byte *start, const byte **end);
+
 /* Each returns the end of what begins there; NULL: nothing that is known does. */
 const byte *character_end(const byte *start);        /* of UTF-8 beyond ASCII, without U+FFFE and U+FFFF */
 const byte *iri_end(const byte *start);              /* of an absolute IRI, before what no IRI has */
 const byte *iri_term_end(const byte *start);         /* in angle brackets */
+const byte *local_end(const byte *start);            /* of a name after its colon; it may be empty */
 const byte *blank_end(const byte *start);            /* with its underscore and colon */
+const byte *string_end(const byte *start);           /* in quotes */
 const byte *literal_end(const byte *start);          /* a whole literal */
 const byte *suffix_end(const byte *start);           /* what follows the closing quote of one, if anything */
 
@@ -55,6 +60,24 @@ const byte *suffix_end(const byte *start);           /* what follows the closing
 PyObject *text_of(const byte *start, const byte *end);
 bool append(PyObject *list, PyObject *item);  /* takes the reference; false: an error, also if the item is NULL */
 PyObject *none_if(PyObject *exception);       /* NULL where another exception is set */
+
+/* Bytes that grow; PyMem_Free takes their memory. */
+typedef struct {
+    byte *start;
+    size_t size, allocated;
+} Buffer;
+
+bool grow(Buffer *buffer, size_t size);       /* makes room for more bytes; false: an error */
+
+static inline bool add(Buffer *buffer, const void *bytes, size_t size)
+{
+    if (size > buffer->allocated - buffer->size && !grow(buffer, size))
+        return false;
+    if (size)
+        memcpy(buffer->start + buffer->size, bytes, size);
+    buffer->size += size;
+    return true;
+}
 
 enum { KNOWN = 1 << 9 };
 
@@ -67,6 +90,8 @@ typedef struct {
     } slots[KNOWN];
 } Known;
 
+PyObject *find_term(const Known *known, const byte *start, const byte *end);  /* NULL: it was not met */
+void keep_term(Known *known, const byte *start, const byte *end, PyObject *term);
 PyObject *known_term(Known *known, const byte *start, const byte *end);
 void forget(Known *known);
 
@@ -74,5 +99,9 @@ void forget(Known *known);
 
 PyObject *statements(PyObject *module, PyObject *arguments);
 PyObject *are_canonical(PyObject *module, PyObject *arguments);
+PyObject *jelly_rows(PyObject *module, PyObject *arguments);
+PyObject *jelly_statements(PyObject *module, PyObject *arguments);
+PyObject *turtle_messages(PyObject *module, PyObject *arguments);
+PyObject *turtle_statements(PyObject *module, PyObject *arguments);
 
 #endif

@@ -1,8 +1,8 @@
-"""Continuous queries: registered once, with one message for each new solution as streams and sources go on.
+"""Continuous queries: registered once, with one message for each new solution as streams and sources change.
 
 `continuous` takes streams as iterables; `WindowedQuery` is the engine below it, a value without clock, store or HTTP.
-`watch` evaluates a query over a source again and again; `Watch` is what it does over a store of streams.
-This room is above `construct` and `streams`, and below what serves HTTP and asks servers.
+`watch` evaluates a query over a source repeatedly; `Watch` does this over a store of streams. This package is above
+`construct` and `streams`, and below servers and clients of HTTP.
 """
 
 from __future__ import annotations

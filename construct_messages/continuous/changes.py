@@ -1,7 +1,7 @@
-"""Appends the elements of a watch: messages of solutions that are new or vanished, and what was seen with them.
+"""Appends the elements of a watch: messages of new or removed solutions, together with the seen solutions.
 
-What was seen is kept in the store, in the transactions that append the elements. `watching.py` asks the source, and
-`comparison.py` finds what changed. RSP-QL (ISTREAM, DSTREAM, RSTREAM).
+The digests of seen solutions are saved in the store, in the transactions that append the elements. `watching.py`
+queries the source, and `comparison.py` finds the changes. RSP-QL (ISTREAM, DSTREAM, RSTREAM).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class WatchChanges:
-    """Where the elements of a watch go, and which of them there are.
+    """The output of a watch: the stream, and the selection of elements.
 
     Args:
         store: opened to write.
-        stream: the name of a stream in it, which is there.
-        owner: whose state it is in the store.
-        operator: which solutions become elements: new ones, vanished ones, or all.
-        skip_first: append nothing of the first evaluation.
+        stream: the name of an existing stream in it.
+        owner: the owner of the state in the store.
+        operator: selects the solutions that become elements: new ones, removed ones, or all.
+        skip_first: append no solutions of the first evaluation.
         skip_empty: append no messages without quads.
     """
 
@@ -50,8 +50,8 @@ class WatchChanges:
         *,
         first: bool,
     ) -> int:
-        """Appends what is to be given out, with what was seen of it, page by page; the state with the last page."""
-        if self.operator is Operator.RSTREAM:  # all or nothing of an evaluation
+        """Appends the selected messages with their digests, page by page, and the state with the last page."""
+        if self.operator is Operator.RSTREAM:  # an evaluation is appended completely or not at all
             messages = [message for page in spool.pages() for message in page]
             return await self._append(messages, state=state)
         quiet = first and self.skip_first
@@ -81,7 +81,7 @@ class WatchChanges:
     def _appeared(
         self, seen: Mapping[bytes, int], new: Iterable[tuple[Publication, bytes]]
     ) -> dict[bytes, Seen]:
-        """What is known from now on of the digests of new solutions."""
+        """Yields the records of the digests of new solutions."""
         rows: dict[bytes, Seen] = {}
         for message, digest in new:
             before = rows[digest].count if digest in rows else seen.get(digest, 0)
@@ -96,7 +96,7 @@ class WatchChanges:
         rows: dict[bytes, Seen],
         missing: Sequence[tuple[bytes, int]],
     ) -> Sequence[Publication]:
-        """The messages of solutions that vanished, where they are to be given out; adds what is known to the rows."""
+        """Yields the messages of removed solutions, if selected; adds the records of their digests to the rows."""
         contents: Sequence[bytes | None] = [None] * len(missing)
         if self.operator is Operator.DSTREAM:
             contents = await self.store.aseen_contents(
@@ -129,7 +129,7 @@ def _paged(items: Iterator[T], size: int) -> Iterator[list[T]]:
 
 
 def _anew(texts: Sequence[str]) -> list[Publication]:
-    """Messages with blank nodes of their own: an earlier element may hold the nodes that they had."""
+    """Renames the blank nodes of messages, because an earlier element may have the same nodes."""
     labels = Labels()
     return [
         Publication.of(message.map_blanks(labels.in_message(number).__getitem__))

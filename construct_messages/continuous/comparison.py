@@ -1,8 +1,8 @@
-"""Compares the solutions of one evaluation with those of the evaluation before: which are new, which vanished.
+"""Compares the solutions of one evaluation with those of the previous one, to find new and removed solutions.
 
 Solutions are compared as a multiset, by digests of 12 bytes. Labels of blank nodes change from answer to answer, so
-they are numbered in the order in which a solution holds them; that a node is in two solutions is not compared. No I/O.
-RSP-QL: what ISTREAM and DSTREAM compare; docs/decisions/049-state-of-continuous-queries.md.
+they are numbered in their order in a solution; nodes shared by two solutions are not compared. No I/O. RSP-QL: the
+comparison of ISTREAM and DSTREAM; docs/decisions/049-state-of-continuous-queries.md.
 """
 
 from __future__ import annotations
@@ -14,21 +14,19 @@ from typing import Final
 from construct_messages.solutions import Solutions
 from construct_messages.terms import Term, has_blank, map_blanks
 
-_BYTES: Final = (
-    12  # two of ten million solutions are taken for one with a probability of about 10^-15
-)
+_BYTES: Final = 12  # the probability that two of ten million solutions collide is about 10^-15
 _BLANK: Final = b"_:"
 
 
 class Known:
-    """The solutions of the evaluation before.
+    """The solutions of the previous evaluation.
 
     Args:
-        counts: how often each digest occurred; updated by the caller that commits the changes.
+        counts: the number of solutions of each digest; updated by the caller that commits the changes.
 
-    Python's own hash is many times quicker than a digest. So a solution that was there once, and without blank nodes,
-    is found by its hash where this process has met it. That has 64 bits, and another key in each process: of n
-    solutions that are known, a new one is taken for one with a probability of n / 2^64.
+    Python's own hash is many times faster than a digest. So a solution without blank nodes that occurred once is found
+    by its hash if this process has seen it. The hash has 64 bits and a different key in each process: with n known
+    solutions, a new one collides with a probability of n / 2^64.
     """
 
     def __init__(self, counts: dict[bytes, int]) -> None:
@@ -36,7 +34,7 @@ class Known:
         self.by_hash: dict[int, bytes] = {}
 
     def others(self) -> dict[bytes, int]:
-        """Those that are not found by a hash."""
+        """The counts of digests that have no hash."""
         if len(self.by_hash) == len(self.counts):
             return {}
         found = set(self.by_hash.values())
@@ -44,13 +42,13 @@ class Known:
 
 
 class Comparison:
-    """Takes the solutions of one evaluation, batch by batch.
+    """Compares the solutions of one evaluation, batch by batch.
 
     Args:
-        known: the solutions of the evaluation before.
+        known: the solutions of the previous evaluation.
 
     Attributes:
-        new: the digests of those that are new so far, in order; one that is there twice is in it twice.
+        new: the digests of the new solutions so far, in order, with repetitions.
 
     >>> known = Known({})
     >>> first = Comparison(known)
@@ -72,7 +70,7 @@ class Comparison:
         self.new: list[bytes] = []
 
     def feed(self, solutions: Solutions) -> Solutions | None:
-        """Takes the next solutions, and returns those that are new, or None."""
+        """Adds the next solutions, and returns the new ones, or None."""
         columns = solutions.utf8
         hashes = list(map(hash, zip(*columns, strict=True)))
         distinct = set(hashes)
@@ -110,11 +108,11 @@ class Comparison:
 
     @property
     def vanished(self) -> Mapping[bytes, int]:
-        """After the last solution: how often each digest is missing."""
+        """Returns how often each digest is missing, after the last solution."""
         return {self._known.by_hash[each]: 1 for each in self._left} | self._others
 
     def settle(self) -> None:
-        """Knows the solutions of this evaluation by their hash from now on, once the counts are theirs."""
+        """Stores the hashes of the solutions of this evaluation, after the counts were updated."""
         by_hash, counts = self._known.by_hash, self._known.counts
         for each in self._left:
             del by_hash[each]
@@ -132,7 +130,7 @@ def _digest(row: bytes) -> bytes:
 
 
 def _numbered(row: bytes) -> bytes:
-    """A solution with its blank nodes called by their order in it."""
+    """A solution with its blank nodes numbered by their order."""
     names: dict[Term, Term] = {}
 
     def name(node: Term) -> Term:
@@ -143,7 +141,7 @@ def _numbered(row: bytes) -> bytes:
 
 
 def digest_of(batches: Iterable[Solutions]) -> bytes:
-    """One digest of all solutions of a result, in any order.
+    """Returns one digest of all solutions of a result, independent of their order.
 
     >>> a, b = Solutions.of([("<urn:a>",)]), Solutions.of([("<urn:b>",)])
     >>> digest_of([a, b]) == digest_of([b, a]), digest_of([a, b]) == digest_of([a, b, b])

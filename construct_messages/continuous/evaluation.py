@@ -1,7 +1,7 @@
-"""The solutions that firings give out: of a query that is asked as a whole, or whose solutions are maintained.
+"""The solutions of firings: by evaluating the whole query each time, or by maintaining its solutions.
 
-Both take the elements of windows in and out, and return the same solutions. `incremental/planner.py` decides which
-queries are maintained. RSP-QL: RSTREAM, ISTREAM and DSTREAM. No times, and no messages.
+Both follow the elements that enter and leave windows, and return the same solutions. `incremental/planner.py` decides
+which queries are maintained. RSP-QL: RSTREAM, ISTREAM and DSTREAM. No times, and no messages.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class WindowEvaluation(Protocol, Generic[T]):
 
     @property
     def plan(self) -> str:
-        """Describes how the solutions come about."""
+        """Describes how the solutions are computed."""
 
     def hold(self, stream: int, stream_iri: str, name: str, time: int, element: Element) -> T:
-        """An element, to enter windows; see `Contents.hold`."""
+        """Returns an element in the form that enters windows; see `Contents.hold`."""
 
     def enter(self, window: int, held: T) -> None:
         """An element has entered a window."""
@@ -53,17 +53,17 @@ class WindowEvaluation(Protocol, Generic[T]):
 
 
 class WholeEvaluation:
-    """Asks the whole query at each evaluation.
+    """Evaluates the whole query each time.
 
     Args:
-        selected: the query to ask.
+        selected: the query to evaluate.
         query: its windows and operator.
         static: the quads of static data.
-        labels: make those of all blank nodes.
-        reason: why its solutions are not maintained.
+        labels: create the labels of all blank nodes.
+        reason: the reason why its solutions are not maintained.
 
     Attributes:
-        contents: of its windows.
+        contents: the contents of its windows.
     """
 
     def __init__(
@@ -82,8 +82,8 @@ class WholeEvaluation:
 
     @property
     def plan(self) -> str:
-        """Describes how the solutions come about."""
-        return f"asked as a whole at each evaluation: {self._reason}"
+        """Describes how the solutions are computed."""
+        return f"evaluated as a whole each time: {self._reason}"
 
     def fire(self, *, changed: bool = True) -> list[Solution]:
         """Evaluates; see `WindowEvaluation`."""
@@ -94,14 +94,14 @@ class WholeEvaluation:
 
 
 class IncrementalEvaluation:
-    """Maintains the solutions; from values on with which that is not possible, asks the whole query.
+    """Maintains the solutions; falls back to evaluating the whole query after values for which that is impossible.
 
     Args:
-        plan: how they are maintained.
+        plan: the plan for maintaining them.
         query: its windows and operator.
         static: the quads of static data.
-        labels: make those of all blank nodes.
-        whole: creates the evaluation as a whole, with a reason.
+        labels: create the labels of all blank nodes.
+        whole: creates the evaluation of the whole query, with a reason.
     """
 
     def __init__(
@@ -118,20 +118,20 @@ class IncrementalEvaluation:
         )
         self._whole: WholeEvaluation | None = None
         self._has_fired = False
-        self._counts: dict[Solution, int] = {}  # of RSTREAM, in the order in which they appeared
-        # of a plan that may end: what was there at the last evaluation, and what has changed since
+        self._counts: dict[Solution, int] = {}  # for RSTREAM, in the order of appearance
+        # for a plan that may fall back: the elements at the last evaluation, and the changes since then
         self._held: dict[tuple[int, HeldQuads], None] = {}
         self._changed: list[tuple[int, HeldQuads, bool]] = []
 
     @property
     def plan(self) -> str:
-        """Describes how the solutions come about."""
+        """Describes how the solutions are computed."""
         return f"maintained: {self._plan}" if self._whole is None else self._whole.plan
 
     def hold(
         self, stream: int, stream_iri: str, name: str, time: int, element: Element
     ) -> HeldQuads:
-        """An element, to enter windows; see `Contents.hold`."""
+        """Returns an element in the form that enters windows; see `Contents.hold`."""
         if self._maintained is None:
             return HeldQuads({}, (stream, stream_iri, name, time, element))
         return self._maintained.hold(stream, stream_iri, name, time, element)
@@ -195,7 +195,7 @@ class IncrementalEvaluation:
         return [row for row, count in self._counts.items() for _ in range(count)]
 
     def _begin_whole(self, reason: str) -> WholeEvaluation:
-        """Goes back to the last evaluation, and from there to this one, as a whole."""
+        """Falls back: evaluates the whole query for the last evaluation and then for this one."""
         whole = self._new_whole(reason)
         for window, held in self._held:
             whole.enter(window, _held_whole(whole, held))
@@ -216,7 +216,7 @@ def _solution(row: tuple[str, ...]) -> Solution:
 
 def _held_whole(whole: WholeEvaluation, held: HeldQuads) -> HeldElement:
     if held.whole is None:
-        assert held.origin is not None  # it is kept where a plan may end
+        assert held.origin is not None  # it is kept if a plan may fall back
         held.whole = whole.hold(*held.origin)
     return held.whole
 
@@ -229,11 +229,11 @@ def evaluation_of(
     *,
     maintain: bool,
 ) -> WholeEvaluation | IncrementalEvaluation:
-    """The evaluation of a query.
+    """Returns the evaluation of a query.
 
     Args:
         selected, query, static, labels: see `WholeEvaluation`.
-        maintain: whether solutions are maintained where they can be.
+        maintain: whether to maintain solutions if possible.
     """
     quads = list(static)
 
@@ -241,10 +241,10 @@ def evaluation_of(
         return WholeEvaluation(selected, query, quads, labels, reason)
 
     if not maintain:
-        return whole("as it was asked for")
+        return whole("as requested")
     plan = plan_of(selected.text, [window.name for window in query.windows])
     if isinstance(plan, str):
         return whole(plan)
-    # of SELECT *, the engine has an order of its own
+    # the engine chooses the order of the variables of SELECT *
     plan = replace(plan, variables=selected.variables)
     return IncrementalEvaluation(plan, query, quads, labels, whole)

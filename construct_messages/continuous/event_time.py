@@ -1,6 +1,6 @@
 """The time of an element: when it was committed, or a time in its message.
 
-A time is an xsd:dateTime with a zone; several that are one instant are one time. No windows here.
+A time is an xsd:dateTime with a zone; several forms of one instant are one time. No windows here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ARRIVAL = "arrival"
 GENERATED = "generated"
 
 TimeOf: TypeAlias = Callable[[Element], int | None]
-"""The time of an element, in microseconds since 1970 in UTC; None where it has none, or several."""
+"""A function for the time of an element, in microseconds since 1970 in UTC; None if it has none, or several."""
 
 
 def time_of(time: str, query: str) -> TimeOf:
@@ -29,10 +29,10 @@ def time_of(time: str, query: str) -> TimeOf:
 
     Args:
         time: see `WindowOptions`.
-        query: whose prefixes a property path is written in.
+        query: its prefixes apply to a property path.
 
     Raises:
-        UsageError: what is no property path.
+        UsageError: `time` is not a property path.
 
     >>> quad = b'<urn:o> <urn:at> "1970-01-01T00:00:01Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> .'
     >>> element = Element("s", 1, 7, quad)
@@ -56,7 +56,7 @@ def _generated(element: Element) -> int | None:
 
 
 class _Path:
-    """The only time at the end of a property path, from any node of a message, in any of its graphs."""
+    """Finds the only time at the end of a property path from any node of a message, in any of its graphs."""
 
     def __init__(self, path: str, query: str) -> None:
         self._query = StoreQuery(
@@ -66,8 +66,8 @@ class _Path:
             self._query.begin(ox.Store())
         except SyntaxError as error:
             raise UsageError(
-                f"time={path!r} is no property path: {error}",
-                hint='give "arrival", "generated" or a path, such as <http://www.w3.org/ns/sosa/resultTime>',
+                f"time={path!r} is not a property path: {error}",
+                hint='use "arrival", "generated" or a path, such as <http://www.w3.org/ns/sosa/resultTime>',
             ) from error
 
     def __call__(self, element: Element) -> int | None:

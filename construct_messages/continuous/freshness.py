@@ -1,6 +1,6 @@
-"""Whether a source may have changed since it was read: what files look like, HTTP's validators, a query's result.
+"""Detects whether a source may have changed since it was read: by the state of files, HTTP validators, or a query.
 
-Unknown changes count as changes. Nothing here evaluates the watched query.
+An unknown state counts as a change. The watched query is evaluated elsewhere.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from construct_messages.sources import Request
 from construct_messages.sources.open import open_source
 
 _SETTLED_SECONDS: Final = 2.0
-"""A file that changed later may change again without looking different: clocks of file systems are coarse."""
+"""Seconds within which a file may change again with the same state, because clocks of file systems are coarse."""
 
 
 class Freshness(msgspec.Struct, frozen=True):
     """The state of a source when it was read.
 
     Args:
-        source: what names it; None: an object of a library.
-        files: of each file: inode, size, times of change; None: no files, or they may have changed since.
+        source: its name; None: an object of a library.
+        files: inode, size and times of change of each file; None: no files, or they may have changed since.
         etag, modified: see `Condition`.
         change: the digest of the change query's result, in hexadecimal.
     """
@@ -45,17 +45,17 @@ class Freshness(msgspec.Struct, frozen=True):
     change: str | None = None
 
     def encode(self) -> bytes:
-        """As it is kept."""
+        """Encodes it for the store."""
         return msgspec.json.encode(self)
 
     @classmethod
     def decode(cls, kept: bytes | None) -> Self | None:
-        """Decodes the result of `encode`; None: nothing is stored."""
+        """Decodes the result of `encode`; None if nothing is stored."""
         return None if kept is None else msgspec.json.decode(kept, type=cls)
 
 
 def name_of(source: Any) -> str | None:
-    """Returns the name of a source: its URL or paths; None if it is an object of a library."""
+    """Returns the name of a source: its URL or paths; None for an object of a library."""
     if isinstance(source, (str, os.PathLike)):
         return os.fspath(source)
     if isinstance(source, Sequence):
@@ -64,13 +64,13 @@ def name_of(source: Any) -> str | None:
 
 
 class Files:
-    """The files of a source, as they look before they are read.
+    """The state of the files of a source before they are read.
 
     Args:
         source: see `construct_messages`.
 
     Attributes:
-        settled: what they look like, where a later change would show in it; None: it might not, or there are none.
+        settled: their state, if any later change would change it; None if it might not, or there are no files.
     """
 
     def __init__(self, source: Any) -> None:
@@ -81,7 +81,7 @@ class Files:
         self.settled = self._look if newest < time.time_ns() - _SETTLED_SECONDS * 1e9 else None
 
     async def check(self) -> None:
-        """Checks, after they were read, that they are still the same.
+        """Checks, after reading, that they are unchanged.
 
         Raises:
             SourceError: they changed meanwhile.
@@ -100,7 +100,7 @@ class Files:
 
 
 class ChangeQuery:
-    """A query whose result changes when that of the watched query may have changed.
+    """A query whose result changes whenever the result of the watched query may have changed.
 
     Args:
         query: the text of a SELECT or ASK query.
@@ -125,10 +125,10 @@ class ChangeQuery:
         self._select = read_results(query, base=base, prefixes=prefixes)
 
     async def digest(self) -> str:
-        """A digest of the query and of its result, which does not depend on the order of the result.
+        """Returns a digest of the query and its result, independent of the order of the result.
 
         Raises:
-            SourceError: there is no whole result.
+            SourceError: there is no complete result.
         """
         opened = await asyncio.to_thread(
             partial(open_source, self._source, **self._requests.opening)

@@ -1,9 +1,9 @@
-"""The solutions of a firing, what of them is given out (R2S), and the message of each.
+"""The solutions of a firing, the selection of those to return (R2S), and the message of each.
 
-RSP-QL compares the answers of one firing with those of the firing before. Here answers are solutions, as a multiset:
-ISTREAM gives those that are there more often than before, DSTREAM those that are there less often, RSTREAM all. Each is
-then instantiated to one message, by the template that every CONSTRUCT of this package has. A query also lists the quads
-that it reads.
+RSP-QL compares the answers of one firing with those of the previous one. Here answers are solutions, as a multiset:
+ISTREAM returns those that are more frequent than before, DSTREAM those that are less frequent, RSTREAM all. The
+template of the query then instantiates each of them to one message. A query also lists the predicates of the quads that
+it reads.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ Instantiate: TypeAlias = Callable[[Sequence[Solution], int], Iterator[Message]]
 
 
 class SelectedMessages:
-    """A query to ask of a store again and again.
+    """A query to be evaluated repeatedly.
 
     Args:
         query: its SPARQL.
-        labels: make those of the blank nodes of templates.
-        made: the scope (see `terms.blank`) of labels of blank nodes that the query itself makes, as BNODE() does.
-        whole: solutions have the values of all variables of the pattern, not only of those of the template.
+        labels: create the labels of the template's blank nodes.
+        made: the scope (see `terms.blank`) of labels of blank nodes that the query itself creates, as by BNODE().
+        whole: whether solutions have the values of all variables of the pattern, not only of those of the template.
 
     Attributes:
-        text: the SELECT, with the names that the engine reads.
+        text: the SELECT, with names that the engine can parse.
         variables: the names of the values of a solution.
         predicates: see `predicates_of`.
         makes_nodes: whether the messages of equal solutions differ, in blank nodes of the template.
-        instantiate: the messages of solutions; the number is that of the first of them among all.
+        instantiate: returns the messages of solutions, given the number of the first of them among all.
 
     Raises:
         QueryError: the query is not legal.
@@ -87,10 +87,10 @@ class SelectedMessages:
         self.predicates = predicates_of(self.text)
 
     def solutions(self, store: ox.Store) -> list[Solution]:
-        """The solutions, in the order of the engine.
+        """Returns the solutions, in the order of the engine.
 
         Raises:
-            QueryError: the engine refuses the query.
+            QueryError: the engine rejects the query.
             SourceError: the evaluation failed.
         """
         solved = self._query.solve(store)
@@ -101,7 +101,7 @@ class SelectedMessages:
         )
 
     def key(self, solution: Solution) -> Solution:
-        """Returns a key by which solutions are compared: their terms; nodes that the query creates by place."""
+        """Returns a key to compare solutions: their terms, with created blank nodes by their positions."""
         if not any(self._made in term for term in solution):
             return solution
         names: dict[Term, Term] = {}
@@ -134,13 +134,13 @@ def given_out(
     old: Sequence[Solution],
     key: Callable[[Solution], Solution],
 ) -> list[Solution]:
-    """The solutions of a firing that are given out, in their order; of equal ones the last.
+    """Returns the selected solutions of a firing, in their order; of equal ones the last.
 
     Args:
-        operator: which.
-        new: the solutions of the firing.
-        old: those of the firing before.
-        key: what is equal of two solutions that are.
+        operator: the operator.
+        new: the solutions of this firing.
+        old: the solutions of the previous firing.
+        key: returns the part of a solution that is compared.
 
     >>> given_out(Operator.ISTREAM, [("1",), ("1",), ("2",)], [("1",), ("3",)], tuple)
     [('1',), ('2',)]
@@ -166,11 +166,11 @@ def _more(
 
 
 def predicates_of(select: str) -> frozenset[ox.NamedNode] | None:
-    """The predicates of all triple patterns of a query; None where quads with other ones may make a difference.
+    """Returns the predicates of all triple patterns of a query; None if quads with other ones may make a difference.
 
-    A quad takes part in a solution only where a triple pattern matches it. So where each pattern names its predicate,
-    quads with other predicates need not be stored. For all that may read more than such patterns (paths, names of
-    graphs, EXISTS, `timestamp`), or is unknown to this package's algebra, all quads are stored.
+    A quad only contributes to a solution if it matches a triple pattern. So if each pattern has a constant predicate,
+    quads with other predicates need not be stored. All quads are stored for queries that may read more (paths, names of
+    graphs, EXISTS, `timestamp`), or that this package's algebra does not support.
 
     Args:
         select: a SELECT query, without prefixed names.
@@ -192,7 +192,7 @@ def predicates_of(select: str) -> frozenset[ox.NamedNode] | None:
 
 
 def _collect(node: Node, found: set[ox.NamedNode]) -> bool:
-    """Adds the predicates below a node; returns whether it reads nothing else."""
+    """Adds the predicates below a node; returns whether it only reads quads with these."""
     if node.children:
         return all(_collect(child, found) for child in node.children)
     if not isinstance(node, Bgp):

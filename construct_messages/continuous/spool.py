@@ -1,4 +1,4 @@
-"""Messages that wait until it is certain that they will be returned: on disk, if they are many."""
+"""Holds messages until it is certain that they will be returned: on disk, if there are many."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from construct_messages.message import Message
 from construct_messages.streams import Publication
 
 PAGE_MESSAGES: Final = 1000
-"""How many messages are committed together where few digests are known."""
+"""The number of messages that are committed together if few digests are known."""
 
 _SHARE: Final = 8
 _PAGE_BYTES: Final = 4 << 20
@@ -21,10 +21,10 @@ _HEAD: Final = struct.Struct(">II")  # before each: the lengths of its text and 
 
 
 def page_messages(known: int) -> int:
-    """How many messages are committed together at most.
+    """Returns the maximal number of messages that are committed together.
 
     Digests have a random order, so each commit rewrites nearly all pages of their table, up to one for each digest.
-    What is written in all then grows with the digests, and not with their square.
+    With this size, the total amount written is linear in the number of digests, not quadratic.
 
     Args:
         known: the number of digests so far.
@@ -36,7 +36,7 @@ def page_messages(known: int) -> int:
 
 
 class Spool:
-    """Holds messages in order; a context manager, which forgets them at the end.
+    """Holds messages in order; a context manager, which removes them at the end.
 
     >>> with Spool() as spool:
     ...     spool.add(Message())
@@ -49,14 +49,14 @@ class Spool:
         self._count = 0
 
     def add(self, message: Message) -> None:
-        """Adds a message, which was checked, after the others."""
+        """Appends a checked message."""
         nquads, generated = Publication.of(message)
         time = (generated or "").encode()
         self._file.write(_HEAD.pack(len(nquads), len(time)) + nquads + time)
         self._count += 1
 
     def pages(self, known: int = 0) -> Iterator[list[Publication]]:
-        """All of them, as many at a time as are committed together.
+        """Yields all messages, in the groups that are committed together.
 
         Args:
             known: the number of digests before the first page is committed.

@@ -1,4 +1,4 @@
-"""Static data of a continuous query: everything that a source holds, read once. Does I/O, through `sources/`."""
+"""Static data of a continuous query: all data of a source, read once. Does I/O, through `sources/`."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _EVERYTHING: Final = Select(
 
 
 def read_static(source: SourceLike, query: ContinuousQuery) -> list[Quad]:
-    """The quads of a source, for a query: those of the graphs that its FROM and FROM NAMED name, else all.
+    """Returns the quads of a source for a query: those of the graphs in its FROM and FROM NAMED, or else all.
 
     Args:
         source: see `open_source`.
-        query: whose static data it is.
+        query: the query that uses the data.
 
     Raises:
         UsageError, SourceError: see `open_source`; the source cannot be read.

@@ -1,6 +1,6 @@
 """`continuous`: a continuous query over streams as iterables, as an asynchronous generator of elements.
 
-The streams decide how time passes. What keeps streams, and survives a restart, is not here.
+The streams determine the time. Nothing is stored here, so the state does not survive a restart.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from construct_messages.sources.open import SourceLike
 
 Timed: TypeAlias = Element | tuple[datetime, Message | None]
-"""An element of a stream; or a message with its time, or a time that has passed without one."""
+"""An element of a stream, a message with its time, or a time that has passed without a message."""
 
 Stream: TypeAlias = str | AsyncIterable[Timed] | Iterable[Timed]
-"""A stream: its URL, or what yields its elements."""
+"""A stream: its URL, or an iterable of its elements."""
 
 E = TypeVar("E", Bounds, Compared, Report)
 
@@ -57,7 +57,7 @@ def continuous(
     label_prefix: str | None = None,
     base: str | None = None,
 ) -> AsyncGenerator[Element]:
-    """Evaluates a continuous query with windows while its streams go on.
+    """Evaluates a continuous query with windows over live streams.
 
     Elements are taken from the stream with the earliest time, because results are only certain when all streams have
     reached that time. A stream without elements delays the others; let it yield `(time, None)` now and then. When all
@@ -68,14 +68,14 @@ def continuous(
         query: RSP-QL, C-SPARQL or CQELS, see docs/reference/continuous/syntax.md; or the result of `parse_continuous`.
         streams: by IRI, or by the variable for one (`"?s"`), each in its order: elements, or pairs of a time (with a
             time zone) and a message, or of a time and None, which means that this time has passed. Messages are
-            numbered from 1. Or the URL of a stream, which is followed from its next element on; for anything else, pass
-            what `construct_messages.feeds.subscribe` returns.
-        static: data besides the windows, see `open_source`; None: none.
-        time: the time of an element: `"arrival"` (that of the pair), `"generated"` (that of its publisher) or a
+            numbered from 1. Or the URL of a stream, which is followed from its next element on; otherwise, pass the
+            result of `construct_messages.feeds.subscribe`.
+        static: static data, see `open_source`, or None.
+        time: the time of an element: `"arrival"` (the time of the pair), `"generated"` (the publisher's time) or a
             property path; see `WindowOptions`.
-        lateness: how much earlier than the newest of its stream an element may be.
-        max_ahead: how much later than its arrival the time of an element may be; None: any time. What is dated further
-            ahead enters no window.
+        lateness: the maximal difference by which an element may be earlier than the newest of its stream.
+        max_ahead: the maximal difference by which the time of an element may be later than its arrival; None: no limit.
+            Elements that are dated further ahead enter no window.
         bounds: `"(o,c]"` or `"[o,c)"`: the end of a window by time that belongs to it.
         report: `"ON_WINDOW_CLOSE"`, `"ON_CONTENT_CHANGE"`, `"NON_EMPTY_CONTENT"` or `"PERIODIC"`; None: that of the
             query.
@@ -86,14 +86,14 @@ def continuous(
         on_drop: a function that is called with the IRI of the stream, the element, and `"late"`, `"untimed"` or
             `"ahead"`, for each element that enters no window.
         label_prefix: see `construct_messages`.
-        base: an absolute IRI, against which relative IRIs in the query are resolved.
+        base: resolve relative IRIs in the query against this absolute IRI.
 
     Returns:
-        Elements of the stream that REGISTER names, one for each solution. Their times are those of the evaluations.
+        Elements of the stream named in REGISTER, one for each solution. Their times are those of the evaluations.
 
     Raises:
         QueryError: the query is not valid.
-        UsageError: a stream of the query is missing, or there is another one; an invalid option.
+        UsageError: a stream of the query is missing, a stream is not in the query, or an option is invalid.
         SourceError: the static data cannot be read, or an evaluation failed.
         TermError: a message is not valid RDF.
 
@@ -136,7 +136,7 @@ def continuous(
     if set(streams) != set(engine.streams):
         raise UsageError(
             f"the query has windows on {', '.join(engine.streams)}, and there are {', '.join(streams) or 'no streams'}",
-            hint="give each stream of the query by its IRI, without < and >, or by the variable in its place",
+            hint="pass each stream of the query by its IRI, without < and >, or by its variable",
         )
     return _run(engine, streams)
 
@@ -181,11 +181,11 @@ def _elements(engine: WindowedQuery, firing: Firing, given: int) -> list[Element
 
 
 class _Input:
-    """One stream on its way into a query.
+    """One input stream of a query.
 
     Attributes:
         time: its latest time.
-        ended: whether it has.
+        ended: whether it has ended.
     """
 
     def __init__(self, iri: str, stream: Stream) -> None:
@@ -193,16 +193,16 @@ class _Input:
         if isinstance(stream, str):
             from construct_messages.feeds import (
                 subscribe,
-            )  # an HTTP client, which others do without
+            )  # imported here because other callers need no HTTP client
 
             stream = subscribe(stream)
         if not isinstance(stream, AsyncIterable | Iterable):
-            raise UsageError(f"{iri} is {stream!r:.80}", hint="give what can be iterated over")
+            raise UsageError(f"{iri} is {stream!r:.80}", hint="pass an iterable")
         self._items = aiter(stream) if isinstance(stream, AsyncIterable) else each_of(stream)
         self.time, self.ended = EVERYTHING, False
 
     async def step(self, engine: WindowedQuery) -> list[Firing]:
-        """Takes the next item, or the end, and makes one evaluation at most."""
+        """Takes the next item, or the end, and makes at most one evaluation."""
         try:
             item = await anext(self._items)
         except StopAsyncIteration:
@@ -226,7 +226,7 @@ class _Input:
         return firings
 
     async def aclose(self) -> None:
-        """Closes the stream, where it can be closed."""
+        """Closes the stream, if it can be closed."""
         close = getattr(self._items, "aclose", None)
         if close is not None:
             await close()
@@ -238,5 +238,5 @@ def _timed(stream: str, item: object) -> tuple[datetime, Message | None]:
             return time, message
     raise UsageError(
         f"{stream} gives {item!r:.80}",
-        hint="give elements, or pairs of a datetime with a time zone and a message",
+        hint="yield elements, or pairs of a datetime with a time zone and a message",
     )

@@ -1,7 +1,7 @@
-"""The order of events: elements enter windows and leave them, and queries are evaluated, as time passes.
+"""The order of events: elements enter and leave windows, and queries are evaluated, as time passes.
 
 Time passes with elements (and with `advance`), never by itself. Elements may arrive out of order; they are held until
-the watermark guarantees that no earlier ones can arrive. What happens at an evaluation is not known here.
+the watermark guarantees that no earlier ones can arrive. Nothing is evaluated here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from construct_messages.query.continuous.values import Report
 T = TypeVar("T")
 
 _LAST: Final = 1 << 80
-"""A time after all others: that of streams that have ended."""
+"""A time after all others: the time of streams that have ended."""
 
 
 class Entered(NamedTuple, Generic[T]):
@@ -45,8 +45,8 @@ class Fired(NamedTuple):
     """The query is to be evaluated.
 
     Args:
-        time: of the evaluation.
-        changed: whether a window has changed since the evaluation before.
+        time: the time of the evaluation.
+        changed: whether a window has changed since the previous evaluation.
     """
 
     time: int
@@ -75,7 +75,7 @@ class _Stream:
     def __init__(self) -> None:
         self.newest = EVERYTHING
         self.floor = EVERYTHING
-        self.count = 0  # of the elements that were released
+        self.count = 0  # of the released elements
         self.ended = False
 
 
@@ -85,30 +85,30 @@ class _Window:
     def __init__(self, stream: int, extent: Extent) -> None:
         self.stream, self.extent = stream, extent
         self.held = deque[_Held]()
-        self.first = EVERYTHING  # the lowest key it held at the last evaluation
+        self.first = EVERYTHING  # the lowest key in it at the last evaluation
         self.entered = 0  # since the last evaluation
 
     @property
     def numbers(self) -> dict[str, int] | None:
-        """The numbers of what it holds, by sequence, where these do not follow from the elements that are held."""
+        """The numbers of its elements, by sequence, if they do not follow from the held elements."""
         if self.extent.by_count and self.extent.has_gaps:
             return {str(held.sequence): held.key for held in self.held}
         return None
 
 
 class Timeline(Generic[T]):
-    """The events of some windows, in order.
+    """Generates the events of some windows, in order.
 
     Args:
         windows: the number of its stream, and the extent, of each window.
-        streams: how many streams there are.
+        streams: the number of streams.
         report: when windows are evaluated.
-        every: the period, where that is periodic.
+        every: the period of periodic reports.
         options: see `WindowOptions`.
 
     Attributes:
-        quiet: set by the caller after each evaluation: whether another one of the same contents would return nothing,
-            so that it may be skipped.
+        quiet: set by the caller after each evaluation: whether another evaluation of the same contents would return
+            nothing, so that it may be skipped.
     """
 
     def __init__(
@@ -134,16 +134,16 @@ class Timeline(Generic[T]):
         self._lateness = options.lateness
         self._end_of_instant = 1 if options.bounds is Bounds.OPEN_CLOSED else 0
         self._pending: list[_Pending] = []
-        self._position: int | None = None  # the instants up to it are done
+        self._position: int | None = None  # the instants up to it are processed
         self._floor = EVERYTHING
-        self._watermark: int | None = None  # of all streams, where it is known
+        self._watermark: int | None = None  # of all streams, if it is known
         self._close = (0, 0)  # a position, and what `_close_after` returned for it
         self._changed = True  # since the last evaluation
         self._evaluated = False
         self.quiet = False
 
     def watermark_of(self, stream: int | None = None) -> int:
-        """The time before which no element is to come, of one stream, or of any."""
+        """The time before which no element of one stream, or of any, will arrive."""
         if stream is None and self._watermark is not None:
             return self._watermark
         streams = self._streams if stream is None else self._streams[stream : stream + 1]
@@ -158,13 +158,13 @@ class Timeline(Generic[T]):
         return found
 
     def offer(self, stream: int, time: int, sequence: int, element: T) -> None:
-        """Takes an element, to be seen in `steps`.
+        """Takes an element; `steps` returns its events.
 
         Args:
             stream: its number.
-            time: of the element, not before the watermark.
-            sequence: of the element in its stream, higher than those before.
-            element: what enters windows.
+            time: the time of the element, not before the watermark.
+            sequence: its sequence in the stream, higher than the previous ones.
+            element: the element in the form that enters windows.
         """
         state = self._streams[stream]
         if time > state.newest:
@@ -185,15 +185,15 @@ class Timeline(Generic[T]):
         self._streams[stream].ended, self._watermark = True, None
 
     def steps(self) -> Iterator[Step[T]]:
-        """What happens up to the watermark; when all streams have ended, until windows hold what none held before.
+        """Yields the events up to the watermark; after the end of all streams, until the windows hold no new elements.
 
-        Windows by count that are not full close then, too, before time passes.
+        Windows by count that are not full then close, too, before time passes.
         """
         while True:
             limit = self.watermark_of()
             element = self._pending[0] if self._pending and self._pending[0].time <= limit else None
             if limit == _LAST and element is None and self._is_partial():
-                assert self._position is not None  # something has entered
+                assert self._position is not None  # an element has entered
                 end = max(self._position, *(stream.newest + 1 for stream in self._streams))
                 self._position = end
                 yield from self._fire(end, end - 1)
@@ -215,14 +215,14 @@ class Timeline(Generic[T]):
             yield from self._release(element)
 
     def _is_partial(self) -> bool:
-        """Whether a window by count has taken elements that no evaluation has seen, as it was not full."""
+        """Whether a window by count that was not full has elements that were in no evaluation."""
         at_closes = self._report in (Report.WINDOW_CLOSE, Report.NON_EMPTY_CONTENT)
         return at_closes and any(
             window.extent.by_count and window.entered for window in self._windows
         )
 
     def _end_of_close(self) -> int:
-        # a loss is felt within a microsecond, a close at its end or beginning
+        # an element leaves within a microsecond, a window closes at its end or beginning
         return 1 if self._report is Report.CONTENT_CHANGE else self._end_of_instant
 
     def _release(self, element: _Pending) -> Iterator[Step[T]]:
@@ -243,7 +243,7 @@ class Timeline(Generic[T]):
                 and window.held
                 and window.held[0].key < self._first(window, instant)
             ):
-                # it counts, but is between two windows
+                # it is counted, but is between two windows
                 self._changed = True
                 fires |= self._report is Report.CONTENT_CHANGE
             fires |= self._closes(window, stream.count)
@@ -251,7 +251,7 @@ class Timeline(Generic[T]):
             yield from self._fire(instant, element.time)
 
     def _first(self, window: _Window, instant: int) -> int:
-        """The lowest key that a window holds at an instant."""
+        """Returns the lowest key of a window at an instant."""
         by_count = window.extent.by_count
         return window.extent.first(self._streams[window.stream].count if by_count else instant)
 
@@ -262,7 +262,7 @@ class Timeline(Generic[T]):
         ) and window.extent.closes_with(count)
 
     def _next_instant(self, until: int) -> int | None:
-        """The first instant to evaluate after the position, up to a limit."""
+        """Returns the first instant to evaluate after the position, up to a limit."""
         position = self._position
         assert position is not None
         if self._report is Report.CONTENT_CHANGE:
@@ -277,7 +277,7 @@ class Timeline(Generic[T]):
         if instant is None or instant > until:
             return None
         if self._report is Report.NON_EMPTY_CONTENT and self._is_empty(instant):
-            return None  # and so it stays until an element comes
+            return None  # this does not change until an element arrives
         return instant
 
     def _close_after(self, position: int) -> int:
@@ -306,9 +306,9 @@ class Timeline(Generic[T]):
         return found
 
     def _last_instant(self) -> int:
-        """The last instant to evaluate when all streams have ended: windows close that still hold an element.
+        """Returns the last instant to evaluate after the end of all streams: windows that still hold an element close.
 
-        Windows that time does not empty are evaluated once after the last element of their stream.
+        Windows that do not become empty by time are evaluated once after the last element of their stream.
         """
         assert self._position is not None
         last = self._position
@@ -345,7 +345,7 @@ class Timeline(Generic[T]):
     # --- state ---
 
     def sequences(self, stream: int) -> Iterator[int]:
-        """The sequences of the elements of a stream that are held or pending."""
+        """Returns the sequences of the held and pending elements of a stream."""
         for pending in self._pending:
             if pending.stream == stream:
                 yield pending.sequence
@@ -354,7 +354,7 @@ class Timeline(Generic[T]):
                 yield held.sequence
 
     def _due(self) -> list[list[int]]:
-        """The sequences of the elements of each stream that the watermark has passed, and that were not released."""
+        """Returns the sequences of the elements of each stream before the watermark that were not released."""
         limit, due = self.watermark_of(), [list[int]() for _ in self._streams]
         for pending in self._pending:
             if pending.time <= limit:
@@ -380,16 +380,16 @@ class Timeline(Generic[T]):
     def restore(
         self, state: Mapping[str, Any], elements: Sequence[Sequence[tuple[int, int, T]]]
     ) -> Iterator[Entered[T] | Fired]:
-        """Puts a new timeline to where another one was saved.
+        """Restores a saved timeline into this new one.
 
         Args:
             state: the result of `save`.
-            elements: those of each stream that the other one held or had pending, and maybe others: time, sequence and
-                what enters windows.
+            elements: the held and pending elements of each stream, and possibly others: time, sequence and the form
+                that enters windows.
 
         Returns:
-            What has to be done again: all that windows held at the last evaluation enters, then this evaluation; and
-            what has entered since.
+            The events to repeat: the elements in windows at the last evaluation enter, then this evaluation, then the
+                elements that entered since.
         """
         self._position, self._floor, self._watermark = state["position"], state["floor"], None
         self._evaluated, self._changed, self.quiet = (
@@ -431,7 +431,7 @@ class Timeline(Generic[T]):
         numbers: Mapping[str, int] | None,
         elements: Sequence[tuple[int, int, T]],
     ) -> Iterator[_Held]:
-        """What a window held, oldest first, of the elements of its stream that were released."""
+        """Returns the released elements of a stream that a window held, oldest first."""
         released = sorted(element[:2] for element in elements)
         by_sequence = {sequence: element for _, sequence, element in elements}
         before = self._streams[window.stream].count - len(released)

@@ -1,7 +1,7 @@
 """C-SPARQL's function `timestamp(?s, ?p, ?o)`: the last time of a triple, in milliseconds since 1970 in UTC.
 
-It is looked up in the messages of the windows, by their context triples; without a message that contains the triple it
-has no value. No other function of C-SPARQL is an extension.
+It is found in the messages of the windows, by their context triples; if no message contains the triple, it has no
+value. C-SPARQL has no other functions of its own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LONG: Final = ox.NamedNode(f"{XSD}long")
 
 
 def timestamp(store: ox.Store, *triple: OxTerm) -> ox.Literal | None:
-    """The time of the last message that contains a triple.
+    """Returns the time of the last message that contains a triple.
 
     Args:
         store: the dataset of a firing.

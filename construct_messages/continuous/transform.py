@@ -1,8 +1,9 @@
-"""Stateless transformation: a CONSTRUCT over each message alone, and one message for each of its solutions.
+"""Stateless transformation: a CONSTRUCT over single messages, with one message for each of its solutions.
 
-`Transformation.plain` is what is meant: a store for each message. `Transformation.batch` gives the same in less time:
-many messages become the named graphs of one store, and one query is asked of all of them, `GRAPH ?message { … }`. It is
-not done if the result could differ; docs/decisions/050-registered-queries.md lists these cases. No streams here.
+`Transformation.plain` is the definition: a store for each message. `Transformation.batch` returns the same in less
+time: many messages become the named graphs of one store, and one query is evaluated over all of them, `GRAPH ?message {
+… }`. If the result could differ, `plain` is used; docs/decisions/050-registered-queries.md lists these cases. No
+streams here.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from construct_messages.template import Template
 from construct_messages.terms import parse_term
 
 BATCH: Final = 1000
-"""How many messages one query is asked of."""
+"""The number of messages in one query."""
 
 _NOW: Final = parse_term('"1970-01-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>')
 _NAME: Final = "<urn:x-message:"
@@ -67,7 +68,7 @@ def transform(
     """Evaluates a query over each message alone and yields one message per solution, in the order of the messages.
 
     A message is a dataset: its default graph and its named graphs are those of the query. Blank nodes of the messages
-    keep their labels. Messages are taken in batches of 1,000; for smaller batches, call it for each of them.
+    keep their labels. Messages are read in batches of 1,000; for smaller batches, call it for each batch.
 
     Args:
         query: the text of a CONSTRUCT query, or of a SELECT, whose rows become messages as in `rows.row_message`.
@@ -111,10 +112,10 @@ class Transformation:
         query, prefixes, base, one_per_message: see `transform`.
 
     Attributes:
-        batches: whether one query can be asked of many messages; else each has a store of its own.
+        batches: whether one query can be evaluated over many messages; else each has its own store.
 
     Raises:
-        QueryError: the query is not a legal one.
+        QueryError: the query is not legal.
     """
 
     def __init__(
@@ -142,10 +143,10 @@ class Transformation:
         self._alone.check()
 
     def batch(self, messages: Sequence[bytes]) -> Iterator[Message]:
-        """The messages that some messages become.
+        """Returns the transformed messages.
 
         Args:
-            messages: canonical N-Quads lines of each; the last line feed may be left out.
+            messages: the canonical N-Quads lines of each message; the last line feed may be left out.
 
         Raises:
             QueryError, SourceError: the evaluation failed.
@@ -159,7 +160,7 @@ class Transformation:
         try:
             store = _load(marked)
         except SyntaxError:
-            # a quad has a graph already: a second one is not N-Quads
+            # a quad already has a graph: a second one is not N-Quads
             return self._apart(messages)
         solved = self._together.solve(store)
         if solved.solutions is None:
@@ -177,7 +178,7 @@ class Transformation:
         return map(_joined, of_message)
 
     def plain(self, messages: Iterable[bytes]) -> Iterator[Message]:
-        """The same as `batch`, with a store for each message."""
+        """Returns the same as `batch`, with a store for each message."""
         for message in messages:
             solved = self._alone.solve(_load(message))
             made: Iterator[Message] = iter(())
@@ -189,7 +190,7 @@ class Transformation:
                 yield from made
 
     def _apart(self, messages: Sequence[bytes]) -> Iterator[Message]:
-        """Those with named graphs one by one, and those between them together."""
+        """Splits messages: those with named graphs one by one, and those between them together."""
         for names_graphs, run in groupby(messages, key=_names_graphs):
             together = list(run)
             yield from self.plain(together) if names_graphs else self.batch(together)
@@ -206,7 +207,7 @@ class Transformation:
 
 
 def _joined(messages: Iterable[Message]) -> Message:
-    """One message of the quads of several."""
+    """Returns one message with the quads of several."""
     joined = Message(quad for message in messages for quad in message)
     joined.checked = True
     return joined
@@ -218,7 +219,7 @@ def _names_graphs(lines: bytes) -> bool:
 
 
 def _load(lines: bytes) -> ox.Store:
-    """A store of N-Quads lines that are known to be RDF, with their labels of blank nodes.
+    """Returns a store of valid N-Quads lines, with their labels of blank nodes.
 
     Raises:
         SyntaxError: a statement with more than one graph.
@@ -232,7 +233,7 @@ def _load(lines: bytes) -> ox.Store:
 
 
 def _together(select: Select) -> Select:
-    """The query for the named graphs of a store, each of which is a message."""
+    """Returns the query over the named graphs of a store, each of which is a message."""
     taken = {
         decoded(str(select), token)[1:]
         for token in tokenize(str(select))
@@ -249,17 +250,17 @@ def _together(select: Select) -> Select:
 
 
 def _is_separable(select: str) -> bool:
-    """Whether `GRAPH ?message { … }` gives for each graph what the query gives for it alone.
+    """Whether `GRAPH ?message { … }` returns for each graph the result of the query for this graph alone.
 
-    It does where each solution matches a triple, so that it has its graph, and where nothing in the query looks at more
-    than one solution, or at other graphs. What this package's algebra does not know is not known to be separable.
+    It does if each solution matches a triple, and so has its graph, and if no part of the query depends on several
+    solutions or other graphs. Queries that this package's algebra does not support do not count as separable.
     """
     try:
         plan = translate_query(select, now=_NOW)
     except ConstructMessagesError:
         return False
     pattern = plan.pattern
-    # once each: further ones are those of sub-selects, which would not project the graph
+    # once each: further ones are in sub-selects, which would not project the graph
     if isinstance(pattern, Project):
         pattern = pattern.pattern
     if isinstance(pattern, OrderBy):
@@ -268,7 +269,7 @@ def _is_separable(select: str) -> bool:
 
 
 def _reach(node: Node) -> Literal["matches", "constant"] | None:
-    """Whether every solution of a node matches a triple of the graph, or none does; None: neither, or unknown."""
+    """True: all solutions of a node match a triple of the graph; False: none does; None: neither, or unknown."""
     if any(exists_in(expression) for expression in node.expressions):
         return None
     match node:

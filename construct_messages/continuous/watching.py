@@ -1,7 +1,7 @@
-"""Watches a source: a CONSTRUCT query evaluated again and again, whose new or vanished solutions become elements.
+"""Watches a source: evaluates a CONSTRUCT query repeatedly, and makes elements of its new or removed solutions.
 
-`changes.py` appends the elements, and what was seen in the same transactions. An evaluation that fails, or whose
-result is not whole, gives out nothing and changes nothing, so that it never looks like vanished solutions.
+`changes.py` appends the elements, and saves the state in the same transactions. An evaluation that fails, or whose
+result is incomplete, returns nothing and changes nothing, so that solutions are not reported as removed by mistake.
 RSP-QL (ISTREAM, DSTREAM, RSTREAM); docs/decisions/049-state-of-continuous-queries.md.
 """
 
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 NAME: Final = "watch"
-"""The stream, and the owner of the state, in a store that is of one watch."""
+"""The name of the stream, and of the owner of the state, in a store of a single watch."""
 
 _LOGGER: Final = logging.getLogger(__name__)
-_LONGEST_PAUSE: Final = 3600.0  # seconds that a source may ask for
+_LONGEST_PAUSE: Final = 3600.0  # the maximal pause that a source may request
 
 
 @dataclass(frozen=True)
@@ -68,23 +68,23 @@ class Evaluation:
 
 
 class Watch:
-    """A query whose solutions are watched, over a store that holds what was seen and takes the elements.
+    """A query whose solutions are watched, with a store for its state and its elements.
 
     Args:
         query: the text of a CONSTRUCT query.
         source: see `construct_messages`. It is opened for each evaluation, so that files are read again.
         store: opened to write.
-        stream: the name of a stream in it, which is there.
-        owner: whose state it is in the store.
-        operator: which solutions are given out: new ones, vanished ones, or all.
-        change_query: the text of a SELECT or ASK query that is asked first: where its result is as it was before the
-            last complete evaluation, nothing is evaluated; None: there is none.
-        skip_first: give out nothing of the first evaluation: what is there already is not new.
-        skip_empty: give out no messages without quads.
+        stream: the name of an existing stream in it.
+        owner: the owner of the state in the store.
+        operator: selects the solutions that become elements: new ones, removed ones, or all.
+        change_query: the text of a SELECT or ASK query that is sent first: if its result has not changed since the last
+            complete evaluation, nothing is evaluated; or None.
+        skip_first: append no elements for the solutions of the first evaluation.
+        skip_empty: append no messages without quads.
         skolemize, bindings, prefixes, base, dataset, requests: see `construct_messages`.
 
     Raises:
-        QueryError: the change query is none.
+        QueryError: the change query is not valid.
 
     >>> import asyncio
     >>> import pyoxigraph as ox
@@ -145,14 +145,15 @@ class Watch:
             store, stream, owner, operator, skip_first=skip_first, skip_empty=skip_empty
         )
         self._fingerprint = _fingerprint(query, operator, meant)
-        self._known: Known | None = None  # as the store has it; None: it is to be read
+        self._known: Known | None = None  # as in the store; None: to be read
         self._succeeded = False
 
     async def evaluations(self, every: float) -> AsyncGenerator[Evaluation]:
-        """Evaluates again and again, without an end.
+        """Evaluates repeatedly, without end.
 
         Args:
-            every: seconds from the beginning of one evaluation to that of the next; a longer one is not interrupted.
+            every: seconds from the start of one evaluation to the start of the next; a longer evaluation is not
+                interrupted.
 
         Raises:
             ConstructMessagesError: the first evaluation cannot succeed, or the store cannot be written.
@@ -176,11 +177,11 @@ class Watch:
         """Evaluates once; a truncated answer is requested again, up to `retries` times.
 
         Returns:
-            How many elements were appended.
+            The number of appended elements.
 
         Raises:
-            ConstructMessagesError: it failed; see `construct_messages`. Nothing was appended then, unless it is a
-                StoreError: what is in the store is whole, and counts as seen.
+            ConstructMessagesError: it failed; see `construct_messages`. Nothing was appended then, except after a
+                StoreError: appended elements are complete, and count as seen.
         """
         async for attempt in Attempts(self._retries, Timeouts(None), _is_cut):
             with attempt:
@@ -202,9 +203,7 @@ class Watch:
         if before is not None and before.source == now.source:
             if change is not None and change == before.change:
                 return 0
-            if (
-                self._operator is not Operator.RSTREAM
-            ):  # which gives all each time, whether it changed or not
+            if self._operator is not Operator.RSTREAM:  # it returns all each time, changed or not
                 if now.files is not None and now.files == before.files:
                     return 0
                 said = Validators(before.etag, before.modified)
@@ -223,7 +222,7 @@ class Watch:
             now = Freshness(now.source, now.files, *condition.said, change)
             kept = {"query": self._fingerprint, "source": now.encode()}
             changed = {key: value for key, value in kept.items() if state.get(key) != value}
-            self._known = None  # until all of it is written
+            self._known = None  # until all of them are written
             count = await self._changes.commit(
                 comparison, known.counts, spool, changed, first=before is None
             )
@@ -241,13 +240,13 @@ class Watch:
     def _check_query(self, state: Mapping[str, bytes]) -> None:
         if "query" in state and state["query"] != self._fingerprint:
             raise UsageError(
-                "what was seen is of another query, operator or dataset",
-                hint="name another state, or remove this one to begin again",
+                "the state is that of another query, operator or dataset",
+                hint="use another state, or remove this one to begin again",
             )
 
 
 def _fingerprint(query: str, operator: Operator, meant: Mapping[str, Any]) -> bytes:
-    """A digest of what decides which messages a source has: known before the source is asked, as it may not be."""
+    """Returns a digest of everything that determines the messages of a source, without querying the source."""
     said = [operator.value, query]
     for value in meant.values():
         said.append(
@@ -257,10 +256,10 @@ def _fingerprint(query: str, operator: Operator, meant: Mapping[str, Any]) -> by
 
 
 def as_operator(name: Operator | str) -> Operator:
-    """The operator of a name, in any case.
+    """Returns the operator with a name, in any case.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no such operator.
 
     >>> as_operator("dstream")
     <Operator.DSTREAM: 'DSTREAM'>
@@ -273,7 +272,7 @@ def as_operator(name: Operator | str) -> Operator:
 
 
 def _is_cut(error: SourceError) -> bool:
-    """Whether an answer is to be asked for again here: before its first solution, the source does so itself."""
+    """Whether to request an answer again here; before its first solution, the source itself retries."""
     return isinstance(error, IncompleteResult)
 
 
@@ -304,11 +303,11 @@ async def watch(
         source: see `construct_messages`; files are read again each time.
         every: seconds from the start of one evaluation to that of the next.
         operator: `"istream"` yields new solutions, `"dstream"` removed ones, `"rstream"` all of each evaluation.
-        state: a file for the solutions that were seen, to continue after a restart: no solution is lost, and only the
-            last element may come twice, with the same sequence. None: all solutions are new at the start.
-        change_query: a SELECT or ASK query that is sent first: if its result is that of the last complete evaluation,
-            nothing is evaluated.
-        skip_first: yield nothing of the first evaluation.
+        state: a file for the state, to continue after a restart: no solution is lost, and only the last element may be
+            repeated, with the same sequence. None: all solutions are new at the start.
+        change_query: a SELECT or ASK query that is sent first: if its result has not changed since the last complete
+            evaluation, nothing is evaluated.
+        skip_first: do not yield the solutions of the first evaluation.
         skip_empty: leave out messages without quads.
         skolemize, bindings, prefixes, base, dataset, requests: see `construct_messages`.
 
@@ -357,9 +356,7 @@ async def watch(
         async with aclosing(watching.evaluations(every)) as evaluations:
             async for evaluation in evaluations:
                 if evaluation.error is not None:
-                    _LOGGER.warning(
-                        "the evaluation failed, and is made again: %s", evaluation.error
-                    )
+                    _LOGGER.warning("the evaluation failed and is retried: %s", evaluation.error)
                 if evaluation.elements:
                     async with aclosing(_taken(store)) as elements:
                         async for element in elements:
@@ -368,10 +365,10 @@ async def watch(
 
 @contextmanager
 def state_store(state: str | os.PathLike[str] | None) -> Iterator[StreamStore]:
-    """The store of one watch, with its stream.
+    """Opens the store of one watch, with its stream.
 
     Args:
-        state: its file; None: one that is removed at the end.
+        state: its file; None: a temporary file.
     """
     with ExitStack() as stack:
         if state is None:
@@ -385,7 +382,7 @@ def state_store(state: str | os.PathLike[str] | None) -> Iterator[StreamStore]:
 
 
 async def _taken(store: StreamStore) -> AsyncGenerator[Element]:
-    """The elements that wait; they are removed as soon as the next is asked for."""
+    """Yields the waiting elements; each is removed when the next one is requested."""
     async with aclosing(store.apages(NAME)) as pages:
         async for page in pages:
             for element in page:

@@ -1,7 +1,7 @@
-"""`WindowedQuery`: elements of streams in, firings out. The engine of continuous queries with windows, without I/O.
+"""`WindowedQuery`: the engine of continuous queries with windows, from elements of streams to firings, without I/O.
 
-`timeline.py` decides what enters and leaves windows and when the query is evaluated, `dataset/` keeps the dataset,
-`solutions.py` evaluates, compares and instantiates. No clock, no HTTP and no store of streams here.
+`timeline.py` decides which elements enter and leave windows and when the query is evaluated, `dataset/` maintains the
+dataset, `solutions.py` evaluates, compares and instantiates. No clock, no HTTP and no store of streams here.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ The reason is `"late"`, `"untimed"` (no time, or several), `"ahead"` (see `Windo
 """
 
 ReadAgain: TypeAlias = Callable[[str, int, int], Iterable[Element]]
-"""Reads elements again: of the stream with an IRI, from a sequence to another, both included."""
+"""Reads elements again: takes the IRI of a stream, and the first and last sequence."""
 
 _VERSION: Final = 2
-_READ: Final = (1, 2)  # 1 has no evaluations that are due
+_READ: Final = (1, 2)  # 1 has no due evaluations
 _MANY: Final = 1024
 
 
@@ -52,7 +52,7 @@ class Firing:
     """The result of an evaluation.
 
     Args:
-        time: the time of the evaluation, in microseconds since 1970 in UTC: when a window closed, or that of an
+        time: the time of the evaluation, in microseconds since 1970 in UTC: the close of a window, or the time of an
             element.
         operator: the operator that selected the solutions.
         variables: the names of their values.
@@ -72,29 +72,29 @@ class Firing:
 
 
 class WindowedQuery:
-    """A continuous query over windows, as a value that elements change.
+    """A continuous query over windows, as a value that is updated by elements.
 
-    Time is that of elements. Results are returned as soon as no earlier element can arrive. After a long pause, one
+    Time is the time of elements. Results are returned as soon as no earlier element can arrive. After a long pause, one
     element may cause very many evaluations: `most` limits the evaluations of a call, and `proceed` makes the others.
 
     Args:
-        query: with windows.
+        query: the query, with windows.
         options: settings that the query does not contain.
         static: quads of static data.
         element_iri: names elements, as the query sees them; None: `{stream}/{sequence}`.
         on_drop: called with each element that enters no window.
-        label_prefix: what labels of blank nodes begin with, see `construct_messages`.
-        maintain: whether solutions are maintained by difference where that is possible (see `plan`); else the whole
-            query is asked at each evaluation. The results are the same.
+        label_prefix: the prefix of labels of blank nodes, see `construct_messages`.
+        maintain: whether to maintain solutions by difference if possible (see `plan`); else the whole query is
+            evaluated each time. The results are the same.
 
     Attributes:
-        dropped: how many elements entered no window, by stream and reason.
-        due: whether evaluations may be due that were not made, as a call had made its `most`.
-        evaluations: how many were made.
+        dropped: the number of elements that entered no window, by stream and reason.
+        due: whether evaluations may be due after a call made `most` evaluations.
+        evaluations: the number of evaluations.
 
     Raises:
         QueryError: the query is not legal.
-        UsageError: it has no windows, or options make no sense for it.
+        UsageError: it has no windows, or options do not apply to it.
 
     >>> from construct_messages.query.continuous.parse import parse_continuous
     >>> query = parse_continuous('''CONSTRUCT { ?s <urn:seen> ?o }
@@ -146,22 +146,24 @@ class WindowedQuery:
         self._element_iri = element_iri or _below_stream
         self._on_drop = on_drop
         self._positions = [0] * len(self.streams)
-        self._again: list[Message] | None = None  # those of an evaluation of the same contents
-        self._given = 0  # how many messages
-        self._skipped: list[list[int]] = [[] for _ in self.streams]  # sequences of what was dropped
+        self._again: list[Message] | None = (
+            None  # the results of an evaluation of the same contents
+        )
+        self._given = 0  # the number of messages
+        self._skipped: list[list[int]] = [[] for _ in self.streams]  # sequences of dropped elements
         self.dropped: dict[str, Counter[str]] = {stream: Counter() for stream in self.streams}
         self.due, self.evaluations = False, 0
 
     def take(self, stream: str, element: Element, most: int | None = None) -> list[Firing]:
-        """Takes an element, and returns what follows from it.
+        """Takes an element, and returns the resulting firings.
 
         Args:
             stream: the IRI of its stream, without brackets.
             element: after the previous ones of the stream.
-            most: how many evaluations to make, at least 1; None: all that are due.
+            most: the maximal number of evaluations, at least 1; None: all due ones.
 
         Raises:
-            UsageError: a stream that the query does not name, or an element that is not after the previous ones.
+            UsageError: the stream is not in the query, or the element is not after the previous ones.
             SourceError: the evaluation failed.
         """
         number = self._moved_to(stream, element)
@@ -200,7 +202,7 @@ class WindowedQuery:
 
         Args:
             time: in microseconds since 1970 in UTC.
-            stream: the IRI of the only stream that this is about; None: all.
+            stream: the IRI of the stream; None: all streams.
             most: see `take`.
 
         Raises:
@@ -223,7 +225,7 @@ class WindowedQuery:
         return self.proceed(most)
 
     def proceed(self, most: int | None = None) -> list[Firing]:
-        """Makes the evaluations that are due, and returns those that give messages.
+        """Makes the due evaluations, and returns those with messages.
 
         Args:
             most: see `take`.
@@ -250,30 +252,31 @@ class WindowedQuery:
 
     @property
     def plan(self) -> str:
-        """Describes how solutions come about: maintained by difference, or asked for again, and why."""
+        """Describes how solutions are computed: maintained by difference or evaluated as a whole, and why."""
         return self._evaluation.plan
 
     def watermark(self, stream: str | None = None) -> int:
-        """The time before which no element is to come, of one stream or of any, in microseconds since 1970 in UTC.
+        """Returns the time, in microseconds since 1970 in UTC, before which no element of one stream, or of any, will
+        arrive.
 
         Raises:
-            UsageError: a stream that the query does not name.
+            UsageError: the stream is not in the query.
         """
         return self._timeline.watermark_of(None if stream is None else self._number_of(stream))
 
     def position(self, stream: str) -> int:
-        """The sequence of the last element that was taken of a stream; 0: none was.
+        """Returns the sequence of the last element taken from a stream; 0: none.
 
         Raises:
-            UsageError: a stream that the query does not name.
+            UsageError: the stream is not in the query.
         """
         return self._positions[self._number_of(stream)]
 
     def needs_from(self, stream: str) -> int:
-        """The sequence of the oldest element that is still needed of a stream; the next one where none is.
+        """Returns the sequence of the oldest element of a stream that is still needed, or else the next sequence.
 
         Raises:
-            UsageError: a stream that the query does not name.
+            UsageError: the stream is not in the query.
         """
         number = self._number_of(stream)
         return min(self._timeline.sequences(number), default=self._positions[number] + 1)
@@ -288,7 +291,7 @@ class WindowedQuery:
         return number
 
     def _moved_to(self, stream: str, element: Element) -> int:
-        """Moves the position of a stream to an element; returns the number of the stream."""
+        """Advances the position of a stream to an element; returns the number of the stream."""
         number = self._number_of(stream)
         if element.sequence <= self._positions[number]:
             raise UsageError(
@@ -308,7 +311,7 @@ class WindowedQuery:
             self._on_drop(stream, element, reason)
 
     def _forget_skipped(self) -> None:
-        """Forgets what is not read again."""
+        """Forgets elements that will not be read again."""
         for number, stream in enumerate(self.streams):
             first = self.needs_from(stream)
             self._skipped[number] = [
@@ -370,13 +373,13 @@ class WindowedQuery:
         """Restores a saved query; the next element to take is after the `position` of its stream.
 
         Args:
-            saved: what `save` gave.
-            read: reads the elements again that are still needed.
-            query, options, static, element_iri, on_drop, maintain: as they were. Solutions are compared with those that
-                the static data gives now.
+            saved: the result of `save`.
+            read: reads the elements that are still needed.
+            query, options, static, element_iri, on_drop, maintain: as before. Solutions are compared with those of the
+                current static data.
 
         Raises:
-            UsageError: the state is of another query, or with other options, or an element that it needs is missing.
+            UsageError: the state is that of another query or of other options, or a needed element is missing.
             QueryError, SourceError: see `take`.
         """
         state = json.loads(saved)

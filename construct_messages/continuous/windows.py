@@ -1,10 +1,11 @@
-"""Windows over streams: where they begin and end, what they hold, and when they are evaluated. Arithmetic only.
+"""Windows over streams: their bounds, their contents, and the times of their evaluation. Arithmetic only.
 
-RSP-QL (Dell'Aglio et al. 2014) for windows by time, SECRET (Botan et al. 2010) for report policies. Time is that of
-elements, in whole microseconds; there is no clock here, no store and no SPARQL.
+RSP-QL (Dell'Aglio et al. 2014) for windows by time, SECRET (Botan et al. 2010) for report policies. Time is the time of
+elements, in whole microseconds; no clock, no store and no SPARQL here.
 
-An *instant* is between two microseconds: at instant b, everything earlier than b has happened. A window by time holds
-at b what is not older than `first(b)`. Windows of both bounds are half open in these terms: (o, c] is [o+1, c+1).
+An *instant* is between two microseconds: at instant b, everything earlier than b has happened. At b, a window by time
+holds the elements that are not older than `first(b)`. Windows of both bounds are half open in these terms: (o, c] is
+[o+1, c+1).
 """
 
 from __future__ import annotations
@@ -50,22 +51,23 @@ class Compared(Enum):
 @checked_fields
 @dataclass(frozen=True)
 class WindowOptions:
-    """The options for windows that the query does not set.
+    """The options for windows that are not in the query.
 
     Args:
-        time: the time of an element: `"arrival"`, when it was committed; `"generated"`, when it was made according to
-            its publisher; or a property path of SPARQL, with the prefixes of the query, from any node of the message to
-            an xsd:dateTime with a time zone.
-        lateness: how many microseconds an element may be earlier than the newest of its stream. Results wait that long.
+        time: the time of an element: `"arrival"`, the time of its commit; `"generated"`, the publisher's time; or a
+            property path of SPARQL, with the prefixes of the query, from any node of the message to an xsd:dateTime
+            with a time zone.
+        lateness: the maximal number of microseconds by which an element may be earlier than the newest of its stream.
+            Results are delayed by this time.
         bounds: the bounds of windows by time.
-        origin: a time, in microseconds since 1970 in UTC, at which a window by time ends: others end a whole number of
+        origin: a time, in microseconds since 1970 in UTC, at which a window by time ends; others end a whole number of
             steps before and after it.
-        report: the report policy; None: that of the query, else when a window closes.
-        every: the period in microseconds, for `Report.PERIODIC`; None: that of the query.
+        report: the report policy; None: the policy of the query, or else when a window closes.
+        every: the period in microseconds, for `Report.PERIODIC`; None: the period of the query.
         empty: also return firings without messages.
-        max_ahead: how many microseconds the time of an element may be later than its arrival; None: any number. An
-            element that is dated further ahead enters no window, so that one clock that is wrong does not make all
-            other elements late.
+        max_ahead: the maximal number of microseconds by which the time of an element may be later than its arrival;
+            None: no limit. An element that is dated further ahead enters no window, so that one wrong clock does not
+            make all other elements late.
         compare: the parts of solutions that ISTREAM and DSTREAM compare.
 
     Raises:
@@ -83,20 +85,20 @@ class WindowOptions:
     every: int | None = None
     empty: bool = False
     compare: Compared = Compared.SOLUTIONS
-    # not in `repr`, of which saved states have a digest: what was dropped is in them
+    # not in `repr`, whose digest is in saved states: these contain the dropped elements
     max_ahead: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name, value in (("lateness", self.lateness), ("max_ahead", self.max_ahead)):
             if value is not None and value < 0:
-                raise UsageError(f"{name}={value} is negative", hint="give microseconds, 0 or more")
+                raise UsageError(f"{name}={value} is negative", hint="use microseconds, 0 or more")
         if self.every is not None and self.every < 1:
             raise UsageError(
-                f"every={self.every} is no period", hint="give microseconds, 1 or more"
+                f"every={self.every} is not a period", hint="use microseconds, 1 or more"
             )
 
     def policy_of(self, query: ContinuousQuery) -> tuple[Report, int | None]:
-        """When the windows of a query are evaluated, and how often where that is periodic.
+        """Returns the report policy of a query, and its period if it is periodic.
 
         Raises:
             UsageError: periodic without a period.
@@ -117,7 +119,7 @@ class Grid:
 
     Args:
         origin: one of them.
-        step: how far they are apart.
+        step: the distance between them.
 
     >>> grid = Grid(1, 10)
     >>> grid.after(0), grid.after(1), grid.not_before(1), grid.not_after(10)
@@ -128,15 +130,15 @@ class Grid:
     step: int
 
     def after(self, instant: int) -> int:
-        """The first one after an instant."""
+        """Returns the first one after an instant."""
         return self.not_after(instant) + self.step
 
     def not_before(self, instant: int) -> int:
-        """The first one that is not before an instant."""
+        """Returns the first one at or after an instant."""
         return instant + (self.origin - instant) % self.step
 
     def not_after(self, instant: int) -> int:
-        """The last one that is not after an instant."""
+        """Returns the last one at or before an instant."""
         return instant - (instant - self.origin) % self.step
 
 
@@ -144,10 +146,10 @@ class Grid:
 class Extent:
     """The contents of a window. Elements have keys: times, or their numbers in the stream, from 0.
 
-    A *place* in the stream is an instant, or how many elements there have been.
+    A *place* in the stream is an instant, or the number of elements so far.
 
     Args:
-        width: how many keys it holds; None: all.
+        width: the number of keys that it holds; None: all.
         grid: the places where it closes; None: it ends at each element.
         by_count: whether keys are numbers.
 
@@ -165,7 +167,7 @@ class Extent:
         """Creates the extent of a window.
 
         Raises:
-            UsageError: a width or a step that is negative, or 0 where messages are counted.
+            UsageError: a negative width or step, or 0 for windows by count.
         """
         if isinstance(window, CountWindow):
             if window.count < 1 or window.step < 1:
@@ -182,11 +184,11 @@ class Extent:
             if window.step
             else None
         )
-        # [NOW] is what has the time of the latest element
+        # [NOW] holds the elements with the latest time
         return cls(1 if window.range == 0 else window.range, grid, by_count=False)
 
     def first(self, place: int) -> int:
-        """The lowest key that it holds at a place."""
+        """Returns the lowest key that it holds at a place."""
         if self.width is None:
             return EVERYTHING
         return (self.grid.not_before(place) if self.grid else place) - self.width
@@ -202,21 +204,21 @@ class Extent:
         return self.grid is not None and self.width is not None and self.width < self.grid.step
 
     def loss(self, key: int) -> int | None:
-        """The instant at which it no longer holds what has a key; None: time alone does not end it."""
+        """Returns the instant at which it no longer holds a key; None: keys do not leave by time alone."""
         if self.width is None or self.by_count:
             return None
         end = key + self.width
         return (self.grid.not_after(end) if self.grid else end) + 1
 
     def close_after(self, instant: int) -> int | None:
-        """The instant at which it closes next; None: time alone does not close it."""
+        """Returns the instant at which it closes next; None: it does not close by time alone."""
         return None if self.grid is None or self.by_count else self.grid.after(instant)
 
     def closes_with(self, count: int) -> bool:
-        """Whether the element that reaches the number closes it."""
+        """Whether the element with a number closes it."""
         return self.grid is None or (self.by_count and self.grid.not_after(count) == count)
 
 
 def first_instant(time: int, bounds: Bounds) -> int:
-    """The instant at which a window closes that ends at a time."""
+    """Returns the instant at which a window with this end closes."""
     return time + (bounds is Bounds.OPEN_CLOSED)

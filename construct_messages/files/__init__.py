@@ -1,1 +1,1 @@
-"""Files: which are packed and how, one that is whole or not there, one that grows. Nothing about what files hold."""
+"""Files: compression, files that are complete or absent, and growing files. Nothing here depends on their contents."""

@@ -1,6 +1,6 @@
-"""The compressions of files, by extension: the one list for reading, writing and names.
+"""The table of compressions by extension, for reading, writing and names.
 
-Nothing is opened here, and nothing is known of what the files hold. `unpacking.py` reads them.
+Nothing is opened here. `unpacking.py` reads compressed files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ COMPRESSIONS: Final[Mapping[str, str]] = {
     ".xz": "lzma:open",
     ".zst": f"{__name__}:_open_zstd",
 }
-"""What opens a file for writing, by its extension in lower case: `module:name`, imported when it is needed."""
+"""The function that opens a file for writing, by its extension in lower case: `module:name`, imported on use."""
 
 
 def opener(extension: str) -> Callable[..., Any]:
@@ -29,9 +29,7 @@ def opener(extension: str) -> Callable[..., Any]:
 
 
 def _open_zstd(file: Any, mode: str) -> IO[bytes]:
-    """Opens a file whose frame ends with a checksum of the content, which is left out by default (RFC 8878, section
-    3.1.1); the other compressions always have one.
-    """
+    """Opens a Zstandard file with the optional checksum (RFC 8878, section 3.1.1), as other compressions have."""
     checksum = resolve_name(f"{ZSTD}:CompressionParameter").checksum_flag
     opened: IO[bytes] = resolve_name(f"{ZSTD}:open")(file, mode, options={checksum: 1})
     return opened

@@ -1,7 +1,7 @@
 """Reading a file that another program still writes: its bytes as they are appended.
 
-The name is followed, as `tail --follow=name` does: where another file has it, or the file became shorter, this one has
-ended. Nothing is known here of what the bytes mean.
+The name is followed, as with `tail --follow=name`: when another file has the name, or the file became shorter, the
+bytes end. The bytes are not interpreted here.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ _POLL_SECONDS: Final = 0.1
 
 
 class GrowingFile:
-    """The bytes of a file, without an end until it is replaced or cut.
+    """The bytes of a file; they end only when it is replaced or truncated.
 
     Args:
-        path: of the file.
-        waits: called each time that all bytes were read, before more are waited for.
+        path: the path of the file.
+        waits: called each time that all bytes have been read, before waiting for more.
 
     Attributes:
-        name: of the file.
+        name: the name of the file.
     """
 
     def __init__(self, path: str, waits: Callable[[], object]) -> None:
         self.name, self._waits = path, waits
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yields bytes as they come.
+        """Yields bytes as they are appended.
 
         Raises:
             UsageError: the file cannot be opened.
-            IncompleteResult: reading breaks off.
+            IncompleteResult: reading failed later.
         """
         try:
-            file = open(self.name, "rb", buffering=0)  # noqa: SIM115 - closed below; only what opening raises is caught here
+            file = open(self.name, "rb", buffering=0)  # noqa: SIM115 - closed below; only errors of opening are caught here
         except OSError as error:
             raise UsageError(f"cannot read {self.name}: {error.strerror}") from error
         with file:
@@ -54,7 +54,7 @@ class GrowingFile:
                         time.sleep(_POLL_SECONDS)
             except OSError as error:
                 raise IncompleteResult(
-                    f"cannot read on in {self.name}: {error.strerror}"
+                    f"cannot read the rest of {self.name}: {error.strerror}"
                 ) from error
 
     def _has_ended(self, descriptor: int, position: int) -> bool:
@@ -65,5 +65,5 @@ class GrowingFile:
             named = os.stat(self.name)
         except FileNotFoundError:
             return False  # it was moved away, and its writer may still have it open
-        # what was written to it before it was replaced is read first
+        # the rest of the replaced file is read first
         return not os.path.samestat(here, named) and here.st_size == position

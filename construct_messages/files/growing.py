@@ -1,8 +1,8 @@
-"""A file that grows by whole parts: a part that a process did not finish is cut off before the next one.
+"""A file that grows by whole parts: an unfinished part is removed before the next one is appended.
 
-While a part is written, a journal next to the file contains its beginning, its length and its checksum. So a kill or a
-power failure costs nothing but the part, and appending writes each byte once. A lock on the file keeps processes apart.
-Who reads the file meanwhile may see a part of a part. Nothing here knows what is written.
+While a part is written, a journal next to the file contains its offset, its length and its checksum. So a kill or a
+power failure loses only this part, and appending writes each byte once. Processes lock the file. Other readers may see
+an unfinished part. The parts are not interpreted here.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from construct_messages.errors import CannotWrite, UsageError
 
 _PIECE_BYTES: Final = 1 << 20
 _JOURNAL: Final = re.compile(rb"(\d+) (\d+) (\d+)\n")
-"""Where the part begins, its length, and its checksum."""
+"""The offset of the part, its length, and its checksum."""
 
 
 def settled_size(path: Path) -> int:
-    """The bytes of a file, after a part that was not finished was cut off; 0 where there is no file.
+    """Removes an unfinished part, and returns the size of the file; 0 if there is no file.
 
     Raises:
-        CannotWrite: the place cannot be read or written.
-        UsageError: another program wrote after a part that was not finished.
+        CannotWrite: the file cannot be read or written.
+        UsageError: another program wrote after an unfinished part.
     """
     with _errors(path):
         if _journal(path).exists():
@@ -41,18 +41,18 @@ def settled_size(path: Path) -> int:
 
 
 def append_once(path: Path, data: bytes, at: int) -> None:
-    """Appends a part to a file, unless it is there; then it is on disk.
+    """Appends a part to a file, unless the file already has it, and syncs it to disk.
 
-    A file that does not exist is created. What is no regular file (`/dev/stdout`, a FIFO) is written as it is.
+    A missing file is created. Other than regular files (`/dev/stdout`, a FIFO) are written directly.
 
     Args:
         path: of the file.
-        data: the part, which is not empty.
-        at: what `settled_size` returned before the part was appended for the first time.
+        data: the part; it must not be empty.
+        at: the result of `settled_size` before the part was first appended.
 
     Raises:
-        CannotWrite: the place cannot be written.
-        UsageError: the file is shorter than it was, or goes on with other bytes than those of the part.
+        CannotWrite: the file cannot be written.
+        UsageError: the file became shorter, or has other bytes in place of the part.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -76,13 +76,13 @@ def append_once(path: Path, data: bytes, at: int) -> None:
 
 @contextmanager
 def growing(path: Path, at: int) -> Iterator[IO[bytes]]:
-    """Opens a file to write without a buffer after its first `at` bytes; what follows them is cut off.
+    """Opens a file without a buffer, truncates it to its first `at` bytes, and appends.
 
-    A file that does not exist is created. What is no regular file is written as it is.
+    A missing file is created. Other than regular files are written directly.
 
     Raises:
-        CannotWrite: the place cannot be written.
-        UsageError: the file is shorter.
+        CannotWrite: the file cannot be written.
+        UsageError: the file is shorter than `at`.
     """
     with _errors(path):
         file = open(path, "r+b" if at else "wb", buffering=0)  # noqa: SIM115 - closed below
@@ -96,7 +96,7 @@ def growing(path: Path, at: int) -> Iterator[IO[bytes]]:
 
 
 def _is_due(path: Path, file: IO[bytes], data: bytes, at: int) -> bool:
-    """Whether the file ends where the part begins; else it holds the part."""
+    """Whether the file ends at the offset of the part; otherwise it has the part already."""
     size = file.seek(0, os.SEEK_END)
     if size < at:
         raise _shorter(path)
@@ -120,12 +120,12 @@ def _append(path: Path, file: IO[bytes], data: bytes, at: int) -> None:
 
 
 def _settle(path: Path, file: IO[bytes]) -> None:
-    """Cuts off the part that the journal names, unless it is whole, and removes the journal."""
+    """Removes the part in the journal from the file, unless it is complete, and removes the journal."""
     try:
         journal = _JOURNAL.fullmatch(_journal(path).read_bytes())
     except FileNotFoundError:
         return
-    # a part is begun when the journal is whole, and on disk
+    # a part is begun after the complete journal is on disk
     at, size, checksum = map(int, journal.groups()) if journal else (0, 0, 0)
     if journal and file.seek(0, os.SEEK_END) > at:
         file.seek(at)
@@ -144,14 +144,14 @@ def _settle(path: Path, file: IO[bytes]) -> None:
 def _shorter(path: Path) -> UsageError:
     return UsageError(
         f"{path.absolute()} is shorter than it was",
-        hint="put it back, or remove the state, too, and begin again",
+        hint="restore it, or remove the state, too, and begin again",
     )
 
 
 def _not_as_left(path: Path, at: int) -> UsageError:
     return UsageError(
         f"{path.absolute()} was changed by another program after byte {at}",
-        hint=f"cut it off there, and remove {_journal(path)} if it exists, or write to another file",
+        hint=f"truncate it there, and remove {_journal(path)} if it exists, or write to another file",
     )
 
 
@@ -162,7 +162,7 @@ def _journal(path: Path) -> Path:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[IO[bytes]]:
-    """The file, open to read and to append, while no other process is in such a block."""
+    """Opens the file to read and append, and locks it against other processes during the block."""
     with open(path, "a+b", buffering=0) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield file
@@ -177,7 +177,7 @@ def _read(file: IO[bytes], size: int) -> bytes:
 
 
 def write_whole(file: IO[bytes], data: bytes) -> None:
-    """Writes all of the data to a file without a buffer, which may take a part at a time."""
+    """Writes all of the data to an unbuffered file, whose writes may be partial."""
     left = memoryview(data)
     while left:
         left = left[file.write(left) :]
@@ -198,6 +198,6 @@ def _errors(path: Path) -> Iterator[None]:
     except (
         OSError,
         RuntimeError,
-    ) as error:  # before Python 3.13, RuntimeError of links in a circle
+    ) as error:  # before Python 3.13, circular links raise RuntimeError
         reason = error.strerror if isinstance(error, OSError) else error
         raise CannotWrite(f"cannot write {path}: {reason}", hint="choose another place") from error

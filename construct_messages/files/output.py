@@ -1,6 +1,6 @@
 """The file of a log: complete or absent, and compressed according to its extension.
 
-Nothing here knows what is written.
+The contents are not interpreted here.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from construct_messages.files.compression import COMPRESSIONS, opener
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A binary file that appears under its name only when the block ends without an exception.
 
-    It is written in the same folder, under a hidden name, and renamed; `.gz`, `.bz2`, `.xz` and `.zst` are packed. A
-    target that is no regular file (`/dev/stdout`, a FIFO) is written directly.
+    It is written in the same folder, under a hidden name, and renamed; `.gz`, `.bz2`, `.xz` and `.zst` are compressed.
+    A target that is not a regular file (`/dev/stdout`, a FIFO) is written directly.
 
     Raises:
-        CannotWrite: the place cannot be written.
+        CannotWrite: the file cannot be written.
     """
     target = Path(path)
     try:
         if target.is_dir():
             raise CannotWrite(f"{target} is a directory", hint="name a file in it")
         direct = target.open("wb") if target.exists() and not target.is_file() else None
-        real = target.resolve()  # a link keeps pointing where it points
-    except (OSError, RuntimeError) as error:  # before Python 3.13, of links in a circle
+        real = target.resolve()  # the target of a link is replaced, not the link
+    except (OSError, RuntimeError) as error:  # before Python 3.13, for circular links
         raise _cannot_write(target, error) from error
     if direct is not None:
         with direct:
             yield direct
         return
-    # the name is known before the file is there: whenever a signal comes, the file is removed
+    # the name is known before the file exists, so that the file is removed at any signal
     beside = real.with_name(f".{real.name}.{os.urandom(8).hex()}.part")
     try:
         extension = target.suffix.lower()
@@ -50,7 +50,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         os.chmod(beside, _mode(real))
         os.replace(beside, real)
     except BaseException:
-        with suppress(OSError):  # the folder may be what is missing
+        with suppress(OSError):  # the folder may be missing
             os.unlink(beside)
         raise
 
@@ -68,7 +68,7 @@ def _cannot_write(target: Path, error: Exception) -> CannotWrite:
 
 
 def _mode(target: Path) -> int:
-    """Returns the mode that the file would have had: its own, or that of the umask."""
+    """Returns the mode for the file: the existing file's mode, or the mode by the umask."""
     if target.exists():
         return target.stat().st_mode & 0o777
     umask = os.umask(0)

@@ -1,6 +1,6 @@
-"""A reserve on the disk of a store: a file that is let go when the disk is full, for changes that make room.
+"""A reserve on the disk of a store: a file that is removed when the disk is full, for changes that free space.
 
-A change that removes elements is written before it frees anything, which a full disk refuses. No database here.
+A change that removes elements is written before it frees space, which fails on a full disk. No database here.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Final
 
 _LEFT_BYTES: Final = 8 << 20
-"""How much is left to others when the reserve is taken again."""
+"""The free bytes to leave when the reserve is created again."""
 
 
 class Reserve:
     """The reserve of one store.
 
     Args:
-        path: of the store; the reserve is in the same folder.
+        path: the path of the store; the reserve is in the same folder.
         size: in bytes; 0: there is none.
 
     >>> from tempfile import TemporaryDirectory
@@ -34,10 +34,10 @@ class Reserve:
         self.is_there = False
 
     def keep(self) -> None:
-        """Takes the reserve, where it is not taken and the disk has room; otherwise it is for later."""
+        """Creates the reserve if it is missing and the disk has enough space."""
         if self.is_there or not self._size:
             return
-        with suppress(OSError):  # a full disk, or a place where none can be kept
+        with suppress(OSError):  # a full disk, or a folder that cannot hold it
             if self._path.exists() and self._path.stat().st_blocks * 512 >= self._size:
                 self.is_there = True
                 return
@@ -53,7 +53,7 @@ class Reserve:
                         self._path.unlink()
 
     def release(self) -> bool:
-        """Lets the reserve go; returns whether there was one."""
+        """Removes the reserve; returns whether there was one."""
         was_there, self.is_there = self.is_there, False
         with suppress(OSError):
             self._path.unlink(missing_ok=True)

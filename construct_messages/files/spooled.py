@@ -1,6 +1,6 @@
-"""A temporary file for what is read from its end, such as Parquet: in memory while it is small.
+"""A temporary file for formats that are read from the end, such as Parquet; it is in memory while it is small.
 
-Nothing here knows what is written.
+The contents are not interpreted here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _IN_MEMORY: Final = 1 << 24
 
 
 def spooled_file() -> IO[bytes]:
-    """Returns a file that nobody else sees, and that is gone when it is closed.
+    """Returns a private file that is removed when it is closed.
 
     >>> with spooled_file() as file:
     ...     file.write(b"PAR1")

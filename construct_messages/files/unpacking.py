@@ -1,8 +1,8 @@
-"""Packed bytes in, unpacked bytes out, as they come: the reading side of `compression.py`. No file is opened here.
+"""Incremental decompression, for the compressions of `compression.py`. No file is opened here.
 
-Several members, streams or frames one after the other are one content; zeros may follow (RFC 1952, section 2.2; the
-.xz format, section 2.2; RFC 8878, section 3.1). What comes out at once is bounded, however well it was packed, and data
-that end early are an error, never a shorter content.
+Concatenated members, streams or frames are one content; zeros may follow (RFC 1952, section 2.2; the .xz format,
+section 2.2; RFC 8878, section 3.1). The output at once is bounded at any rate of compression, and truncated data are an
+error, never a shorter content.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import IO, Any, Final, Protocol
 from construct_messages.files.compression import ZSTD
 
 PIECE_BYTES: Final = 1 << 16
-"""About how many bytes come out at once."""
+"""The approximate number of bytes of output at once."""
 
-# like the openers of `compression.py`, the libraries are imported when data are packed by them
+# like the openers of `compression.py`, the libraries are imported on use
 _MEMBERS: Final[Mapping[str, str]] = {
     ".gz": f"{__name__}:_GzipMember",
     ".bz2": "bz2:BZ2Decompressor",
@@ -33,11 +33,11 @@ MAGIC: Final[Mapping[bytes, str]] = {
     b"\xfd7zXZ\x00": ".xz",
     b"\x28\xb5\x2f\xfd": ".zst",
 }
-"""What packed data begin with, and the extension of such files; no log begins so."""
+"""The first bytes of compressed data, and the extension of such files; no log begins with them."""
 
 
 def unpack_errors(*others: type[Exception]) -> tuple[type[Exception], ...]:
-    """The exceptions that the libraries raise for data that are damaged or end early, and others."""
+    """The exceptions that the libraries raise for damaged or truncated data, and others."""
     import lzma
 
     damaged: type[Exception] = resolve_name(f"{ZSTD}:ZstdError")
@@ -45,7 +45,7 @@ def unpack_errors(*others: type[Exception]) -> tuple[type[Exception], ...]:
 
 
 def packing_of(head: bytes) -> str | None:
-    """The extension of files that begin like `head`: `""` where they are not packed, None where `head` is too short.
+    """The extension of files that begin with `head`: `""` if they are not compressed, None if `head` is too short.
 
     >>> packing_of(b"\\x1f\\x8b\\x08"), packing_of(b"BASE <urn:x>"), packing_of(b"B")
     ('.gz', '', None)
@@ -69,7 +69,7 @@ class _Member(Protocol):
 
 
 class _GzipMember:
-    """zlib's decompressor with the face of the others."""
+    """zlib's decompressor with the interface of the others."""
 
     def __init__(self) -> None:
         self._zlib = zlib.decompressobj(wbits=31)
@@ -85,13 +85,13 @@ class _GzipMember:
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
         piece = self._zlib.decompress(self._zlib.unconsumed_tail + data, max_length)
-        # a full piece may leave output in the buffer although all input is taken
+        # after a full piece, the buffer may have output although all input was read
         self.needs_input = len(piece) < max_length
         return piece
 
 
 class Unpacker:
-    """Unpacks one content: `feed(data)` for each chunk, then `close()`.
+    """Decompresses one content: `feed(data)` for each chunk, then `close()`.
 
     Args:
         extension: one of `COMPRESSIONS`.
@@ -128,7 +128,7 @@ class Unpacker:
                 return
 
     def close(self) -> None:
-        """Ends the data.
+        """Checks that the data are complete.
 
         Raises:
             EOFError: the data end within a member, or there are none.
@@ -138,7 +138,7 @@ class Unpacker:
 
 
 class UnpackedFile(io.RawIOBase):
-    """A packed file as the file that it holds, for who pulls where `Unpacker` is pushed.
+    """A compressed file as a file of its content; a pull interface to `Unpacker`.
 
     Args:
         file: stays open.
@@ -161,7 +161,7 @@ class UnpackedFile(io.RawIOBase):
         """See `io.RawIOBase.readinto`.
 
         Raises:
-            one of `unpack_errors()`: damaged data, or such as end early.
+            one of `unpack_errors()`: damaged or truncated data.
         """
         self._piece = self._piece or next(self._pieces, b"")
         part, self._piece = self._piece[: len(buffer)], self._piece[len(buffer) :]
@@ -170,10 +170,10 @@ class UnpackedFile(io.RawIOBase):
 
 
 def unmarked(file: Any) -> Any:
-    """A binary file without the byte order mark that UTF-8 may begin with, for parsers that take it for text.
+    """Returns a binary file without the byte order mark of UTF-8, for parsers that treat it as text.
 
     Args:
-        file: stays open; it is returned itself where a look at its first bytes shows that there is no mark.
+        file: stays open; it is returned itself if its first bytes can be seen to have no mark.
 
     >>> unmarked(io.BytesIO(BOM_UTF8 + b"content")).read()
     b'content'
@@ -188,11 +188,11 @@ class _UnmarkedFile:
     def __init__(self, file: Any) -> None:
         self._file = file
         self._head: bytes | None = (
-            None  # bytes that were read to look for the mark, and are not returned yet
+            None  # bytes that were read to detect the mark, and are not returned yet
         )
 
     def read(self, size: int = -1) -> bytes:
-        """See `io.RawIOBase.read`; the first time it may return fewer bytes than there are."""
+        """See `io.RawIOBase.read`; the first call may return fewer bytes than available."""
         if self._head is None:
             self._head = self._begin()
         if self._head and size >= 0:

@@ -1,10 +1,10 @@
-"""The table of log formats: names, media types, file extensions, first bytes, and where encoder and decoder are.
+"""The table of log formats: names, media types, file extensions, first bytes, encoders and decoders.
 
-A *format* is an RDF serialization, a *syntax* is how a log in it delimits messages: the comment delimiters of the first
-draft of RDF Messages (`messages=rdfm`, https://www.pieter.pm/rdf-messages, section 3.1) or the version labels of the
-current one (`version=1.2-messages`, https://w3c-cg.github.io/rsp/messages/). A new format is a folder in `logs/` and a
-record here. No bytes of a message are read or written here; `lookup.py` finds a record by a name, and `negotiation.py`
-decides which one a client gets.
+A *format* is an RDF serialization, a *syntax* is its way to delimit messages: the comment delimiters of the first draft
+of RDF Messages (`messages=rdfm`, https://www.pieter.pm/rdf-messages, section 3.1) or the version labels of the current
+one (`version=1.2-messages`, https://w3c-cg.github.io/rsp/messages/). A new format is a folder in `logs/` and a record
+here. No bytes of a message are read or written here; `lookup.py` finds a record by name, and `negotiation.py` chooses
+one for a client.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from construct_messages.formats.media_types import ACTIVITY_JSON, JSON, NDJSON
 
 @dataclass(frozen=True)
 class Syntax:
-    """A syntax of logs: how messages are delimited, and the version of RDF.
+    """A syntax of logs: the delimiters of messages, and the version of RDF.
 
     Args:
-        label: what it is called: the value of the media type parameter that asks for it; empty where the format itself
+        label: its name, which is the value of the media type parameter that requests it; empty if the format itself
             delimits messages.
-        version: the value of the media type's parameter `version`; empty where it has none.
-        announcement: what a log begins with.
+        version: the value of the media type's parameter `version`; empty if there is none.
+        announcement: the text at the beginning of a log.
         delimiter: the line of a delimiter, with its line break.
         delimiter_first: whether a delimiter comes before every message, instead of after.
         triple_terms: whether a message may hold triple terms (RDF 1.2 Full).
@@ -40,41 +40,42 @@ class Syntax:
     directions: bool
 
     def allows(self, other: Syntax) -> bool:
-        """Whether messages may hold all that those of the other may."""
+        """Whether its messages may hold everything that messages of the other syntax may hold."""
         return self.triple_terms >= other.triple_terms and self.directions >= other.directions
 
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """An RDF serialization that logs are written in; to be compared by `==`, for processes of Spark's hold copies.
+    """An RDF serialization of logs; compare by `==`, since Spark's processes have copies.
 
-    Encoder, decoder, options and sniffer are `module:name` within `logs/`, or of the package, imported when they are
-    first asked for: few programs need more than one or two formats.
+    Encoder, decoder, options and sniffer are `module:name` within `logs/`, or of the package, imported on first use:
+    few programs need more than one or two formats.
 
     Args:
-        name: as people write it.
+        name: for display.
         media_types: without parameters; the first is written, all are read.
         extensions: of files, without the dot; the first is also the name on a command line.
-        names: further ones, in lower case.
-        documents: the media types of a document that is one message, where they are others than those of a log; the
-            first is written, all are read.
-        subprotocol: of WebSockets whose frames are such documents; it begins with `rdfm.`.
+        names: further names, in lower case.
+        documents: the media types of a document that is one message, if they differ from those of a log; the first is
+            written, all are read.
+        subprotocol: the subprotocol of WebSockets whose frames are such documents; it begins with `rdfm.`.
         graphs: whether it can name graphs.
-        own: where the format delimits messages by itself, what such messages may hold; None: any of `SYNTAXES` does.
-        encoder: an `Encoder`, made of format, syntax and `EncoderOptions`.
-        decoder: a `Decoder`, made of format, syntax and `DecoderOptions`; None: the format is written, and not read.
-        document_reader: a function that returns the messages of a document, and takes its bytes and `DecoderOptions`;
-            None: the decoder reads it, as a log of one message.
-        document_lines: a function that returns canonical N-Quads lines for each of several documents, and takes them
-            and `DecoderOptions`; it returns None where they have to be read one by one. None: they always have.
-        options: `FormatOptions`, where the format has options that no other has.
-        beginning: a regular expression for the beginning of logs in this format only, after white space and comments.
-        sniffer: for formats without such a regular expression, a function that takes the first bytes of a document, and
-            returns whether it is a log in this format; None: it needs more bytes.
-        binary: whether documents are no text, which is UTF-8.
-        line_based: whether each statement is a line, so that a log can be cut at line ends.
-        log_prefixes: whether a log declares the prefixes of the query that it is the answer to; not where its readers
-            take each message by itself.
+        own: the syntax of a format that delimits messages by itself; None: any of `SYNTAXES` delimits them.
+        encoder: an `Encoder`, created from format, syntax and `EncoderOptions`.
+        decoder: a `Decoder`, created from format, syntax and `DecoderOptions`; None: the format is written, but not
+            read.
+        document_reader: a function from the bytes of a document and `DecoderOptions` to its messages; None: the decoder
+            reads the document, as a log of one message.
+        document_lines: a function from several documents and `DecoderOptions` to canonical N-Quads lines for each; it
+            returns None if they must be read one by one. None: they always must.
+        options: `FormatOptions`, if the format has options of its own.
+        beginning: a regular expression that only matches the beginning of logs in this format, after white space and
+            comments.
+        sniffer: for formats without such a regular expression, a function from the first bytes of a document to whether
+            it is a log in this format; None: it needs more bytes.
+        binary: whether documents are binary, not UTF-8 text.
+        line_based: whether each statement is a line, so that a log can be split at line ends.
+        log_prefixes: whether a log declares the prefixes of its query; false if readers parse each message by itself.
     """
 
     name: str
@@ -98,7 +99,7 @@ class Format:
 
     @property
     def media_type(self) -> str:
-        """The one that is written, without parameters."""
+        """The media type that is written, without parameters."""
         return self.media_types[0]
 
     @property
@@ -112,16 +113,16 @@ class Format:
 
     @property
     def document_types(self) -> tuple[str, ...]:
-        """The media types that name documents of the format and no logs; without such types, the one of its logs."""
+        """The media types of documents that are not logs; without such types, the one of its logs."""
         return self.documents or self.media_types[:1]
 
     @property
     def extension(self) -> str:
-        """The one that names the format."""
+        """The extension that names the format."""
         return self.extensions[0]
 
     def can(self, asked: Syntax) -> bool:
-        """Whether a log in this format can be what a syntax asks for: its own messages may hold more than that allows.
+        """Whether a log in this format conforms to a syntax: its own messages may hold more than the syntax allows.
 
         >>> TURTLE.can(LABELLED[2]), JELLY.can(LABELLED[2]), JELLY.can(RDFM)
         (True, False, True)
@@ -132,7 +133,7 @@ class Format:
         """Returns the syntax of a log in this format for a requested one.
 
         Raises:
-            UsageError: it cannot be what is asked for.
+            UsageError: the format does not conform to the requested syntax.
 
         >>> TURTLE.syntax(RDFM) is RDFM, JELLY.syntax(RDFM) == JELLY.own
         (True, True)
@@ -239,7 +240,7 @@ RDF_XML: Final = Format(
     media_types=("application/rdfm+xml",),
     extensions=(
         "rdfxml",
-    ),  # .rdf and .xml are files of one document over many lines, which is no log
+    ),  # .rdf and .xml are files of one document over many lines, which is not a log
     subprotocol="rdfm.rdf-xml",
     documents=("application/rdf+xml",),
     names=("rdf-xml", "rdf", "xml"),
@@ -248,12 +249,11 @@ RDF_XML: Final = Format(
     encoder="rdfxml.encoder:RdfXmlEncoder",
     decoder="rdfxml.decoder:RdfXmlDecoder",
     document_reader="rdfxml.decoder:read_document",
-    beginning=rb"<(?:\?xml|!--|!DOCTYPE|[A-Za-z_][\w.\-]*+(?::[\w.\-]++)?)\s",  # an IRI holds no blank
+    beginning=rb"<(?:\?xml|!--|!DOCTYPE|[A-Za-z_][\w.\-]*+(?::[\w.\-]++)?)\s",  # an IRI contains no space
 )
 
 FORMATS: Final = (N_QUADS, TRIG, N_TRIPLES, TURTLE, NDJSON_LD, JELLY, YAML_LD, RDF_XML)
-"""All of them, in the order in which one is chosen where a client does not care: first those that carry everything and
-are quickest to read."""
+"""All formats, in the order for clients without preference: complete and fast formats come first."""
 
 _COLUMN_OPTIONS: Final = "construct_messages.columns.options:ColumnOptions"
 JSON_DOCUMENTS: Final = Format(
@@ -303,13 +303,13 @@ CSV: Final = Format(
 )
 
 COLUMNS: Final = (PARQUET, ARROW, CSV)
-"""Files of columns, which no server sends: a file of Parquet or Arrow is whole or nothing."""
+"""Files of columns; servers do not send them, as a file of Parquet or Arrow cannot be read in parts."""
 
 READ: Final = (*FORMATS, PARQUET, ARROW)
-"""Those that files of messages are read in."""
+"""The formats of input files."""
 
 WRITTEN: Final = (*FORMATS, JSON_DOCUMENTS, *COLUMNS)
-"""Those that messages are written in: JSON documents and CSV are no RDF, so nothing reads them."""
+"""The formats of output files: JSON documents and CSV are not RDF, so they are not read."""
 
 
 def _rdfm(version: str, *, triple_terms: bool, directions: bool) -> Syntax:
@@ -329,10 +329,10 @@ LABELLED: Final = (
     _labelled("1.2-basic-messages", triple_terms=False, directions=True),
     _labelled("1.1-messages", triple_terms=False, directions=False),
 )
-"""Those that a log announces by `VERSION`."""
+"""The syntaxes that a log announces by `VERSION`."""
 
 SYNTAXES: Final = (RDFM, *LABELLED)
-"""One for each label."""
+"""The syntaxes, one for each label."""
 
 VARIANTS: Final = (
     *SYNTAXES,
@@ -340,11 +340,11 @@ VARIANTS: Final = (
     _rdfm("1.2-basic", triple_terms=False, directions=True),
     _rdfm("1.1", triple_terms=False, directions=False),
 )
-"""All that can be asked for by media type, where the format has none of its own: one for each label and version."""
+"""The syntaxes that a media type can request if the format has no own syntax: one for each label and version."""
 
 
 class LogType(NamedTuple):
-    """The type of a log: a format, and a syntax that goes with it."""
+    """The type of a log: a format, and a syntax of this format."""
 
     format: Format
     syntax: Syntax
@@ -355,11 +355,11 @@ LOGS: Final = tuple(
     for format in FORMATS
     for syntax in ((format.own,) if format.own else VARIANTS)
 )
-"""Every type of log there is."""
+"""All types of logs."""
 
 
 def content_type(format: Format, syntax: Syntax) -> str:
-    """The media type of a log, with the parameters that announce its messages.
+    """The media type of a log, with the parameters for its messages.
 
     >>> content_type(TRIG, RDFM)
     'application/trig; version=1.2; messages=rdfm'

@@ -1,6 +1,6 @@
-"""The table of RDF documents: files that are loaded, and what CONSTRUCT and DESCRIBE are answered in without messages.
+"""The table of RDF documents: formats of input files, and of answers to CONSTRUCT and DESCRIBE without messages.
 
-All of them are read and written by pyoxigraph. Logs are another table (`__init__.py`), as documents have no delimiters.
+pyoxigraph reads and writes all of them. Logs are in another table (`__init__.py`), as documents have no delimiters.
 """
 
 from __future__ import annotations
@@ -80,23 +80,23 @@ N3: Final = DocumentFormat(
 )
 
 DOCUMENTS: Final = (TURTLE, N_TRIPLES, RDF_XML, JSON_LD, N_QUADS, TRIG, N3)
-"""All of them, in the order in which one is chosen where a client does not care."""
+"""All formats, in the order of preference for clients without preference."""
 
 TRIPLES: Final = tuple(format for format in DOCUMENTS if format.written)
-"""What CONSTRUCT and DESCRIBE are answered in by the embedded engine."""
+"""The formats of the embedded engine's answers to CONSTRUCT and DESCRIBE."""
 
 EXTENSIONS: Final = ", ".join(
     f".{extension}" for format in DOCUMENTS for extension in format.extensions
 )
-"""Those that files can have, for hints."""
+"""The extensions of files, for hints."""
 
 
 def format_of_document(extension: str, *, named: bool = True) -> DocumentFormat | None:
-    """The format of a file with an extension, which has no dot and is in lower case; None: no RDF.
+    """Returns the format of a file with an extension, without dot and in lower case; None: it is not RDF.
 
     Args:
-        extension: of the file's name.
-        named: whether the file is named by itself, and not found in a folder.
+        extension: the extension of the file's name.
+        named: whether the user named the file, rather than its folder.
 
     >>> format_of_document("owl").name, format_of_document("txt").name, format_of_document("txt", named=False)
     ('RDF/XML', 'N-Triples', None)
@@ -108,7 +108,7 @@ def format_of_document(extension: str, *, named: bool = True) -> DocumentFormat 
 
 
 def find_document_format(text: str) -> DocumentFormat | None:
-    """The format of an extension, a name or a media type, in any case; None: there is none.
+    """Returns the format with an extension, a name or a media type, in any case, or None.
 
     >>> find_document_format("n3").name, find_document_format("Text/Turtle; charset=utf-8").name
     ('N3', 'Turtle')
@@ -117,6 +117,6 @@ def find_document_format(text: str) -> DocumentFormat | None:
     for format in DOCUMENTS:
         if name == format.media_type:
             return format
-    # N3 is also a name for Turtle, in answers
+    # for answers, N3 is also a name for Turtle
     by_name = (format for format in DOCUMENTS if name in format.names)
     return format_of_document(name) or next(by_name, None)

@@ -13,7 +13,7 @@ _ARCHIVES: Final = {".tgz": ".gz", ".tbz2": ".bz2", ".txz": ".xz", ".tzst": ".zs
 
 
 def format_of_file(name: str) -> Format | None:
-    """The format of a file name's extension, before an extension of compression if there is one; else None.
+    """Returns the format of a file name's extension, before any extension of compression; else None.
 
     >>> format_of_file("log.trig.zst").name, format_of_file("log.jsonl").name, format_of_file("log.txt")
     ('TriG', 'NDJSON-LD', None)
@@ -23,14 +23,14 @@ def format_of_file(name: str) -> Format | None:
 
 
 def default_format(name: str | None, otherwise: Format = N_QUADS) -> str:
-    """The format that a log is written in where none is named.
+    """Returns the format of an output log by the name of its file.
 
     Args:
-        name: of the file; its extension determines the format.
-        otherwise: for a name without an extension, and where there is no name; N-Quads carries everything.
+        name: the name of the file; its extension determines the format.
+        otherwise: the format without an extension or a name; N-Quads carries everything.
 
     Raises:
-        UsageError: the extension is that of no format.
+        UsageError: an unknown extension.
 
     >>> from construct_messages.formats import TRIG
     >>> default_format("log.ttl.gz"), default_format("log"), default_format("log.gz"), default_format(None, TRIG)
@@ -38,7 +38,7 @@ def default_format(name: str | None, otherwise: Format = N_QUADS) -> str:
     >>> default_format("data.rdf")
     Traceback (most recent call last):
     ...
-    construct_messages.errors.UsageError: data.rdf: .rdf is the extension of no log
+    construct_messages.errors.UsageError: data.rdf: .rdf is not the extension of a log format
       hint: end the name in .nq, .trig, .nt, .ttl, .ndjsonld, .ndjson, .jsonl, .jelly, .yamlld, .yaml, .yml, .rdfxml, \
 .json, .parquet, .arrow, .arrows, .feather or .csv (after it .gz, .bz2, .xz or .zst), or give the format
     """
@@ -48,7 +48,7 @@ def default_format(name: str | None, otherwise: Format = N_QUADS) -> str:
         *most, last = (f".{each}" for format in WRITTEN for each in format.extensions)
         *packings, packing = COMPRESSIONS
         raise UsageError(
-            f"{name}: .{extension} is the extension of no log",
+            f"{name}: .{extension} is not the extension of a log format",
             hint=f"end the name in {', '.join(most)} or {last} (after it {', '.join(packings)} or {packing}), "
             "or give the format",
         )
@@ -73,7 +73,7 @@ def is_archive_name(name: str) -> bool:
 
 
 def packing_of_name(name: str) -> tuple[str | None, bool]:
-    """The packing of a file by its name, and whether it is that of an archive.
+    """The compression of a file by its name, and whether the name is that of an archive.
 
     >>> packing_of_name("stream.tgz"), packing_of_name("stream.ttl")
     (('.gz', True), (None, False))

@@ -1,4 +1,4 @@
-"""Finds the format, the syntax and the type of log that a text names: a name, an extension, a label or a media type.
+"""Finds formats, syntaxes and types of logs by a text: a name, an extension, a label or a media type.
 
 The media types and their parameters are those of the table, `formats/__init__.py`. Headers are read in `ranges.py`.
 """
@@ -23,16 +23,16 @@ from construct_messages.formats.media_types import read_parameters
 
 
 def find_format(text: str, formats: Sequence[Format] = FORMATS) -> tuple[Format, Syntax | None]:
-    """The format of a name, a file extension or a media type, and the syntax if the media type has a parameter for it.
+    """Returns the format of a name, extension or media type, and the syntax if the media type has a parameter for it.
 
     Names, labels and parameters are read in any case; a value may be quoted.
 
     Args:
-        text: what names the format.
-        formats: those to choose from: without more, those that are read and written.
+        text: the name, extension or media type.
+        formats: the formats to choose from; by default those that are both read and written.
 
     Raises:
-        UsageError: an unknown format or label, a parameter that no log has, or two that contradict each other.
+        UsageError: an unknown format or label, a parameter that no log has, or contradictory parameters.
 
     >>> format, syntax = find_format('application/trig; version="1.2-messages"')
     >>> format.name, syntax.label
@@ -55,7 +55,7 @@ def find_format(text: str, formats: Sequence[Format] = FORMATS) -> tuple[Format,
 
 
 def is_media_type(text: str) -> bool:
-    """Whether what `find_format` takes is a media type, and not a name or an extension.
+    """Whether a text for `find_format` is a media type, not a name or an extension.
 
     >>> is_media_type("Text/Turtle; version=1.2"), is_media_type("ttl"), is_media_type("RDF/XML")
     (True, False, False)
@@ -85,12 +85,12 @@ def find_syntax(label: str) -> Syntax:
 def find_log(
     format: str | LogType, syntax: str | None = None, formats: Sequence[Format] = WRITTEN
 ) -> LogType:
-    """The type that a log is to be written in.
+    """Returns the type of an output log.
 
     Args:
-        format: see `find_format`, or the type itself; a media type's parameters win over `syntax`.
-        syntax: a label; None: what the format has, and where it has none, `rdfm`.
-        formats: those to choose from.
+        format: see `find_format`, or the type itself; a media type's parameters take precedence over `syntax`.
+        syntax: a label; None: the format's own syntax, or else `rdfm`.
+        formats: the formats to choose from.
 
     Raises:
         UsageError: see `find_format` and `find_syntax`; also a label with a format that delimits messages by itself.
@@ -123,14 +123,14 @@ def _syntax_of(format: Format, parameters: str, text: str) -> Syntax | None:
         raise UsageError(f"charset={charset} in {text!r}", hint="logs are UTF-8: leave charset out")
     if unknown := given.keys() - {"version", "messages"}:
         raise UsageError(
-            f"{', '.join(sorted(unknown))} in {text!r} is no parameter of a message log",
-            hint="give version=… or messages=rdfm",
+            f"{', '.join(sorted(unknown))} in {text!r} is not a parameter of a message log",
+            hint="write version=… or messages=rdfm",
         )
-    # a format that delimits messages by itself is about messages, with or without the parameter
+    # a format that delimits messages by itself always has messages, with or without the parameter
     asked = syntax_of({"messages": RDFM.label, **given} if format.own else given)
     if asked is None and given not in ({}, {"version": RDFM.version}):
         raise UsageError(
-            f"{'; '.join(f'{name}={value}' for name, value in given.items())} in {text!r} is no message syntax",
+            f"{'; '.join(f'{name}={value}' for name, value in given.items())} in {text!r} is not a message syntax",
             hint="choose messages=rdfm (with version=1.2, 1.2-basic or 1.1), or one of "
             + ", ".join(f"version={syntax.label}" for syntax in LABELLED),
         )
@@ -138,7 +138,7 @@ def _syntax_of(format: Format, parameters: str, text: str) -> Syntax | None:
 
 
 def syntax_of(parameters: Mapping[str, str]) -> Syntax | None:
-    """The syntax that media type parameters (in lower case) ask for; None where there is none like that.
+    """Returns the syntax that media type parameters (in lower case) request, or None.
 
     A version that is a label takes precedence over `messages`. With `messages=rdfm`, any other version restricts the
     content of messages.
@@ -159,7 +159,7 @@ def syntax_of(parameters: Mapping[str, str]) -> Syntax | None:
 
 
 def asks_for_messages(media_type: str, parameters: Mapping[str, str]) -> bool:
-    """Whether a media type is that of a log and of nothing else, if only of one that is not known here.
+    """Whether a media type is only for logs, even if the format is unknown here.
 
     >>> [asks_for_messages("text/turtle", {"version": version}) for version in ("1.2", "1.2-messages", "9-messages")]
     [False, True, True]

@@ -1,7 +1,7 @@
-"""Media types: how they are read, what a format has of them, and those of HTTP that no table of formats holds.
+"""Media types: their grammar, the media types of a format, and those of HTTP that are in no table of formats.
 
-Media types are read as RFC 9110, section 8.3.1 writes them. The formats are in the tables of this folder.
-`negotiation.py` decides which one a client gets.
+Media types are parsed by RFC 9110, section 8.3.1. The formats are in the tables of this folder. `negotiation.py`
+chooses one for a client.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ACTIVITY_JSON: Final = "application/activity+json"
 # gRPC over HTTP/2
 GRPC: Final = "application/grpc"
 PROBLEM: Final = "application/problem+json"
-# how a request brings its parameters: the URL Standard and RFC 7578
+# the encodings of a request's parameters: the URL Standard and RFC 7578
 FORM: Final = "application/x-www-form-urlencoded"
 MULTIPART_FORM: Final = "multipart/form-data"
 # SPARQL 1.1 Protocol, sections 2.1.3 and 2.2.2
@@ -36,14 +36,14 @@ SPARQL_UPDATE: Final = "application/sparql-update"
 
 @dataclass(frozen=True, kw_only=True)
 class Serialization:
-    """A format of answers, or of documents that are read.
+    """A format of answers or of input documents.
 
     Args:
         name: as people write it.
         media_type: without parameters.
-        names: what else asks for it, in lower case: names, and media types that are common for it.
-        charset: whether the media type is written with the parameter `charset`.
-        written: whether the embedded engine serializes its results in it.
+        names: further names and common media types that request it, in lower case.
+        charset: whether the media type has the parameter `charset` in the output.
+        written: whether the embedded engine can serialize results in it.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Serialization:
 
 
 # RFC 9110: section 5.6.2 (token), 5.6.4 (quoted-string), 5.6.6 (parameters), 8.3.1 (media-type), in possessive
-# repetitions, so that a hostile header costs linear time
+# repetitions, so that a hostile header takes linear time
 _TOKEN: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]++"
 _MEDIA_TYPE: Final = re.compile(rf"[ \t]*+({_TOKEN}/{_TOKEN})[ \t]*+")
 _PARAMETER: Final = re.compile(
@@ -69,7 +69,7 @@ _QUOTED_PAIR: Final = re.compile(r"\\(.)")
 
 
 def read_media_type(text: str) -> tuple[str, dict[str, str]] | None:
-    """A media type or range, as `type/subtype` and its parameters, all in lower case; None where the text is malformed.
+    """Parses a media type or range to `type/subtype` and its parameters, all in lower case; None if it is malformed.
 
     >>> read_media_type('Text/Turtle; Version="1.2-messages";')
     ('text/turtle', {'version': '1.2-messages'})
@@ -84,7 +84,7 @@ def read_media_type(text: str) -> tuple[str, dict[str, str]] | None:
 
 
 def read_parameters(text: str) -> dict[str, str] | None:
-    """The parameters of a media type, names and values in lower case; None if the text is malformed.
+    """Parses the parameters of a media type, names and values in lower case; None if the text is malformed.
 
     >>> read_parameters("; q=0.5; Charset=UTF-8")
     {'q': '0.5', 'charset': 'utf-8'}

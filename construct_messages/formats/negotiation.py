@@ -1,12 +1,11 @@
 """Content negotiation: messages in a format and syntax, or the source's own answer.
 
 RFC 9110, section 12.5.1 (Accept, which `ranges.py` reads), and the parameters `format` and `messages` of a URL for
-those who cannot set headers. A range asks for messages by its parameters (`messages=rdfm`,
-`version=1.2-messages`) or by a type that only logs have (`application/rdfm+xml`); every other range is plain, and the
-source knows what it can do about it. In between are the types that logs share with plain RDF
-(`application/x-jelly-rdf`, `application/x-ld+ndjson`): without parameters they ask for messages only where no plain
-range weighs as much, so that a client that names all it can read gets what it always got. No HTTP here beyond the
-field's value.
+clients that cannot set headers. A range requests messages by its parameters (`messages=rdfm`, `version=1.2-messages`)
+or by a type that only logs have (`application/rdfm+xml`); all other ranges are plain, and are left to the source. In
+between are the types that logs share with plain RDF (`application/x-jelly-rdf`, `application/x-ld+ndjson`): without
+parameters they only request messages if no plain range has the same or a higher weight, so that a client that lists all
+types that it reads gets plain RDF as before. Of HTTP, only the field's value is parsed here.
 """
 
 from __future__ import annotations
@@ -42,10 +41,10 @@ S = TypeVar("S", bound=Serialization)
 
 @dataclass(frozen=True)
 class Plain:
-    """The client wants the source's own answer.
+    """The client requests the source's own answer.
 
     Args:
-        accept: the `Accept` to send on: the client's own without what asks for messages; None: none.
+        accept: the `Accept` to forward: the client's own without the ranges for messages; None: none.
     """
 
     accept: str | None
@@ -72,21 +71,21 @@ def negotiate(
 ) -> Choice:
     """Chooses the answer for a request.
 
-    A header without a range that asks for messages is not judged here, however odd: it goes on as it came. Otherwise
-    malformed ranges count for nothing, a log has the weight of the most specific range that matches it, and is chosen
-    where no plain range weighs more (for a type that logs share with plain RDF: as much). At equal weights a named
-    format goes before a wildcard, and else the earlier range.
+    A header without a range for messages is forwarded unchanged, even if it is malformed. Otherwise malformed ranges
+    are ignored. A log has the weight of the most specific range that matches it, and is chosen unless a plain range has
+    a higher weight (or the same weight, for a type that logs share with plain RDF). At equal weights a named format
+    precedes a wildcard, and then the earlier range comes first.
 
     Args:
-        accept: the value of the header; several are joined with a comma.
-        format: the parameter of that name, decoded: a name, extension or media type. What is none of a log's is the
-            source's business.
-        messages: the parameter of that name: a label, which asks for messages and overrides the header.
-        construct: whether the query is a CONSTRUCT; only these have messages.
+        accept: the value of the header; several values are joined with a comma.
+        format: the parameter of that name, decoded: a name, extension or media type. Other formats than those of logs
+            are left to the source.
+        messages: the parameter of that name: a label, which requests messages and overrides the header.
+        construct: whether the query is a CONSTRUCT; other queries have no messages.
 
     Raises:
-        NotAcceptable: nothing that there is, is wanted.
-        UsageError: `messages`, or a `format` that asks for messages, is unknown, or the two contradict each other.
+        NotAcceptable: the client accepts none of the formats.
+        UsageError: `messages`, or a `format` with messages, is unknown, or the two contradict each other.
 
     >>> content_type(*negotiate("text/turtle;q=0.9, application/trig;messages=rdfm"))
     'application/trig; version=1.2; messages=rdfm'
@@ -117,22 +116,22 @@ def negotiate(
         return LogType(wanted, wanted.syntax(asked))
     rest = ",".join(range.text for range in ranges if not range.asks).strip()
     if plain == 0 and not format:
-        raise _unmet(f"nothing that there is matches Accept: {_shown(accept or '')}", construct)
+        raise _unmet(f"no available format matches Accept: {_shown(accept or '')}", construct)
     return Plain(rest or None)
 
 
 def prefer(accept: str | None, offered: Sequence[str]) -> str:
-    """The media type that a client would rather have, of several that carry no messages.
+    """Returns the preferred media type of a client among several without messages.
 
-    Malformed ranges count for nothing, and a header without a well-formed one for `*/*`; at equal weights what is
-    offered earlier is chosen.
+    Malformed ranges are ignored, and a header without a well-formed range means `*/*`; at equal weights, the first
+    offered one is chosen.
 
     Args:
-        accept: the value of the header; several are joined with a comma.
+        accept: the value of the header; several values are joined with a comma.
         offered: media types without parameters, in lower case; best first.
 
     Raises:
-        NotAcceptable: none of them is wanted.
+        NotAcceptable: the client accepts none of them.
 
     >>> prefer("text/html, application/*;q=0.8, */*;q=0.1", ["text/turtle", "application/n-triples"])
     'application/n-triples'
@@ -152,7 +151,7 @@ def prefer(accept: str | None, offered: Sequence[str]) -> str:
         )
     if not any(weights):
         raise NotAcceptable(
-            f"nothing that there is matches Accept: {_shown(accept or '')}",
+            f"no available format matches Accept: {_shown(accept or '')}",
             hint=f"ask for one of {', '.join(offered)}",
             offered=tuple(offered),
         )
@@ -160,15 +159,15 @@ def prefer(accept: str | None, offered: Sequence[str]) -> str:
 
 
 def choose(offered: Sequence[S], accept: str | None, format: str | None = None) -> S | None:
-    """The serialization a client wants most; None: it takes none of them.
+    """Returns the preferred serialization of a client; None: it accepts none of them.
 
-    A serialization has the weight of the most specific range that matches it. At equal weights a named one goes before
-    a wildcard, then the earlier range, then what is offered first. Malformed ranges count for nothing.
+    A serialization has the weight of the most specific range that matches it. At equal weights, a named one precedes a
+    wildcard, then the earlier range, then the first offered one. Malformed ranges are ignored.
 
     Args:
-        offered: what there is, the default first.
+        offered: the available serializations, the default first.
         accept: the header's value; None or empty: anything.
-        format: a name or media type, which wins over the header.
+        format: a name or media type, which takes precedence over the header.
 
     >>> from construct_messages.formats.documents import TRIPLES
     >>> from construct_messages.formats.results import SOLUTIONS
@@ -209,12 +208,12 @@ _DATA: Final = frozenset(
 
 
 def prefers_html(accept: str | None) -> bool:
-    """Whether a client would rather have a page for people than data: it names HTML, with more weight than any RDF.
+    """Whether a client prefers a page to data: it names HTML with a higher weight than all types of RDF.
 
-    Wildcards ask for no page, and at equal weights data are preferred, so that programs get what they always got.
+    Wildcards do not request a page, and at equal weights data are preferred, so that programs still get data.
 
     Args:
-        accept: the value of the header; None: there was none.
+        accept: the value of the header; None: there is no header.
 
     >>> prefers_html("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"), prefers_html("*/*")
     (True, False)
@@ -233,7 +232,7 @@ def prefers_html(accept: str | None) -> bool:
 
 
 def _with_shared_types(ranges: Sequence[AcceptRange]) -> tuple[AcceptRange, ...]:
-    """The ranges, where those of shared types ask for messages if no plain one weighs as much, and none is refused."""
+    """The ranges; those of shared types request messages if they have the highest weight and are not excluded."""
     plain = max((range.weight for range in ranges if not (range.asks or range.shared)), default=0)
     refused = {
         media_type
@@ -253,9 +252,9 @@ def _with_shared_types(ranges: Sequence[AcceptRange]) -> tuple[AcceptRange, ...]
 
 
 def _best(ranges: Iterable[AcceptRange]) -> tuple[tuple[Format, Syntax] | None, int]:
-    """The log that weighs most, as what it is asked for, and its weight: that of the most specific range matching it.
+    """The log with the highest weight, the request for it, and the weight: that of the most specific matching range.
 
-    Plain ranges count where they exclude something. Patterns that can match a log are few, however long the header.
+    Plain ranges only matter if they exclude something. The number of patterns for logs is limited for any header.
     """
     patterns: dict[RangePattern, tuple[int, bool]] = {}
     for _, pattern, weight, asks, _ in ranges:
@@ -280,7 +279,7 @@ def _named(
 ) -> LogType | None:
     """Returns the type of log that the parameters of the URL request, or None.
 
-    A media type counts as in a header of its own; a name may be that of a plain format.
+    A media type is read like a header; a name may be that of a plain format.
     """
     name, _, parameters = format.partition(";")
     range = read_range(format if "/" in name else f"*/*;{parameters}")
@@ -299,7 +298,7 @@ def _named(
 
 
 def _named_format(ranges: Iterable[AcceptRange], asked: Syntax) -> Format:
-    """The format that the header names with the highest weight, of those that can; else the most preferred one."""
+    """The conforming format with the highest weight in the header; else the most preferred one."""
     named = {
         media_type: format
         for format in FORMATS
@@ -320,14 +319,14 @@ def _format(text: str) -> Format | None:
     try:
         return find_format(text)[0]
     except UsageError:
-        return None  # not a log's: the source may know it
+        return None  # not a log format: the source may have it
 
 
 def _unmet(message: str, construct: bool) -> NotAcceptable:
     if not construct:
         return NotAcceptable(
             f"{message}, and only CONSTRUCT queries return messages",
-            hint="ask for a media type without messages",
+            hint="request a media type without messages",
         )
     return NotAcceptable(message, hint=_HOW_TO_ASK, offered=OFFERED)
 
@@ -337,7 +336,7 @@ def _shown(header: str) -> str:
 
 
 def _ranges(accept: str) -> dict[str, tuple[int, int, int]]:
-    """Weight, precision and place (more is earlier) by range."""
+    """Weight, precision and position (more is earlier) by range."""
     found: dict[str, tuple[int, int, int]] = {}
     for place, (media_type, weight) in enumerate(media_ranges(accept)):
         found.setdefault(media_type, (weight, -media_type.count("*"), -place))

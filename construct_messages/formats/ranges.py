@@ -1,9 +1,9 @@
-"""Reads the header `Accept`: the ranges in it, their weights, and the logs that each asks for.
+"""Parses the header `Accept`: its ranges, their weights, and the logs that each requests.
 
-RFC 9110, section 12.5.1. `negotiation.py` chooses among what is read here.
+RFC 9110, section 12.5.1. `negotiation.py` chooses among the ranges.
 
-Ranges are read by the grammar of RFC 9110 and not by a library: those at hand read `Content-Type`, forgive what the
-grammar does not, or take quadratic time for a hostile header.
+Ranges are parsed by the grammar of RFC 9110 and not by a library: available libraries only parse `Content-Type`, accept
+malformed ranges, or take quadratic time for a hostile header.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from construct_messages.formats import FORMATS, RDFM, VARIANTS, Format, Syntax
 from construct_messages.formats.lookup import asks_for_messages
 from construct_messages.formats.media_types import read_media_type
 
-# the types of logs that are types of plain RDF, too
+# the types that logs share with plain RDF
 _SHARED: Final = frozenset(
     media_type
     for format in FORMATS
@@ -24,7 +24,8 @@ _SHARED: Final = frozenset(
     for media_type in format.media_types
     if not asks_for_messages(media_type, {})
 )
-# the elements of a list (RFC 9110, section 5.6.1): commas within quotes part nothing; an open quote runs to the end
+# the elements of a list (RFC 9110, section 5.6.1): commas within quotes are not separators; an open quote extends to
+# the end
 _ELEMENT: Final = re.compile(r'(?:[^",]++|"(?:[^"\\]++|\\(?:.|\Z))*+(?:"|\Z))*+', re.DOTALL)
 _WEIGHT: Final = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
 
@@ -51,14 +52,14 @@ class RangePattern(NamedTuple):
         return self.label in (None, syntax.label) and self.version in (None, syntax.version)
 
     def logs(self) -> Iterator[tuple[Format, Syntax]]:
-        """In each format that it is about, the log that it asks for: the format and what is asked of it."""
+        """The logs that it requests: for each matching format, the format and the requested syntax."""
         for format in filter(self.takes, FORMATS):
             if asked := next(filter(format.can, filter(self.fits, VARIANTS)), None):
                 yield format, asked
 
     @property
     def precision(self) -> tuple[int, int]:
-        """More is more specific: the type counts before the parameters."""
+        """A higher value is more specific: the type precedes the parameters."""
         return -self.media_type.count("*"), (self.label is not None) + (self.version is not None)
 
 
@@ -66,11 +67,11 @@ class AcceptRange(NamedTuple):
     """One element of the header.
 
     Args:
-        text: as written, with the white space around it.
-        pattern: None where the element is malformed.
-        weight: in thousandths; 0 where the element is malformed.
-        asks: whether it is messages that it is about.
-        shared: whether it may be messages that it is about, or plain RDF.
+        text: as written, with surrounding white space.
+        pattern: None if the element is malformed.
+        weight: in thousandths; 0 if the element is malformed.
+        asks: whether it requests messages.
+        shared: whether it may request messages or plain RDF.
     """
 
     text: str
@@ -104,9 +105,9 @@ def read_range(text: str) -> AcceptRange:
     asks = asks_for_messages(media_type, parameters)
     label, version = parameters.pop("messages", None), parameters.pop("version", None)
     if version is not None and version.endswith("-messages"):
-        label = version  # it wins over messages=rdfm
+        label = version  # it takes precedence over messages=rdfm
     elif label != RDFM.label and label is not None:
-        label = ""  # other labels are in the version
+        label = ""  # other labels are versions
     if parameters:
         label = ""  # no log has other parameters
     pattern = RangePattern(media_type, label, version)

@@ -1,7 +1,7 @@
-"""The table of SPARQL results formats: media types, what else asks for them, and where their decoders are.
+"""The table of SPARQL results formats: media types, other names, and decoders.
 
-A new format is a module in `results/` and a record here; which one a client gets is decided in `negotiation.py`. No
-bytes of a result are read here.
+A new format is a module in `results/` and a record here; `negotiation.py` chooses one for a client. No bytes of a
+result are read here.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ class ResultsFormat(Serialization):
     """A format of solutions.
 
     Args:
-        decoder: `module:name` within `results/`, imported when it is first asked for; None: it is not read.
+        decoder: `module:name` within `results/`, imported on first use; None: the format is not read.
         declares_encoding: whether a document declares its encoding; otherwise it must be UTF-8.
-        tells_end: whether a truncated document is recognisable; otherwise the transfer must announce its length, and
-            the format is only accepted if it was requested.
+        tells_end: whether truncated documents can be detected; otherwise the transfer must announce its length, and the
+            format is only accepted if it was requested.
     """
 
     decoder: str | None = None
@@ -55,19 +55,19 @@ TSV: Final = ResultsFormat(
 )
 
 RESULTS: Final = (JSON, XML, CSV, TSV)
-"""All of them, in the order in which one is chosen where a client does not care."""
+"""All formats, in the order of preference for clients without preference."""
 
 SOLUTIONS: Final = tuple(format for format in RESULTS if format.written)
-"""What SELECT and ASK are answered in by the embedded engine."""
+"""The formats of the embedded engine's answers to SELECT and ASK."""
 
 READ: Final[Mapping[str, ResultsFormat]] = {
     format.names[0]: format for format in RESULTS if format.decoder is not None
 }
-"""The formats that are read, by the names that users write."""
+"""The formats that can be read, by the names that users write."""
 
 
 def find_results(media_type: str) -> ResultsFormat | None:
-    """The format of an answer with a media type, in lower case and without parameters; None: it is no results format.
+    """Returns the results format with a media type, in lower case and without parameters, or None.
 
     >>> find_results("application/json").name, find_results("text/html")
     ('JSON', None)

@@ -1,8 +1,8 @@
-"""Restricts the addresses that a server may connect to: public ones, and those that its operator named.
+"""Restricts the addresses that a server may connect to: public ones, and those that its operator configured.
 
 Otherwise a name that an attacker controls, or a redirect, could make the server send requests to its own machine or
-network. The check is made where the connection is made, so that a name cannot resolve to one address for the check and
-to another for the connection. The IANA special-purpose registries (RFC 6890) define public addresses.
+network. The check is part of connecting, so that a name cannot resolve to one address for the check and to another for
+the connection. The IANA special-purpose registries (RFC 6890) define public addresses.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def is_public(address: Address) -> bool:
 
 
 class Addresses:
-    """The addresses that may be connected to for one URL.
+    """The allowed addresses for one URL.
 
-    A URL whose host is an address, or `localhost`, allows just that, because its author chose it. Any other name must
-    lead to public addresses only.
+    A URL whose host is an address, or `localhost`, allows only this address, because its author chose it. Any other
+    name must resolve to public addresses only.
 
     Args:
         url: the URL.
@@ -54,7 +54,7 @@ class Addresses:
     >>> Addresses("http://10.0.0.1:8890/sparql").check(ipaddress.ip_address("10.0.0.1"))
     >>> Addresses("https://example.org/sparql").check(ipaddress.ip_address("10.0.0.1"))
     Traceback (most recent call last):
-    construct_messages.errors.SourceError: example.org is at 10.0.0.1, which is no public address
+    construct_messages.errors.SourceError: example.org is at 10.0.0.1, which is not a public address
       hint: set allow_private, if you trust the operator of example.org
     """
 
@@ -71,11 +71,11 @@ class Addresses:
         """Checks that an address may be connected to.
 
         Raises:
-            SourceError: it may not.
+            SourceError: it is not allowed.
         """
         if not (self._all or address == self._named or is_public(address)):
             raise SourceError(
-                f"{self._host} is at {address}, which is no public address",
+                f"{self._host} is at {address}, which is not a public address",
                 hint=f"set allow_private, if you trust the operator of {self._host}",
             )
 
@@ -87,11 +87,11 @@ class Addresses:
 
 
 class CheckedResolver(AbstractResolver):
-    """A resolver that refuses a name if any of its addresses is refused.
+    """A resolver that rejects a name if any of its addresses is not allowed.
 
     Args:
-        addresses: what is allowed.
-        resolver: what resolves.
+        addresses: the allowed addresses.
+        resolver: resolves names.
     """
 
     def __init__(self, addresses: Addresses, resolver: AbstractResolver) -> None:
@@ -103,7 +103,7 @@ class CheckedResolver(AbstractResolver):
         """See `AbstractResolver.resolve`.
 
         Raises:
-            SourceError: an address is refused.
+            SourceError: an address is not allowed.
         """
         found = await self._resolver.resolve(host, port, family)
         for result in found:

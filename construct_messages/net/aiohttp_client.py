@@ -1,7 +1,7 @@
 """The HTTP client for asyncio: sends one request by aiohttp, and receives the bytes of the response.
 
-Follows no redirect to another origin, keeps no cookies, decompresses nothing, and bounds every wait by `Timeouts`.
-`urllib_client.py` does the same for callers that block.
+Follows no redirect to another origin, keeps no cookies, decompresses nothing, and limits every wait by `Timeouts`.
+`urllib_client.py` does the same for blocking callers.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def new_session(
     connect_seconds: float = CONNECT_SECONDS,
     trust_env: bool = True,
 ) -> aiohttp.ClientSession:
-    """A session with none of aiohttp's defaults that would change what is sent or received.
+    """Returns a session without aiohttp's defaults that would change requests or responses.
 
     Args:
-        middlewares: around each request, such as one that knows digest authentication.
+        middlewares: around each request, such as one for digest authentication.
         connector: the pool of connections; None: a new one.
-        connect_seconds: how long a connection may take.
-        trust_env: whether the environment names proxies, as urllib takes them.
+        connect_seconds: the maximal time to connect.
+        trust_env: whether to use the proxies of the environment, as urllib does.
     """
     return aiohttp.ClientSession(
         connector=connector,
@@ -54,14 +54,14 @@ def new_session(
         trust_env=trust_env,
         auto_decompress=False,
         cookie_jar=aiohttp.DummyCookieJar(),
-        # `Timeouts` bounds the rest
+        # `Timeouts` limits the rest
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect_seconds),
         middlewares=middlewares,
         skip_auto_headers=(
             "Accept",
             "Accept-Encoding",
             "User-Agent",
-        ),  # what is sent is the request's
+        ),  # only the request's headers are sent
         read_bufsize=_CHUNK,
         max_line_size=_HEAD_LINE,
         max_field_size=_HEAD_LINE,
@@ -71,7 +71,7 @@ def new_session(
 class _ClientResponse(aiohttp.ClientResponse):
     """A response that closes a connection whose framing is faulty, instead of reusing it (RFC 9112, section 6.1).
 
-    It keeps the connection after a body that only its announced length ends, so that `is_followed` can look at it.
+    It keeps the connection after a body that is only delimited by its length, so that `is_followed` can check it.
     """
 
     _connected: ResponseHandler | None = None
@@ -93,20 +93,20 @@ class _ClientResponse(aiohttp.ClientResponse):
         return self
 
     def _response_eof(self) -> None:
-        # aiohttp calls it at the end of the body, which may come before `start` knows the headers
+        # aiohttp calls it at the end of the body, which may be before `start` has the headers
         self._has_ended = True
         if not self._keeps_connection:
             super()._response_eof()
 
     async def is_followed(self) -> bool:
-        """Whether the endpoint sends more than the body that its announced length ended.
+        """Whether the endpoint sends more than the announced length of the body.
 
-        A connection that stays open after the body has no end to wait for; there, what has come already counts.
+        If the connection stays open after the body, only data that has already arrived counts.
         """
         protocol = self._connected
         if protocol is None:
             return False
-        for _ in range(2):  # the event loop looks at the socket
+        for _ in range(2):  # the event loop checks the socket
             await asyncio.sleep(0)
         if protocol.should_close and (closed := protocol.closed) is not None:
             await asyncio.wait([closed], timeout=_CLOSE_SECONDS)
@@ -114,7 +114,7 @@ class _ClientResponse(aiohttp.ClientResponse):
 
 
 async def is_followed(response: aiohttp.ClientResponse) -> bool:
-    """Whether more than the body arrives, where only the announced length ends it; called at the end of the body."""
+    """Whether more than the body arrives, if it is only delimited by its length; called at the end of the body."""
     if not isinstance(response, _ClientResponse) or not ends_by_length(response.headers.get):
         return False
     followed = await response.is_followed()
@@ -129,15 +129,15 @@ async def areceive(
 
     Args:
         response: the response.
-        timeouts: how long to wait.
-        cut: makes the error for a body that cannot be read to its end.
+        timeouts: the maximal times to wait.
+        cut: returns the error for a body that cannot be read to its end.
     """
     left = timeouts.remaining()
     try:
         async with asyncio.timeout(left):
             data = await response.content.readany()
         if not data and (error := response.content.exception()) is not None:
-            raise error  # it came with the end
+            raise error  # it arrived with the end
         return data
     except TimeoutError as error:
         raise timeouts.exhausted() from error
@@ -155,10 +155,10 @@ async def asend(
     """The response to a request, whose body is still to be read; the caller closes it.
 
     Args:
-        session: what sends it.
-        request: what to send.
-        url: the endpoint, as errors name it.
-        timeouts: how long to wait.
+        session: sends the request.
+        request: the request to send.
+        url: the endpoint, for errors.
+        timeouts: the maximal times to wait.
 
     Raises:
         SourceError: no response, or a redirect that is not followed.
@@ -208,16 +208,16 @@ async def _aopen(
 
 
 def _watch(response: aiohttp.ClientResponse) -> None:
-    """Makes the loss of the connection an error of the body where aiohttp does not.
+    """Raises an error of the body for lost connections that aiohttp ignores.
 
-    It would wait forever after a chunk with damaged framing, and take a reset for the end of a body that ends with the
-    connection.
+    aiohttp would wait forever after a chunk with damaged framing, and treat a reset as the end of a body that ends with
+    the connection.
     """
     content = response.content
     protocol = None if response.connection is None else response.connection.protocol
     closed = None if protocol is None else protocol.closed
     if protocol is None or closed is None:
-        return  # the whole body is here
+        return  # the whole body has arrived
     is_delimited = "Content-Length" in response.headers or "Transfer-Encoding" in response.headers
 
     def end(closed: asyncio.Future[None]) -> None:
@@ -235,9 +235,7 @@ def _watch(response: aiohttp.ClientResponse) -> None:
     closed.remove_done_callback(_notice)  # of the last response
     closed.add_done_callback(_notice)
     closed.add_done_callback(end)
-    if (
-        is_delimited
-    ):  # then the connection may serve further requests, and must not keep this response
+    if is_delimited:  # the connection may then be reused, and must not refer to this response
         content.on_eof(forget)
 
 

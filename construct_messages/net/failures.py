@@ -1,4 +1,4 @@
-"""Failures of requests, the same for both HTTP clients: their words, and whether the same request may succeed later."""
+"""Failures of requests, the same for both HTTP clients: their messages, and whether a retry may succeed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Final
 from construct_messages.errors import SourceError, shown
 
 REDIRECTS: Final = 5
-"""How many are followed."""
+"""The maximal number of redirects."""
 
-# those of a server that is restarting or overloaded, or whose network is
+# errors while a server or its network is restarting or overloaded
 _PASSING: Final = frozenset(
     (
         errno.ECONNREFUSED,
@@ -30,7 +30,7 @@ def unreachable(url: str, cause: BaseException | str) -> SourceError:
 
     Args:
         url: the endpoint, without the query.
-        cause: what the library raised.
+        cause: the exception of the library.
     """
     return SourceError(
         f"{url} could not be reached: {reason(cause)}",
@@ -61,7 +61,7 @@ def _passes(cause: object) -> bool:
 
 
 def _is_of_aiohttp(cause: object) -> bool:
-    # which the other client does not import: that takes longer than a short answer
+    # imported here because the other client does not need it, and it takes longer than a short answer
     return any(each.__module__.partition(".")[0] == "aiohttp" for each in type(cause).__mro__)
 
 
@@ -71,7 +71,7 @@ def too_many_redirects(url: str) -> SourceError:
 
 
 def reason(cause: object) -> str:
-    """The message of a library's exception, or its class where it has none; never the URL, which may hold the query."""
+    """The message of a library's exception, or its class if it has none; never the URL, which may contain the query."""
     if _is_of_aiohttp(cause):
         import aiohttp
 

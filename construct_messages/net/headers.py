@@ -1,4 +1,4 @@
-"""Headers of requests: checks what HTTP can send, and writes credentials."""
+"""Headers of requests: checks whether HTTP can send them, and writes credentials."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 from construct_messages.errors import UsageError
 
 HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~\-]+")
-"""What HTTP takes for the name of a header (RFC 9110, section 5.6.2)."""
+"""The syntax of names of headers (RFC 9110, section 5.6.2)."""
 
 _NOT_IN_HEADER: Final = re.compile(r"[^\t\x20-\x7e]")
 
@@ -46,20 +46,20 @@ def authorization(user: str | None, password: str | None, token: str | None) -> 
 
 
 def authorization_of_environment() -> dict[str, str]:
-    """The header for the credentials in the environment.
+    """Returns the header for the credentials in the environment.
 
     They are `CONSTRUCT_MESSAGES_USER` and `CONSTRUCT_MESSAGES_PASSWORD` (Basic), or `CONSTRUCT_MESSAGES_TOKEN`
     (Bearer).
 
     Raises:
-        UsageError: they are incomplete, or both are there.
+        UsageError: they are incomplete, or both are set.
     """
     user, password, token = (
         os.environ.get(f"CONSTRUCT_MESSAGES_{name}") for name in ("USER", "PASSWORD", "TOKEN")
     )
     if (user is None) != (password is None) or (user is not None and token is not None):
         raise UsageError(
-            "the environment holds half of the credentials, or two of them",
+            "the credentials in the environment are incomplete, or there are two",
             hint="set both CONSTRUCT_MESSAGES_USER and CONSTRUCT_MESSAGES_PASSWORD, or only "
             "CONSTRUCT_MESSAGES_TOKEN",
         )

@@ -32,23 +32,25 @@ if TYPE_CHECKING:
 _SECONDS: Final = 10.0
 _MOST_BYTES: Final = 1 << 16
 _LIFETIME: Final = (
-    300.0  # of a token whose server does not say (RFC 6749, section 5.1, only recommends it)
+    300.0  # for tokens without expires_in, which is only recommended (RFC 6749, section 5.1)
 )
-_EARLY: Final = 30.0  # seconds before its end that a token is taken for expired, at most a tenth of its lifetime
+_EARLY: Final = (
+    30.0  # seconds before its expiry at which a token is replaced, at most a tenth of its lifetime
+)
 
 
 @dataclass(frozen=True)
 class ClientCredentials:
-    """The credentials of a client, and where they are exchanged for tokens.
+    """The credentials of a client, and the endpoint that exchanges them for tokens.
 
     Args:
         token_url: the token endpoint: https, or on this machine.
         client_id: the identifier of the client.
-        secret: its secret; it is sent by HTTP Basic authentication (RFC 6749, section 2.3.1).
-        scope: what to ask for; None: what the server gives.
+        secret: the secret of the client; it is sent by HTTP Basic authentication (RFC 6749, section 2.3.1).
+        scope: the requested scope; None: the default of the server.
 
     Raises:
-        UsageError: a token endpoint to which no secret should be sent.
+        UsageError: the token endpoint is not secure enough for a secret.
     """
 
     token_url: str
@@ -61,7 +63,7 @@ class ClientCredentials:
 
     @classmethod
     def of_environment(cls, environ: Mapping[str, str] = os.environ) -> ClientCredentials | None:
-        """Returns the credentials in the environment; None: there are none.
+        """Returns the credentials in the environment, or None.
 
         They are `CONSTRUCT_MESSAGES_TOKEN_URL`, `CONSTRUCT_MESSAGES_CLIENT_ID`, and `CONSTRUCT_MESSAGES_CLIENT_SECRET`
         or `CONSTRUCT_MESSAGES_CLIENT_SECRET_FILE`, with `CONSTRUCT_MESSAGES_SCOPE`.
@@ -85,11 +87,11 @@ class ClientCredentials:
 
 
 BearerToken: TypeAlias = str | ClientCredentials
-"""What requests are authorized with: a token, or the credentials that tokens are fetched with."""
+"""The authorization of requests: a token, or credentials to fetch tokens."""
 
 
 def read_secret(secret: str | None, file: str | None) -> str:
-    """Returns a secret, or the one in a file, without white space around it.
+    """Returns a secret, or the one in a file, without surrounding white space.
 
     Raises:
         UsageError: the file cannot be read, or is empty.
@@ -99,7 +101,7 @@ def read_secret(secret: str | None, file: str | None) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             f"the secret in {file} cannot be read: {error}",
-            hint="check the path, and who may read it",
+            hint="check the path and the permissions of the file",
         ) from error
     if not found.strip():
         raise UsageError("the secret of the client is empty", hint="write it there")
@@ -110,8 +112,8 @@ class AccessTokens:
     """The access tokens for some credentials; see `tokens_for`.
 
     Args:
-        credentials: what they are fetched with.
-        clock: the time in seconds, from any beginning.
+        credentials: the credentials to fetch them.
+        clock: returns the time in seconds since any epoch.
     """
 
     def __init__(
@@ -122,13 +124,13 @@ class AccessTokens:
         self._token, self._expires = "", float("-inf")
 
     def get(self, refused: str | None = None) -> str:
-        """Returns a token that is valid as far as is known; blocks while one is fetched.
+        """Returns a token that is probably valid; blocks while one is fetched.
 
         Args:
-            refused: a token that a response has refused, and that is not returned again.
+            refused: a token that was rejected in a response, and is not returned again.
 
         Raises:
-            SourceError: the token endpoint cannot be reached, or gives none.
+            SourceError: the token endpoint cannot be reached, or returns no token.
         """
         with self._lock:
             if self._clock() >= self._expires or self._token == refused:
@@ -143,10 +145,10 @@ class AccessTokens:
     async def __call__(
         self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
     ) -> aiohttp.ClientResponse:
-        """Sends a request of aiohttp with a token: a client middleware."""
+        """Sends a request of aiohttp with a token; this is a client middleware."""
         import asyncio
 
-        if "Authorization" in request.headers:  # that of the client of a proxy
+        if "Authorization" in request.headers:  # the token of the client of a proxy
             return await handler(request)
         token = await asyncio.to_thread(self.get)
         request.headers["Authorization"] = f"Bearer {token}"
@@ -163,7 +165,7 @@ class TokenHandler(urllib.request.BaseHandler):
     """Sends requests of urllib with a token.
 
     Args:
-        tokens: where it comes from.
+        tokens: the tokens.
     """
 
     def __init__(self, tokens: AccessTokens) -> None:
@@ -187,7 +189,7 @@ class TokenHandler(urllib.request.BaseHandler):
         message: str,  # noqa: ARG002
         headers: http.client.HTTPMessage,  # noqa: ARG002
     ) -> http.client.HTTPResponse | None:
-        """Sends the request once more, with a new token."""
+        """Retries the request once with a new token."""
         if self._again:
             return None
         response.close()
@@ -199,15 +201,15 @@ class TokenHandler(urllib.request.BaseHandler):
 
 @lru_cache(maxsize=64)
 def tokens_for(credentials: ClientCredentials) -> AccessTokens:
-    """Returns the tokens for some credentials, which all sources of this process share."""
+    """Returns the `AccessTokens` for some credentials, shared by all sources of this process."""
     return AccessTokens(credentials)
 
 
 def _fetch(credentials: ClientCredentials) -> tuple[str, float]:
-    """A new token, and its lifetime in seconds.
+    """Fetches a new token, and returns it with its lifetime in seconds.
 
     Raises:
-        SourceError: there is none; `response_status` is that of the token endpoint.
+        SourceError: the endpoint returned none; `response_status` is its status.
     """
     name = without_query(credentials.token_url)
     form = {"grant_type": "client_credentials"}
@@ -223,7 +225,7 @@ def _fetch(credentials: ClientCredentials) -> tuple[str, float]:
 
     def broken(reason: object) -> SourceError:
         return SourceError(
-            f"{name} gave no access token: {reason}",
+            f"{name} returned no access token: {reason}",
             hint="check the credentials of the client",
             response_status=status,
             transient=status in (429, 500, 502, 503, 504),
@@ -246,7 +248,7 @@ def _fetch(credentials: ClientCredentials) -> tuple[str, float]:
         or not token
         or str(said.get("token_type", "")).lower() != "bearer"
     ):
-        raise broken("the answer holds no bearer token")
+        raise broken("the answer has no bearer token")
     if isinstance(lifetime, str) and lifetime.isdigit():  # as some servers send it
         lifetime = float(lifetime)
     valid = isinstance(lifetime, int | float) and not isinstance(lifetime, bool) and lifetime > 0

@@ -18,17 +18,17 @@ from construct_messages.formats.results import find_results
 from construct_messages.net.urls import without_query
 
 Header: TypeAlias = Callable[[str], str | None]
-"""Gives the value of a response header, whose name may be in any case, or None."""
+"""Returns the value of a response header, whose name may be in any case, or None."""
 
-_DIGITS: Final = 20  # a length of more is none
-_FOREVER: Final = 1e9  # seconds; what is sent may be more than a float holds
+_DIGITS: Final = 20  # a number with more digits is not a length
+_FOREVER: Final = 1e9  # seconds; the sent number may be too large for a float
 
 
 def redirected(url: str, status: int, header: Header) -> str | None:
     """Returns the URL to which a response redirects the same request, or None.
 
     Raises:
-        SourceError: a redirect to another origin, or to something else than the answer to this request.
+        SourceError: a redirect to another origin, or to a resource that does not answer this request.
 
     >>> redirected("http://example.org/sparql", 308, {"Location": "/sparql/"}.get)
     'http://example.org/sparql/'
@@ -45,12 +45,12 @@ def redirected(url: str, status: int, header: Header) -> str | None:
         )
     except ValueError as error:
         raise SourceError(
-            f"{without_query(url)} redirects to {shown(location)!a}, which is no URL"
+            f"{without_query(url)} redirects to {shown(location)!a}, which is not a URL"
         ) from error
     if not follow:
         raise SourceError(
             f"{without_query(url)} redirects to {shown(without_query(target))}, which was not followed",
-            hint="give the new URL as the source, if you trust it",
+            hint="use the new URL as the source, if you trust it",
         )
     return target
 
@@ -61,10 +61,10 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
 
 
 def ends_by_length(header: Header) -> bool:
-    """Whether only `Content-Length` shows where a result ends: its format does not.
+    """Whether only `Content-Length` marks the end of a result, because its format does not.
 
-    What a server sends after that length is not of the response (RFC 9112, section 6.3), but a length that is too small
-    would then make a shorter result, so a client looks whether anything follows.
+    Data after that length is not part of the response (RFC 9112, section 6.3), but a length that is too small would
+    truncate the result, so a client checks for further data.
 
     >>> ends_by_length({"Content-Type": "text/tab-separated-values", "Content-Length": "10"}.get)
     True
@@ -81,7 +81,7 @@ def content_type(header: Header) -> Message:
 
 
 def announced_length(header: Header) -> int | None:
-    """Returns the `Content-Length` that counts (RFC 9112, section 6.3), or None."""
+    """Returns the effective `Content-Length` (RFC 9112, section 6.3), or None."""
     if header("Transfer-Encoding") is not None:
         return None
     length = header("Content-Length")
@@ -103,7 +103,7 @@ def date(value: str | None) -> datetime | None:
 
 
 def seconds(retry_after: str | None) -> float | None:
-    """Returns the seconds that `Retry-After` (RFC 9110, section 10.2.3) asks to wait: a number, or until a date."""
+    """Returns the seconds to wait by `Retry-After` (RFC 9110, section 10.2.3): a number, or until a date."""
     if retry_after is None:
         return None
     if retry_after.strip().isdecimal():

@@ -1,8 +1,8 @@
-"""Decides when a failed request is sent again, and after how long; the same for both HTTP clients.
+"""Decides whether and when to retry a failed request; the same for both HTTP clients.
 
-Only transient failures are retried (`SourceError.transient`), and only while no solution or byte would be delivered
-twice; the caller decides that. `Retry-After` (RFC 9110, section 10.2.3) goes before growing, jittered pauses. Each
-retry is logged at INFO, without the text of the failure, which may hold the query. Sends nothing.
+Only transient failures are retried (`SourceError.transient`), and only if no solution or byte would be delivered twice,
+which the caller decides. `Retry-After` (RFC 9110, section 10.2.3) takes precedence over exponential pauses with jitter.
+Each retry is logged at INFO, without the text of the failure, which may contain the query. Sends nothing.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ if TYPE_CHECKING:  # tenacity takes longer to import than a request to an endpoi
 _INITIAL: Final = 0.5  # seconds
 _LONGEST: Final = 8.0
 _JITTER: Final = 0.5
-_LONGEST_RETRY_AFTER: Final = 60.0  # a longer wait is for the caller to decide
+_LONGEST_RETRY_AFTER: Final = 60.0  # the caller decides about a longer wait
 
 _LOGGER: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Attempts:
-    """The attempts at a request, to iterate with `for` or `async for`; each is a context manager.
+    """The attempts at a request, to be iterated with `for` or `async for`; each is a context manager.
 
     The error of the last attempt is raised.
 
     Args:
-        retries: how many may follow the first.
-        timeouts: a pause that would exceed them is not made: the error is raised at once.
-        may_retry: whether an error leaves the request in a state to be sent again.
+        retries: the maximal number of attempts after the first.
+        timeouts: if a pause would exceed them, the error is raised at once.
+        may_retry: returns whether the request may be sent again after an error.
 
     >>> for attempt in Attempts(0, Timeouts(None), lambda error: True):
     ...     with attempt:

@@ -11,16 +11,16 @@ from typing import Final
 from construct_messages.errors import SourceTimeout
 
 CONNECT_SECONDS: Final = 30.0
-"""How many seconds a connection may take, by default."""
+"""The default of the maximal time to connect, in seconds."""
 
 
 class Timeouts:
     """The time limits of one answer.
 
     Args:
-        total: seconds for the whole of it, None for any.
-        stall: seconds between two of its bytes, None for any.
-        connect: seconds for a connection.
+        total: seconds for the whole answer; None: no limit.
+        stall: seconds between two of its bytes; None: no limit.
+        connect: seconds to connect.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class Timeouts:
         self._deadline = None if total is None else time.monotonic() + total
 
     def remaining(self) -> float | None:
-        """Seconds to wait for the next bytes, None for any.
+        """Seconds to wait for the next bytes; None: no limit.
 
         Raises:
             SourceTimeout: the time is up.
@@ -54,7 +54,7 @@ class Timeouts:
         return self._connect if remaining is None else min(remaining, self._connect)
 
     def allows(self, seconds: float) -> bool:
-        """Whether a pause of this many seconds leaves any.
+        """Whether time is left after a pause of this many seconds.
 
         >>> Timeouts(10).allows(3), Timeouts(10).allows(11), Timeouts(None, stall=1).allows(3600)
         (True, False, True)
@@ -62,16 +62,16 @@ class Timeouts:
         return self._deadline is None or time.monotonic() + seconds < self._deadline
 
     def unconnected(self) -> SourceTimeout:
-        """The error for a connection that took too long."""
+        """The error if connecting took too long."""
         if not self.allows(0):
             return self.exhausted()
         return SourceTimeout(
-            f"the endpoint took no connection within {self._connect:g} seconds",
+            f"the endpoint accepted no connection within {self._connect:g} seconds",
             hint="check the URL, and that the endpoint runs",
         )
 
     def exhausted(self) -> SourceTimeout:
-        """The error for a wait that was too long."""
+        """The error if waiting took too long."""
         bounds = [] if self._total is None else [f"{self._total:g} seconds in all"]
         bounds += [] if self._stall is None else [f"{self._stall:g} seconds between two bytes"]
         return SourceTimeout(

@@ -1,4 +1,4 @@
-"""TLS contexts of the transports and servers whose library takes one: certificates and keys in PEM, from files."""
+"""TLS contexts for libraries of transports and servers: certificates and keys in PEM, from files."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Final
 from construct_messages.errors import UsageError
 
 TLS_OPTIONS: Final = ("ca_certs", "certfile", "keyfile", "keyfile_password")
-"""The options of `tls_context`, as `ssl.SSLContext` calls them."""
+"""The options of `tls_context`, by the names of `ssl.SSLContext`."""
 
 
 def tls_context(options: Mapping[str, str]) -> ssl.SSLContext:
-    """Returns the context of a client, which checks the certificate by the authorities of the system, or given ones.
+    """Returns the context of a client, which verifies certificates by the authorities of the system or of a file.
 
     Args:
         options: `ca_certs`: a file of authorities; `certfile`, `keyfile`, `keyfile_password`: the client's certificate.
@@ -38,11 +38,11 @@ def server_tls_context(certificate: str, key: str) -> ssl.SSLContext:
     """Returns the context of a server.
 
     Args:
-        certificate: a file with the certificate, followed by those of the authorities between it and a known one.
+        certificate: a file with the certificate, followed by the intermediate certificates.
         key: a file with its private key, without a password.
 
     Raises:
-        UsageError: a file that cannot be read, or a key that is not that of the certificate.
+        UsageError: a file cannot be read, or the key does not match the certificate.
     """
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2  # RFC 9113, section 9.2

@@ -1,6 +1,6 @@
 """The blocking HTTP client: sends one request by urllib, and receives the bytes of the response.
 
-Follows no redirect to another origin, keeps no cookies, decompresses nothing, and bounds every wait by `Timeouts`.
+Follows no redirect to another origin, keeps no cookies, decompresses nothing, and limits every wait by `Timeouts`.
 `aiohttp_client.py` does the same for asyncio, but takes longer to import than a short answer: see
 docs/decisions/081-requests-of-our-own.md.
 """
@@ -30,7 +30,7 @@ from construct_messages.net.timeouts import Timeouts
 
 _CHUNK: Final = 1 << 16
 _LENGTH_DIGITS: Final = 19  # those of 2⁶³
-_CLOSE_SECONDS: Final = 5.0  # until a connection closes that the endpoint said it would close
+_CLOSE_SECONDS: Final = 5.0  # until a connection closes after the endpoint announced its end
 # after some data of a chunk: more of it; or its end, a next size that is not 0, and data (RFC 9112, section 7.1)
 _CHUNK_BEGINS: Final = re.compile(rb"[^\r]|\r\n0*[1-9A-Fa-f][0-9A-Fa-f]*[^\r\n]*\r\n.", re.DOTALL)
 
@@ -38,17 +38,17 @@ _CHUNK_BEGINS: Final = re.compile(rb"[^\r]|\r\n0*[1-9A-Fa-f][0-9A-Fa-f]*[^\r\n]*
 def receive(
     response: http.client.HTTPResponse, timeouts: Timeouts, cut: Callable[[object], SourceError]
 ) -> bytes:
-    """The next bytes of a body, as soon as there are any; empty at its end. Small chunks that have arrived are joined.
+    """Returns the next bytes of a body as soon as there are any; empty at its end. Small available chunks are joined.
 
     Args:
         response: the response.
-        timeouts: how long to wait.
-        cut: makes the error for a body that cannot be read to its end.
+        timeouts: the maximal times to wait.
+        cut: returns the error for a body that cannot be read to its end.
     """
     try:
         came = bytearray(response.read1(_CHUNK))
-        if isinstance(response, _Response):  # and no refusal
-            # what follows a body of some length is not of the body: there `read1` gives nothing
+        if isinstance(response, _Response):  # and not an error response
+            # data after the announced length is not part of the body: `read1` returns nothing there
             while (
                 came
                 and len(came) < _CHUNK
@@ -73,15 +73,15 @@ def send(
     timeouts: Timeouts,
     *handlers: urllib.request.BaseHandler,
 ) -> http.client.HTTPResponse:
-    """The response to a request, whose body is still to be read; the caller closes it.
+    """Returns the response to a request with its unread body; the caller closes it.
 
-    What follows a body that only its announced length ends is read as part of it.
+    Data after a body that is only delimited by its length is read as part of it.
 
     Args:
-        request: what to send.
-        url: the endpoint, as errors name it.
-        timeouts: how long to wait.
-        handlers: further handlers, such as one that knows digest authentication.
+        request: the request to send.
+        url: the endpoint, for errors.
+        timeouts: the maximal times to wait.
+        handlers: further handlers, such as one for digest authentication.
 
     Raises:
         SourceError: no response, or a redirect that is not followed.
@@ -109,12 +109,12 @@ def send(
 def fetch(
     request: urllib.request.Request, name: str, *, seconds: float, most: int
 ) -> tuple[int, bytes]:
-    """The status and the body of a response that is small.
+    """Returns the status and the body of a small response.
 
     Args:
-        request: what to send.
-        name: the URL, as errors name it.
-        seconds: the maximal time for the whole of it.
+        request: the request to send.
+        name: the URL, for errors.
+        seconds: the maximal time for the whole response.
         most: the maximal number of bytes.
 
     Raises:
@@ -125,7 +125,9 @@ def fetch(
         response = send(request, name, timeouts)
         try:
             while chunk := receive(
-                response, timeouts, lambda cut: SourceError(f"{name} broke off: {cut}")
+                response,
+                timeouts,
+                lambda cut: SourceError(f"the response of {name} was interrupted: {cut}"),
             ):
                 body += chunk
                 if len(body) > most:
@@ -148,7 +150,7 @@ def _open(
     except urllib.error.HTTPError as error:
         return cast(
             http.client.HTTPResponse, error
-        )  # it is a response as well, and the reader's business
+        )  # it is a response as well, which the caller reads
     except TimeoutError as error:
         raise timeouts.exhausted() from error
     except urllib.error.URLError as error:
@@ -161,13 +163,13 @@ def _open(
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     def http_error_302(self, *_: object) -> None:
-        """`send` does it."""
+        """Does nothing: `send` handles redirects."""
 
     http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302  # type: ignore[assignment] # takes any
 
 
 class _Incoming(io.RawIOBase):
-    """The input of a socket; each wait, for head and body, is limited by the caller's timeouts."""
+    """The input of a socket; the caller's timeouts limit each wait for head and body."""
 
     def __init__(self, source: socket.socket, timeouts: Timeouts) -> None:
         self._socket, self._timeouts = source, timeouts
@@ -176,7 +178,7 @@ class _Incoming(io.RawIOBase):
         )  # keeps the socket open when the connection closes it
         self.waits = True
         self.patience: float | None = (
-            None  # seconds after which nothing more comes; None: the timeouts say
+            None  # seconds to wait for further data; None: by the timeouts
         )
         self.has_ended = False  # the other end has closed the connection
 
@@ -214,10 +216,10 @@ class _Response(http.client.HTTPResponse):
         self.fp.close()
         self._incoming = _Incoming(source, timeouts)
         self.fp = io.BufferedReader(self._incoming)
-        self._missing: int | None = None  # bytes of the body, where what follows it counts as well
+        self._missing: int | None = None  # bytes of the body, if data after it counts as well
 
     def begin(self) -> None:
-        """Reads the head of the response, after those of interim responses (RFC 9110, section 15.2)."""
+        """Reads the head of the response, after interim responses (RFC 9110, section 15.2)."""
         super().begin()
         while 100 <= self.status < 200 and self.status != http.HTTPStatus.SWITCHING_PROTOCOLS:
             self.headers = self.msg = None  # type: ignore[assignment] # as before the first
@@ -230,12 +232,12 @@ class _Response(http.client.HTTPResponse):
         if len(lengths) + ("Transfer-Encoding" in self.headers) > 1:
             raise http.client.HTTPException("the answer declares its length in two ways")
         if any(len(length.lstrip("0")) > _LENGTH_DIGITS for length in lengths):
-            raise http.client.HTTPException("the answer declares a length that no body has")
+            raise http.client.HTTPException("the answer declares an impossible length")
 
     def read_past_length(self) -> None:
-        """Makes what follows the body part of it, up to the end of the connection: so the reader notices it.
+        """Makes data after the body part of it, up to the end of the connection, so that the reader detects it.
 
-        A connection that stays open after the body has no end to wait for; there, what has come already counts.
+        If the connection stays open after the body, only data that has already arrived counts.
         """
         self._missing, self.length = self.length, None
 
@@ -249,7 +251,7 @@ class _Response(http.client.HTTPResponse):
         return data
 
     def holds_more(self) -> bool:
-        """Whether `read1` would give more of the body without waiting for it."""
+        """Whether `read1` would return more of the body without waiting."""
         body: io.BufferedReader | None = self.fp
         if body is None:
             return False  # closed at its end
@@ -261,10 +263,10 @@ class _Response(http.client.HTTPResponse):
         return bool(_CHUNK_BEGINS.match(ahead) if self.chunked else ahead)
 
     def check_end(self) -> None:
-        """Checks that the framing says that the body has ended.
+        """Checks that the body has ended according to the framing.
 
         Raises:
-            HTTPException: the connection was closed within the last chunk, which http.client takes for its end.
+            HTTPException: the connection was closed within the last chunk, which http.client accepts as its end.
         """
         if self.chunked and self._incoming.has_ended:
             raise http.client.HTTPException("the connection was closed within the last chunk")
@@ -282,7 +284,7 @@ class _Connection(http.client.HTTPConnection):
 
 
 class _SecureConnection(_Connection, http.client.HTTPSConnection):
-    """The same over TLS: `connect` goes on to HTTPSConnection's."""
+    """The same over TLS: `connect` calls HTTPSConnection's."""
 
 
 class _Http(urllib.request.HTTPHandler):

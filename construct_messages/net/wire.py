@@ -1,4 +1,4 @@
-"""The contract between a server of streams and its clients: every name and code that both must agree on, once.
+"""The contract between a server of streams and its clients: all names and codes that both must agree on.
 
 RDF Messages, section 3 (server-sent events, WebSocket, Jelly gRPC); LDN for RDF streams (descriptions); Linked Data
 Notifications.
@@ -20,28 +20,34 @@ class Header(StrEnum):
     """The sequence before the first element of a response, whose elements have no gap."""
 
     LAST = "RDF-Stream-Last"
-    """The sequence of the last element of a response, by which its reader knows that all came."""
+    """The sequence of the last element of a response, by which its reader checks that it is complete."""
 
     IDENTITY = "RDF-Stream-Id"
-    """Distinguishes a stream from another one that had its name before, or will have it."""
+    """Distinguishes a stream from earlier and later streams of the same name."""
 
     CONTENT_TYPE = "RDF-Message-Content-Type"
     """The media type of the messages in server-sent events."""
 
+    TAKEN = "RDF-Stream-Taken"
+    """How many elements a query has read that is only tried."""
+
+    INVALID = "RDF-Stream-Invalid"
+    """How many messages of a body that is only checked do not conform to the shapes of the stream."""
+
     LAST_EVENT_ID = "Last-Event-ID"
-    """The id of the last event that a follower got (WHATWG HTML, section 9.2.4)."""
+    """The id of the last event that a follower received (WHATWG HTML, section 9.2.4)."""
 
     DEAD_LETTER_SOURCE = "RDF-Message-Source"
-    """The URL that a record came from which is no message, in the record of a dead letter."""
+    """In a dead letter: the URL of the original record, which is not a message."""
 
     DEAD_LETTER_REASON = "RDF-Message-Reason"
-    """Why it is no message."""
+    """In a dead letter: the reason why the record is not a message."""
 
     KEY = "Idempotency-Key"
     """The publisher's key of a batch of messages (draft-ietf-httpapi-idempotency-key-header)."""
 
     LOG_AFTER = "RDF-Log-After"
-    """How many messages of the log that a key names are left out of a request, as they were acknowledged before."""
+    """The number of messages of the key's log that are left out of a request, as they were acknowledged before."""
 
 
 class CallMetadata(StrEnum):
@@ -64,16 +70,16 @@ class CallMetadata(StrEnum):
     """Of an answer: see `Header.IDENTITY`."""
 
     TOPIC = "rdf-stream-topic"
-    """Of a request that publishes: the topic, in the place of the option stream_name of the first frame."""
+    """Of a request that publishes: the topic, instead of the option stream_name of the first frame."""
 
     KEY = "idempotency-key"
     """Of a request that publishes: see `Header.KEY`."""
 
     FRAME_BYTES = "rdf-stream-frame-bytes"
-    """Of a request: how many bytes a frame of the answer may have."""
+    """Of a request: the maximal number of bytes of a frame of the answer."""
 
     HINT = "rdf-stream-hint"
-    """Of trailers: what to do about the refusal."""
+    """Of trailers: the hint of the error."""
 
     RETRY_AFTER = "grpc-retry-pushback-ms"
     """Of trailers: milliseconds to wait (gRPC proposal A6)."""
@@ -100,13 +106,13 @@ class Event(StrEnum):
     """The type of a server-sent event."""
 
     MESSAGE = "rdf-message"
-    """Its data are one message; its id is the sequence, or the position in the answer to a query."""
+    """Its data is one message; its id is the sequence, or the position in the answer to a query."""
 
     END = "end"
-    """The answer to a query is complete; its data are the number of its messages."""
+    """The answer to a query is complete; its data is the number of messages."""
 
     ERROR = "error"
-    """Its data are the reason why no further event can come, also on the next connection."""
+    """There will be no further events, even on a new connection; its data is the reason."""
 
 
 class Parameter(StrEnum):
@@ -155,13 +161,13 @@ ENDPOINTS: Final[Mapping[str, str]] = {
 """The properties that name the endpoints of a stream, with the prefixes of their IRIs."""
 
 SUBPROTOCOLS: Final = {format.subprotocol: format for format in FORMATS}
-"""The subprotocols of WebSockets, with the formats of their frames; those that the server prefers first."""
+"""The subprotocols of WebSockets, with the formats of their frames, in the order of the server's preference."""
 
 _CLOSED: Final = 4000
 
 
 def close_code(status: int) -> int:
-    """Returns the code that a socket is closed with where a request would get a status of HTTP (RFC 6455, 7.4.2).
+    """Returns the close code of a WebSocket for a status of HTTP (RFC 6455, 7.4.2).
 
     >>> close_code(422)
     4422
@@ -170,7 +176,7 @@ def close_code(status: int) -> int:
 
 
 def refused_status(code: int | None) -> int | None:
-    """Returns the status of HTTP for a close code; None: there is none.
+    """Returns the status of HTTP for a close code, or None.
 
     >>> refused_status(4422), refused_status(1001), refused_status(4000)
     (422, None, None)

@@ -1,1 +1,1 @@
-"""SPARQL query text in, rewritten text and template out. No I/O, no solutions."""
+"""Parses SPARQL query text and returns rewritten text and a template. No I/O, no solutions."""

@@ -1,7 +1,7 @@
-"""Refuses what is not SPARQL, with its place: text that the grammar does not know, and what its notes forbid.
+"""Rejects queries that are not SPARQL, with a position: by the grammar, and by its notes.
 
 SPARQL 1.2 Query, section 19.8 (notes of the grammar), section 18.2.1 (scope), section 11.4 (projection of groups) and
-section 17.4 (functions). Nothing here is about what an engine supports.
+section 17.4 (functions). Whether an engine supports a query is not checked here.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ FUNCTIONS: Final = {
 
 
 def check(query: Query) -> None:
-    """Makes sure that a text is SPARQL 1.2.
+    """Checks that a text is SPARQL 1.2.
 
     Raises:
-        QueryError: it is not, with the place where that shows.
+        QueryError: the text is not SPARQL 1.2, with the position of the error.
 
     >>> from construct_messages.query.syntax.parser import parse
     >>> check(parse("SELECT ?s { ?s ?p ?o } GROUP BY ?s"))
@@ -78,7 +78,7 @@ def check(query: Query) -> None:
 class _Checks:
     def __init__(self, query: Query) -> None:
         self._query = query
-        self._blocks: dict[str, int] = {}  # of blank node labels: in which basic graph pattern
+        self._blocks: dict[str, int] = {}  # the basic graph pattern of each blank node label
         self._block = 0
 
     def check(self) -> None:
@@ -130,7 +130,7 @@ class _Checks:
     # --- groups -----------------------------------------------------------------------------------------------------
 
     def _group(self, group: GroupPattern) -> None:
-        """What BIND may assign to, and that blank nodes stay in their basic graph pattern."""
+        """Checks the variables that BIND assigns to, and that blank nodes stay in their basic graph pattern."""
         bound: dict[str, None] = {}
         is_new = True
         for element in group.elements:
@@ -152,7 +152,7 @@ class _Checks:
             if not isinstance(node, BlankNode):
                 continue
             if self._blocks.setdefault(node.label, self._block) != self._block:
-                message = "a blank node label stands in two basic graph patterns"
+                message = "the same blank node label is in two basic graph patterns"
                 raise self._error(node, message, "use a variable instead")
 
     def _refuse_bound(self, variable: VariableNode, bound: dict[str, None]) -> None:
@@ -164,11 +164,11 @@ class _Checks:
         names = [variable.name for variable in values.variables]
         for index, variable in enumerate(values.variables):
             if variable.name in names[:index]:
-                raise self._error(variable, f"?{variable.name} stands in VALUES twice")
+                raise self._error(variable, f"?{variable.name} is in VALUES twice")
         for solution in values.solutions:
             if len(solution) != len(names):
                 place = next(filter(None, solution), values)
-                message = f"VALUES gives {len(solution)} values to {len(names)} variables"
+                message = f"VALUES has {len(solution)} values for {len(names)} variables"
                 raise self._error(place, message)
             self._triple_terms(solution)
         for node in walk(values.solutions):
@@ -195,7 +195,7 @@ class _Checks:
         found = next(aggregates(expression), None) if expression is not None else None
         if found is not None:
             hint = "aggregate in SELECT, HAVING or ORDER BY"
-            raise self._error(found, f"{found.name} may not stand here, {where}", hint)
+            raise self._error(found, f"{found.name} is not allowed here, {where}", hint)
 
     def _triple_terms(self, parts: Iterable[Any]) -> None:
         """The triple terms of an expression, or of VALUES: they are values, not patterns."""
@@ -211,7 +211,7 @@ class _Checks:
     # --- a query or sub-select --------------------------------------------------------------------------------------
 
     def _level(self, form: Any) -> None:
-        """What is projected, and how solutions are grouped."""
+        """Checks the projection and the grouping of solutions."""
         inside = in_scope(form.where) if form.where is not None else {}
         keys = group_keys(form.clauses)
         if not keys and next(aggregates(*form.clauses), None) is None:

@@ -1,7 +1,7 @@
-"""Refuses queries that the embedded engine has no stack for: it parses and plans by recursion, and ends the process.
+"""Rejects queries that would overflow the stack of the embedded engine, which parses and plans by recursion.
 
-Brackets in each other make a deep query, and so do many parts in a row: `a UNION b UNION c` is read as `(a UNION b)
-UNION c` (SPARQL 1.2 Query, section 18.2.2).
+An overflow ends the process. Nested brackets make a query deep, and so do many parts in a row: `a UNION b UNION c` is
+read as `(a UNION b) UNION c` (SPARQL 1.2 Query, section 18.2.2).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Final
 from construct_messages.query.tokens import error, tokenize
 
 MOST_NESTED: Final = 500
-"""How many brackets may be nested, and how many `!` may follow each other."""
+"""The most nested brackets, and the most `!` in a row."""
 
 MOST_JOINED: Final = 4000
-"""How many operators may join the parts of one group or expression; each of those that take more stack counts twice."""
+"""The most operators that join the parts of one group or expression; those that take more stack count twice."""
 
 _OPENING: Final = frozenset(("{", "(", "[", "<<", "<<(", "{|"))
 _CLOSING: Final = frozenset(("}", ")", "]", ">>", ")>>", "|}"))
@@ -27,7 +27,7 @@ _JOINING: Final = {
     "BIND": 2,
     "LATERAL": 2,
 } | dict.fromkeys("|&+-*/", 1)
-_HINT: Final = "write less in each other, or send several queries"
+_HINT: Final = "nest less, or split the query into several"
 
 
 @lru_cache(maxsize=16)  # a continuous query is evaluated again and again
@@ -35,13 +35,13 @@ def check_depth(text: str) -> None:
     """Checks that a query is neither nested nor joined more than the embedded engine can take.
 
     Raises:
-        QueryError: it is, with the position where it goes too far.
+        QueryError: it is, with the position of the first part too many.
 
     >>> check_depth("ASK { FILTER(" + 100 * "(" + "1" + 100 * ")" + ") }")
     >>> check_depth("ASK { FILTER(" + 1000 * "(" + "1" + 1000 * ")" + ") }")
     Traceback (most recent call last):
     construct_messages.errors.QueryError: line 1, column 511: the query nests more than 500 deep
-      hint: write less in each other, or send several queries
+      hint: nest less, or split the query into several
     """
     if len(text) <= MOST_NESTED:
         return

@@ -1,6 +1,7 @@
 """Prefixed names with several full stops as IRIs, for pyoxigraph 0.5, which refuses `ex:a.b.c` after `ex:a.b`.
 
-SPARQL 1.2 Query, section 19.8, [PN_LOCAL]. Everything else in the text stays, so that other lines keep their columns.
+SPARQL 1.2 Query, section 19.8, [PN_LOCAL]. The rest of the text is unchanged, so that the columns of other lines stay
+the same.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _SUSPECT: Final = re.compile(r":(?:[\w%\-]|\\.)*\.(?:[\w%\-.]|\\.)*\.[\w%\-\\]")
 
 
 def names_in_full(text: str) -> str:
-    """The same query with such names written in full.
+    """Returns the query with such names written as IRIs.
 
     >>> names_in_full("PREFIX ex: <urn:> ASK { ?s ex:a.b ex:a.b.c . }")
     'PREFIX ex: <urn:> ASK { ?s ex:a.b <urn:a.b.c> . }'
@@ -34,7 +35,7 @@ def names_in_full(text: str) -> str:
             try:
                 name = prologue.iri(text, token.text, token.start)
             except QueryError:
-                continue  # the engine says what is wrong with it
+                continue  # the engine reports the error
             pieces += [text[done : token.start], name]
             done = token.end
     return "".join((*pieces, text[done:]))

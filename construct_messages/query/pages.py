@@ -1,8 +1,8 @@
 """Windows over a SELECT: LIMIT and OFFSET by which a source that caps its results is read in pages.
 
 SPARQL 1.2 Query, section 15 (solution sequence modifiers): a page is only defined under an order, so every projected
-variable breaks ties. All pages of a result have the same form, since an engine may order two forms differently. Nothing
-here knows when to page; that is the source's business.
+variable is a sort key. All pages of a result have the same form, since an engine may order two forms differently. The
+source decides when to page.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from construct_messages.query.tokens import error
 from construct_messages.query.volatile import volatile
 from construct_messages.terms import literal
 
-_HEAD: Final = "SELECT*{}"  # before clauses that are read by themselves
+_HEAD: Final = "SELECT*{}"  # before clauses that are parsed separately
 
 BY_VALUE: Final = ("?{}",)
 """Sort keys of a variable, as format strings: its value, as ORDER BY compares terms."""
@@ -45,16 +45,16 @@ def page(
 
     Args:
         select: the query.
-        limit: how many solutions the page holds; fewer where the query's own LIMIT ends before.
-        offset: how many solutions of the query's own result come before the page.
+        limit: the number of solutions of the page; there are fewer if the query's own LIMIT ends before.
+        offset: the number of solutions of the query's own result before the page.
         wrap: put the window around the ordered query, for engines that refuse ORDER BY with a large OFFSET.
         keys: the sort keys that are added for each projected variable.
 
     Returns:
-        The page; None where the query's own LIMIT leaves nothing of it.
+        The page; None if the query's own LIMIT ends before it.
 
     Raises:
-        UsageError: a window that is none.
+        UsageError: a limit below 1 or a negative offset.
         QueryError: the query's own ORDER BY, LIMIT or OFFSET is not legal; the place is that in the text of `select`.
 
     >>> select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }", slice=" LIMIT 15", limit=15)
@@ -78,14 +78,14 @@ def page(
 def by_key(
     select: Select, key: str, limit: int, *, least: str | None = None, offset: int = 0
 ) -> Select:
-    """The first solutions in the order of the texts of a key, from one text on.
+    """The first solutions in the order of the strings of a key, starting at one of these strings.
 
     Args:
         select: the query.
         key: the name of a projected variable.
-        limit: how many solutions.
+        limit: the number of solutions.
         least: the least text of the key; None: any.
-        offset: how many solutions to leave out.
+        offset: the number of solutions to leave out.
 
     Raises:
         UsageError: the query has its own order or window, or does not project the key.
@@ -122,11 +122,11 @@ def by_key(
 
 
 def beyond(select: Select, count: int, *, wrap: bool = False) -> Select:
-    """The one solution after the first `count`, to see whether there is one; so no order is put in.
+    """The one solution after the first `count`, to test whether it exists; no order is added for this.
 
     Args:
         select: the query, whose own LIMIT is more than `count`.
-        count: how many solutions of its result there are at least.
+        count: the number of known solutions of its result.
         wrap: see `page`; needless for a query without ORDER BY.
 
     >>> select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s ?p ?o }", slice=" OFFSET 5", offset=5)
@@ -139,7 +139,7 @@ def beyond(select: Select, count: int, *, wrap: bool = False) -> Select:
 
 def _ordered(select: Select, keys: Sequence[str]) -> Select:
     unordered = volatile(select)
-    # a key that is named twice breaks an engine or two, and orders nothing
+    # some engines fail on a repeated key, which has no effect anyway
     given = {f"?{name}" for name in _plain_keys(select)}
     added = (key.format(name) for name in select.variables if name not in unordered for key in keys)
     ties = "".join(f" {key}" for key in added if key not in given)
@@ -173,7 +173,7 @@ def _gap(select: Select) -> str:
 
 
 def _check_own(select: Select) -> None:
-    """Makes sure that what is put in or taken away makes no legal query of another."""
+    """Checks that adding or removing a clause does not turn an illegal query into a legal one."""
     clauses = parse(f"{_HEAD}{select.behind}")
     for clause in clauses.form.clauses:
         if isinstance(clause, Unknown):

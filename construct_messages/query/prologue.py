@@ -1,6 +1,6 @@
-"""The prologue: what BASE and PREFIX make of an IRI, and where declarations from outside are put.
+"""The prologue: resolves IRIs by BASE and PREFIX, and adds declarations from outside.
 
-SPARQL 1.2 Query, section 4.1 (IRI syntax), [4] Prologue. Nothing here knows query forms or templates.
+SPARQL 1.2 Query, section 4.1 (IRI syntax), [4] Prologue. No query forms and no templates here.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from construct_messages.terms import Term, iri, is_iri, resolve, unescape
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _LOCAL_ESCAPE: Final = re.compile(r"\\(.)")
-_EXPANDED: Final = 1 << 20  # characters, and so many more for each character of the query
+_EXPANDED: Final = 1 << 20  # characters, and this number for each character of the query
 _EXPANDED_EACH: Final = 256
 
 
 class Expansion:
-    """Limits the characters that short names and relative IRIs expand to.
+    """Limits the length of expanded prefixed names and relative IRIs.
 
     Args:
         length: of the query.
@@ -34,7 +34,7 @@ class Expansion:
         """Counts an IRI that is about to be written in full.
 
         Raises:
-            QueryError: the IRIs of the query became far longer than the query.
+            QueryError: the expanded IRIs are much longer than the query.
         """
         self._left -= characters
         if self._left < 0:
@@ -42,7 +42,7 @@ class Expansion:
                 f"the IRIs of the query are more than {_EXPANDED_EACH} times as long as "
                 f"the query, written in full"
             )
-            raise error(text, offset, message, "declare prefixes and a base that are shorter")
+            raise error(text, offset, message, "declare shorter prefixes and a shorter base")
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,11 @@ class Prologue:
     """The declarations that hold for the template.
 
     Args:
-        base: the base IRI in effect, None where there is none.
+        base: the base IRI in effect, None if there is none.
         prefixes: IRI by prefix (without colon), of those whose IRI is known.
-        unusable: why, for each prefix whose IRI is not known.
+        unusable: the reason, for each prefix whose IRI is not known.
         declared: the prefixes that the text itself declares.
-        expansion: how much longer IRIs may get.
+        expansion: limits the length of expanded IRIs.
     """
 
     base: str | None
@@ -73,7 +73,7 @@ class Prologue:
         prefixes: Mapping[str, str],
         expansion: Expansion | None = None,
     ) -> Prologue:
-        """Reads the declarations among the tokens before the query form, on top of what was given from outside.
+        """Reads the declarations among the tokens before the query form; they override those from outside.
 
         Raises:
             QueryError: a malformed prefix, or IRIs that are much longer than the query.
@@ -107,10 +107,10 @@ class Prologue:
         Args:
             text: the query, for the position of errors.
             name: `<iri>` or `prefix:local`, as written.
-            offset: where it stands.
+            offset: its position in the text.
 
         Raises:
-            QueryError: an undeclared prefix, a relative IRI without base, a character that no IRI may hold.
+            QueryError: an undeclared prefix, a relative IRI without a base, or a character that is not allowed in IRIs.
 
         >>> Prologue(None, {"ex": "http://example.org/"}, {}, frozenset()).iri("ex:a", "ex:a", 0)
         '<http://example.org/a>'
@@ -141,7 +141,7 @@ class Prologue:
 
 
 def undeclared(text: str, known: Collection[str] = ()) -> str | None:
-    """The first prefix that a query uses and does not declare, without colon; None: there is none.
+    """Returns the first prefix that a query uses and does not declare, without colon, or None.
 
     Args:
         known: prefixes that need no declaration.
@@ -163,7 +163,7 @@ def undeclared(text: str, known: Collection[str] = ()) -> str | None:
 
 
 def relative_iri(text: str) -> str | None:
-    """The first relative IRI of a query that declares no base, in its brackets; None: there is none.
+    """Returns the first relative IRI of a query without a base, in its brackets, or None.
 
     >>> relative_iri("SELECT * { GRAPH <urn:a> { ?s <p> ?o } }"), relative_iri("BASE <urn:a> ASK { ?s <p> ?o }")
     ('<p>', None)
@@ -176,7 +176,7 @@ def relative_iri(text: str) -> str | None:
 
 
 def given_prefixes(prefixes: Mapping[str, str] | None) -> dict[str, str]:
-    """Prefixes given from outside, checked.
+    """Checks prefixes that are declared outside of the query, and returns them.
 
     Raises:
         UsageError: a malformed prefix, or an IRI that is not absolute.
@@ -212,10 +212,10 @@ def _is_prefix(text: str) -> bool:
 
 
 def given_base(base: str | None) -> str | None:
-    """A base given from outside, checked.
+    """Checks a base that is declared outside of the query, and returns it.
 
     Raises:
-        UsageError: no absolute IRI.
+        UsageError: the base is not an absolute IRI.
     """
     return base if base is None else _absolute(base, "the base")
 
@@ -233,12 +233,13 @@ def insert(
 ) -> tuple[int, str]:
     """Returns the position for declarations from outside, and their text.
 
-    They go to the head, so that the text's own override them, but after Virtuoso's DEFINE pragmas, which must come
-    first; there is no line break in them, so that the engine's error lines stay those of the text.
+    The position is at the head, so that declarations in the text override them, but after Virtuoso's DEFINE pragmas,
+    which must be first. The declarations have no line break, so that the lines of the engine's errors are those of the
+    text.
 
     Args:
         tokens: those before the query form.
-        prefixes: IRI by prefix, of those to be declared.
+        prefixes: IRI by prefix, of the prefixes to declare.
 
     >>> insert([], None, {"ex": "http://example.org/"})
     (0, 'PREFIX ex: <http://example.org/> ')

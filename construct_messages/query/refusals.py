@@ -1,6 +1,6 @@
-"""Errors for queries that a SPARQL parser refuses: with the position in the query and a hint.
+"""Errors for queries that a SPARQL parser rejects, with the position in the query and a hint.
 
-The parser is that of pyoxigraph, which the embedded engine and the algebra ask. Nothing is evaluated here.
+The parser is that of pyoxigraph, which the embedded engine and the algebra use. Nothing is evaluated here.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _AT: Final = r"(?:error )?at (\d+):(\d+)(?:-\d+:\d+)?: "
 _EXPECTED: Final = r"\"(?:[^\"\\]|\\.)+\"|\b[A-Z][A-Za-z_0-9]+\b(?! [a-z])"
 _CLASSES: Final = r"\[(?:'(?:\\.[^']*|[^'])'|[^'\]])*\]"
 _NO_IRI: Final = "IRI parsing failed"
-# among the tokens it would have taken, the engine's message may hold a sentence that says what is wrong
+# among the expected tokens, the engine's message may hold a sentence with the reason
 _SENTENCE: Final = r"(?:expected (?:one of )?|, )([A-Z][A-Za-z]*(?: [A-Za-z]+)+)"
 
 
 def refusal(error: SyntaxError, text: str, hint: str | None, refused: str) -> QueryError:
-    """A syntax error of pyoxigraph's SPARQL parser, with its position and a reason that a person can use.
+    """A syntax error of pyoxigraph's SPARQL parser, with its position and a readable reason.
 
     Args:
-        error: what was raised.
+        error: the exception of pyoxigraph.
         text: the query.
-        hint: how to mend it, unless a prefix or a base is missing.
-        refused: how the message begins.
+        hint: the hint of the error, unless a prefix or a base is missing.
+        refused: the beginning of the message.
 
     >>> import pyoxigraph as ox
     >>> try:
@@ -65,7 +65,7 @@ def refusal(error: SyntaxError, text: str, hint: str | None, refused: str) -> Qu
 
 
 def _unexpected(message: str) -> str:
-    """What the engine expected by its own words, without classes of characters.
+    """The tokens that the engine expected, by its message, without classes of characters.
 
     >>> _unexpected("error at 1:9: expected one of \\",\\", OFFSET, ['0'..='9'], [_]")
     'unexpected token, expected one of "," OFFSET'

@@ -1,6 +1,6 @@
-"""SELECT and ASK queries by themselves, as a `Select` whose solutions can be asked for: an ASK has one, or none.
+"""SELECT and ASK queries as a `Select` that a source can evaluate; an ASK has one solution or none.
 
-SPARQL 1.2 Query, section 19.8, [9] SelectClause, [12] AskQuery. Spliced as `rewrite.py` does it for CONSTRUCT.
+SPARQL 1.2 Query, section 19.8, [9] SelectClause, [12] AskQuery. The text is spliced, as in `rewrite.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from construct_messages.query.tokens import QueryText, decoded
 def read_results(
     query: str, *, base: str | None = None, prefixes: Mapping[str, str] | None = None
 ) -> Select:
-    """A SELECT or ASK query as it is asked for.
+    """Returns a SELECT or ASK query as the `Select` to evaluate.
 
     Args:
         query: its text.

@@ -1,8 +1,8 @@
-"""`ConstructQuery`: a CONSTRUCT query as the SELECT that gives its solutions, and the template that makes messages.
+"""`ConstructQuery`: a CONSTRUCT query as a SELECT with its solutions, and the template that makes messages of them.
 
 SPARQL 1.2 Query, section 16.2 (CONSTRUCT) and section 19.8, [10] ConstructQuery. The text is spliced, never
-regenerated: only the head changes, so dialects that no parser here knows reach the engine as they were written. The
-patterns of the template are made in `template_patterns.py`; what else can be done to the SELECT is in `select.py` and
+regenerated: only the head changes, so dialects that no parser here knows are sent to the engine as written.
+`template_patterns.py` makes the patterns of the template; other changes to the SELECT are in `select.py` and
 `pages.py`.
 """
 
@@ -87,8 +87,8 @@ class ConstructQuery:
     Args:
         rewritten: the SELECT with the solutions of the query.
         template: turns each solution into a message; its variables are those of `rewritten`.
-        prefixes: IRI by prefix (without colon): those that the text declares, those of the caller, and those of the
-            server that the text uses.
+        prefixes: IRI by prefix (without colon): declared in the text or by the caller, or predefined by the server and
+            used in the text.
         base: the base IRI at the template.
 
     >>> from construct_messages.labels import Labels
@@ -121,7 +121,7 @@ class ConstructQuery:
         group_by: Sequence[str] = (),
         whole: bool = False,
     ) -> ConstructQuery:
-        """Parses the template and rewrite the head. The rest of the text is not changed, except for a byte order mark.
+        """Parses the template and rewrites the head. The rest of the text is unchanged, except for a byte order mark.
 
         The variables of the template are projected in the order of their first appearance. With GROUP BY, only its keys
         can be projected; other variables of the template are unbound, so triples with them are left out.
@@ -129,10 +129,10 @@ class ConstructQuery:
         Args:
             query: its text.
             base: an absolute IRI; BASE in the text is resolved against it and overrides it.
-            prefixes: IRI by prefix; those that the text uses but does not declare are declared in the SELECT.
-            predefined: prefixes that the engine knows without declaration; only used for the template.
+            prefixes: IRI by prefix; those used but not declared in the text are declared in the SELECT.
+            predefined: prefixes that the engine predefines; only used for the template.
             group_by: additional variables (`?v`, `$v` or `v`) to project.
-            whole: project all other variables that solutions may bind, too; with GROUP BY, all keys.
+            whole: also project all other variables that solutions may bind; with GROUP BY, all keys.
 
         Raises:
             NotConstruct: another form of query, or an update.
@@ -179,7 +179,7 @@ class ConstructQuery:
         if whole:
             of_solutions = bound if keys is None else {*keys, *added}
             variables += sorted(of_solutions.difference(variables))
-        # after GROUP BY, only a sub-select lets what VALUES binds be projected
+        # after GROUP BY, variables of VALUES can only be projected outside of a sub-select
         apart = None if keys is None or set(variables) <= set(keys) else keys
         projection = " ".join(f"?{name}" for name in variables)
         if not variables:
@@ -213,7 +213,7 @@ class ConstructQuery:
 
 
 def _inside_template(form: ConstructForm) -> tuple[int, int] | None:
-    """The offsets between the braces of the template; None: it is the WHERE group."""
+    """The offsets between the braces of the template; None if it is the WHERE group."""
     return form.template and (form.template.start + 1, form.template.end - 1)
 
 
@@ -231,7 +231,7 @@ def _select(
     projection: str,
     variables: tuple[str, ...],
 ) -> Select:
-    """The pieces; each begins right after the last token of the one before, with its white space and comments."""
+    """The pieces; each begins right after the last token of the previous one, with its white space and comments."""
     behind = form.template.end if form.template else form.start + len("CONSTRUCT")
     breaks = "".join(_LINE_BREAK.findall(text, form.start, behind))
     space = _SPACE.match(text, behind)
@@ -259,7 +259,7 @@ def _select(
 
 
 def _pieces(text: str, form: ConstructForm) -> Iterator[str]:
-    """GROUP BY and HAVING, ORDER BY, LIMIT and OFFSET, and the rest; what is unknown belongs to the piece before it."""
+    """GROUP BY and HAVING, ORDER BY, LIMIT and OFFSET, and the rest; unknown text belongs to the piece before it."""
     done, clauses = form.where.end, list(form.clauses)
     for keywords in (("GROUP", "HAVING"), ("ORDER",), ("LIMIT", "OFFSET")):
         end = done
@@ -281,7 +281,7 @@ def _belongs(text: str, clause: ClauseNode, keywords: tuple[str, ...]) -> bool:
 def _renumbered(
     patterns: Sequence[Pattern], names: Sequence[str], variables: Sequence[str]
 ) -> Iterator[Pattern]:
-    """The patterns that need no other than these variables, by their indexes."""
+    """The indexes of the patterns whose variables are all among these."""
     projected = {name: number for number, name in enumerate(variables)}
     index = {number: projected[name] for number, name in enumerate(names) if name in projected}
 

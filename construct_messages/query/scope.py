@@ -1,7 +1,7 @@
-"""Which variables have a value where: in the solutions of a group, after GROUP BY, after a VALUES clause.
+"""Variable scope: finds the variables that the solutions of a group, GROUP BY, and VALUES clauses can bind.
 
-SPARQL 1.2 Query, section 18.2.1 (variable scope) and section 11 (aggregates). Of what is unknown every variable counts.
-Nothing here changes a query.
+SPARQL 1.2 Query, section 18.2.1 (variable scope) and section 11 (aggregates). In unknown text, every variable counts.
+Queries are not changed here.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from construct_messages.query.syntax.tree import walk
 
 
 def in_scope(*nodes: Any) -> dict[str, None]:
-    """The variables that solutions of patterns may bind, as names, in the order of the text.
+    """Returns the names of the variables that solutions of patterns may bind, in the order of the text.
 
-    Not those that are only in FILTER, MINUS, the expression of a BIND, or in a sub-select that does not project them.
+    Variables only in FILTER, MINUS, the expression of a BIND, or a sub-select that does not project them are left out.
 
     >>> from construct_messages.query.syntax.parser import parse
     >>> text = "ASK { ?a ?b 1 BIND(?c AS ?d) FILTER(?e) { SELECT ?f (MAX(?g) AS ?h) { ?f ?g ?i } GROUP BY ?f } }"
@@ -41,7 +41,7 @@ def in_scope(*nodes: Any) -> dict[str, None]:
 
 
 def reached(*nodes: Any) -> dict[str, None]:
-    """The variables that a value given to a group reaches: all but those that sub-selects keep to themselves.
+    """Returns the variables that bindings at the start of a group apply to: all except those local to sub-selects.
 
     >>> from construct_messages.query.syntax.parser import parse
     >>> text = "ASK { ?a ?b 1 FILTER(?c) { SELECT ?d { ?d ?e 1 } } { SELECT * { ?f ?g 1 } } }"
@@ -52,7 +52,7 @@ def reached(*nodes: Any) -> dict[str, None]:
 
 
 def assigned(group: GroupPattern) -> frozenset[str]:
-    """The variables to which a group itself assigns by BIND, not the groups in it.
+    """Returns the variables that a group itself assigns by BIND; nested groups do not count.
 
     >>> from construct_messages.query.syntax.parser import parse
     >>> sorted(assigned(parse("ASK { BIND(1 AS ?a) { BIND(2 AS ?b) } }").form.where))
@@ -66,9 +66,9 @@ def assigned(group: GroupPattern) -> frozenset[str]:
 
 
 def group_keys(clauses: Sequence[ClauseNode]) -> tuple[str, ...] | None:
-    """The variables that have one value in each group, in order; None where the query does not group.
+    """Returns the variables with one value in each group, in order; None if the query does not group.
 
-    HAVING, or an aggregate in ORDER BY, groups all solutions into one, without keys.
+    HAVING, or an aggregate in ORDER BY, makes one group of all solutions, without keys.
     """
     for clause in clauses:
         if isinstance(clause, GroupClause):
@@ -97,7 +97,7 @@ def values_variables(clauses: Sequence[ClauseNode]) -> tuple[str, ...]:
 
 
 def aggregates(*nodes: Any) -> Iterator[AggregateNode]:
-    """Yields the aggregates of expressions, not those in other aggregates or in groups.
+    """Yields the aggregates of expressions, except those in other aggregates or in groups.
 
     >>> from construct_messages.query.syntax.parser import parse
     >>> [found.name for found in aggregates(parse("ASK {} ORDER BY ?a DESC(COUNT(?b))").form.clauses)]

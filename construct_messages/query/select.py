@@ -1,8 +1,8 @@
 """`Select`: the rewritten query as its verbatim pieces, so that a change replaces one piece and keeps the rest.
 
 The pieces are those of SPARQL 1.2's SelectQuery (section 19.8, [7]) in their order; concatenated they are the text.
-`rewrite.py` cuts the pieces, `pages.py` and the methods here put others in their place. Nothing here reads more of the
-text than its variables, and the methods take each other's results.
+`rewrite.py` cuts the text into pieces; `pages.py` and the methods here replace some. Only variables are read from the
+text here. The methods can be applied to each other's results.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class Select:
         aggregation: GROUP BY and HAVING.
         order: ORDER BY.
         slice: LIMIT and OFFSET, as written.
-        limit: the value of LIMIT, None where there is none or it is no number.
-        offset: the value of OFFSET, 0 where there is none.
-        values: the trailing VALUES clause and whatever else follows.
-        keys: the keys of GROUP BY, where `values` binds a projected variable that is none of them; else None. The
-            groups are a sub-select then, in the text: what is no key cannot be projected beside it (section 11.4).
-        written: the query that this was made of, for the places in errors; None: this is it.
+        limit: the value of LIMIT, None if there is none or it is not a number.
+        offset: the value of OFFSET, 0 if there is none.
+        values: the trailing VALUES clause and any text after it.
+        keys: the keys of GROUP BY if `values` binds a projected variable that is not a key; else None. The text then
+            has the groups in a sub-select, because only keys can be projected from a group (section 11.4).
+        written: the query that this was made from, for positions in errors; None if this query was not rewritten.
     """
 
     prologue: str
@@ -87,16 +87,16 @@ class Select:
     def bind(self, bindings: Mapping[str, Term]) -> Select:
         """Initial bindings: a VALUES block at the head of the WHERE group (section 10.2, VALUES).
 
-        They join with the group as a VALUES block written there does: a sub-select that does not project the variable
-        does not see them. A variable of the template that WHERE does not bind takes the value. One that the group
-        itself assigns to by BIND is compared with it: its block is at the end of the group.
+        They join with the group like a VALUES block in the text: a sub-select that does not project the variable does
+        not see them. A variable of the template that WHERE does not bind takes the value. If the group itself assigns
+        the variable by BIND, the values are compared: the block is at the end of the group.
 
         Args:
-            bindings: term by variable name, without `?`.
+            bindings: terms by the names of variables, without `?`.
 
         Raises:
-            UsageError: a variable that the query does not mention, that a sub-select keeps to itself, or that GROUP BY
-                assigns to; a blank node, which is no constant in a query.
+            UsageError: a variable that the query does not mention, that is local to a sub-select, or that GROUP BY
+                assigns; or a blank node, which is not a constant in a query.
 
         >>> from construct_messages.terms import iri
         >>> select = Select("", "SELECT ?s ", ("s",), "WHERE ", "{ ?s a ?c }")
@@ -122,7 +122,7 @@ class Select:
                 )
             if name not in around and name not in within:
                 raise UsageError(
-                    f"?{name} cannot be bound: it stands only in a sub-select that does not project it",
+                    f"?{name} cannot be bound: it is only in a sub-select that does not project it",
                     hint=f"project ?{name} there",
                 )
         for name in _group_aliases(form.clauses) & bindings.keys():
@@ -139,11 +139,12 @@ class Select:
         )
 
     def sorted_by(self, names: Sequence[str]) -> Select:
-        """The same solutions with those that are equal, as terms, on these variables next to each other.
+        """Sorts the solutions so that those with equal terms for these variables are next to each other.
 
-        The whole query, slice included, becomes a sub-select, so the order selects nothing. `ORDER BY ?v` alone lets
-        terms of the same value interleave (section 15.1), hence the string, datatype and language after it; COALESCE,
-        because not every engine (rdflib for one) sorts by what is an error, as the language of an IRI is.
+        The whole query with its slice becomes a sub-select, so the order does not change which solutions are returned.
+        With `ORDER BY ?v` alone, terms of the same value can interleave (section 15.1), hence the string, datatype and
+        language after it. They are in COALESCE because some engines (such as rdflib) cannot sort by an error, like the
+        language of an IRI.
 
         Args:
             names: projected variables, without `?`.
@@ -170,7 +171,7 @@ class Select:
         return replace(self.nested(), order=f" ORDER BY{conditions}" if names else "")
 
     def nested(self) -> Select:
-        """The same query with everything after its dataset as a sub-select (section 12), so that clauses can be added.
+        """Moves everything after the dataset into a sub-select (section 12), so that clauses can be added.
 
         >>> str(Select("", "SELECT ?s ", ("s",), "", "{ ?s ?p ?o }", order=" ORDER BY ?p").nested())
         'SELECT ?s { { SELECT ?s WHERE { ?s ?p ?o } ORDER BY ?p } }'
@@ -178,7 +179,7 @@ class Select:
         if self.keys is not None:
             return self._groups_first(self.keys).nested()
         projection = self.head.rstrip()
-        # what follows may end with a comment, which must not swallow the braces
+        # the text may end with a comment, which must not include the braces
         end = "\n" if self.values.strip() else " "
         inner = "".join(
             (self.group, self.aggregation, self.order, self.slice, self.values.rstrip())
@@ -209,7 +210,7 @@ class Select:
 
 
 def unused(name: str, taken: Collection[str]) -> str:
-    """A variable's name that is not taken: this one, or this one with a number."""
+    """A name for a variable that is not taken: this name, or this name with a number."""
     return next(
         free for free in (name, *(f"{name}{n}" for n in range(len(taken) + 1))) if free not in taken
     )

@@ -1,13 +1,13 @@
-"""Requests that a query or update makes the engine send: SERVICE, LOAD, functions, and pragmas of Virtuoso.
+"""Checks for requests that a query makes the engine send: SERVICE, LOAD, functions, and pragmas of Virtuoso.
 
-SPARQL 1.1 Federated Query, section 2 (SERVICE), and SPARQL 1.1 Update, section 3.1.4 (LOAD), by tokens. Who may reach
-what is the caller's policy; what is checked here is the text alone.
+SPARQL 1.1 Federated Query, section 2 (SERVICE), and SPARQL 1.1 Update, section 3.1.4 (LOAD), by tokens. The caller
+passes the policy; only the text is checked here.
 
-Not every engine reads a text as the tokens of the recommendation do. Oxigraph has no tokens: it reads
-`SERVICESILENT<urn:a>` and `SERVICEex:a` as SERVICE clauses, `<` as an operator wherever a term has just ended, and an
-unclosed `'''` as an empty string and what follows; other engines decode `\\uXXXX` before they read. So a text is read
-in the ways that are possible, and where that cannot be told apart, each `service` in it counts as a clause that may
-reach anything. A query that is no more than unusual is refused by this; none that reaches out is let through.
+Not every engine tokenizes a text as the recommendation does. Oxigraph has no tokenizer: it reads `SERVICESILENT<urn:a>`
+and `SERVICEex:a` as SERVICE clauses, `<` after a term as an operator, and an unclosed `'''` as an empty string and more
+text; other engines decode `\\uXXXX` before they parse. So a text is read in every possible way, and if the reading is
+ambiguous, each `service` in it counts as a clause that may reach anything. This rejects some unusual but harmless
+queries; no query that sends a request is let through.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _BEFORE_NAMES: Final = ("GRAPH", "SERVICE", "SILENT")
 _OPERANDS: Final = ("variable", "iri", "blank", "pname", "string", "language", "number")
 _OPENING: Final = ("(", "{", "[", "<<(", "{|")
 _CLOSING: Final = (")", "}", "]", ")>>", "|}")
-# what begins with `scheme://` is no comparison with a prefixed name: no expression begins with a slash
+# `<scheme://` is not a comparison with a prefixed name: no expression begins with a slash
 _FAR: Final = re.compile(r"<[A-Za-z][A-Za-z0-9+.\-]*://")
 
 
@@ -39,10 +39,10 @@ class ServiceClause(NamedTuple):
     """One SERVICE clause.
 
     Args:
-        iri: what it reaches, absolute; None for a variable and for what cannot be told.
-        silent: whether it says SILENT.
-        start: the offset of what it reaches, as it is written.
-        end: the offset after that.
+        iri: the absolute IRI of the endpoint; None for a variable or if the IRI is ambiguous.
+        silent: whether it is SILENT.
+        start: the offset of the endpoint's name.
+        end: the offset after the endpoint's name.
     """
 
     iri: str | None
@@ -52,13 +52,13 @@ class ServiceClause(NamedTuple):
 
 
 def services(text: str | QueryText) -> list[ServiceClause]:
-    """The SERVICE clauses of a query or update, wherever they stand.
+    """Returns the SERVICE clauses anywhere in a query or update.
 
     Args:
         text: of any dialect, legal or not.
 
     Raises:
-        QueryError: a prefix is declared with an escape for a character that may not stand there.
+        QueryError: a declared prefix has an escape for a character that is not allowed there.
 
     >>> query = "PREFIX ex: <http://example.org/> ASK { SERVICE SILENT ex:a { ?s ?p 'SERVICE' } SERVICE ?s {} }"
     >>> [(clause.iri, clause.silent) for clause in services(query)]
@@ -74,22 +74,22 @@ def services(text: str | QueryText) -> list[ServiceClause]:
 
 
 def check_services(text: str | QueryText, policy: str | Collection[str]) -> None:
-    """Makes sure that a query or update reaches only what it may.
+    """Checks that the SERVICE clauses of a query or update reach only allowed endpoints.
 
     Args:
         text: see `services`.
-        policy: `"allow"` for anything, `"deny"` for nothing, or the IRIs that may be reached. They are compared as
-            text with the IRI that is written, once that is resolved and its escapes are decoded.
+        policy: `"allow"` for all endpoints, `"deny"` for none, or the allowed IRIs. They are compared as text with the
+            IRI in the query after its escapes are decoded and it is resolved.
 
     Raises:
-        Forbidden: at the first SERVICE that reaches something else.
+        Forbidden: a SERVICE reaches another endpoint, with the position of the first one.
         QueryError: see `services`.
 
     >>> check_services("ASK { SERVICE <http://example.org/sparql> {} }", {"http://example.org/sparql"})
     >>> check_services("ASK { SERVICE <http://example.org/sparql> {} }", "deny")
     Traceback (most recent call last):
     construct_messages.errors.Forbidden: line 1, column 15: SERVICE <http://example.org/sparql> is not allowed here
-      hint: leave SERVICE out; it is switched off
+      hint: leave SERVICE out; it is disabled
     """
     if policy == "allow":
         return
@@ -108,16 +108,16 @@ def check_services(text: str | QueryText, policy: str | Collection[str]) -> None
                 position=Position.at(query.text, clause.start),
                 hint=f"write one of {', '.join(f'<{name}>' for name in sorted(allowed))} in full"
                 if allowed
-                else "leave SERVICE out; it is switched off",
+                else "leave SERVICE out; it is disabled",
             )
 
 
 def redirect_services(text: str | QueryText, targets: Mapping[str, str]) -> str:
-    """The same query or update with other IRIs in its SERVICE clauses; everything else stays as it is.
+    """Replaces IRIs in the SERVICE clauses of a query or update; the rest of the text is unchanged.
 
     Args:
         text: one that `check_services` let through.
-        targets: IRI to write by IRI that is reached; clauses that reach none of these stay.
+        targets: the new IRI by the IRI to replace; other clauses are unchanged.
 
     Raises:
         TermError: a target is no absolute IRI.
@@ -136,20 +136,20 @@ def redirect_services(text: str | QueryText, targets: Mapping[str, str]) -> str:
 
 
 def check_loads(text: str | QueryText, policy: str | Collection[str]) -> None:
-    """Makes sure that an update loads only what it may.
+    """Checks that an update loads only allowed documents.
 
     Args:
-        text: an update, or several.
+        text: one or more updates.
         policy: see `check_services`.
 
     Raises:
-        Forbidden: at the first LOAD of something else.
+        Forbidden: a LOAD of another document, with the position of the first one.
 
     >>> check_loads("LOAD SILENT <urn:a> INTO GRAPH <urn:g>", {"urn:a"})
     >>> check_loads("CLEAR ALL; LOAD <urn:a>", "deny")
     Traceback (most recent call last):
     construct_messages.errors.Forbidden: line 1, column 17: LOAD <urn:a> is not allowed here
-      hint: leave LOAD out; what the endpoint may fetch is restricted
+      hint: leave LOAD out; the documents that the endpoint may fetch are restricted
     """
     if policy == "allow":
         return
@@ -170,7 +170,7 @@ def check_loads(text: str | QueryText, policy: str | Collection[str]) -> None:
                 raise Forbidden(
                     f"LOAD {query.text[source.start : source.end][:80]} is not allowed here",
                     position=Position.at(query.text, source.start),
-                    hint="leave LOAD out; what the endpoint may fetch is restricted",
+                    hint="leave LOAD out; the documents that the endpoint may fetch are restricted",
                 )
         if _is_ambiguous(tokens):
             raise Forbidden(
@@ -180,22 +180,22 @@ def check_loads(text: str | QueryText, policy: str | Collection[str]) -> None:
 
 
 def check_functions(text: str | QueryText, unsafe: Collection[str], safe: Collection[str]) -> None:
-    """Makes sure that a query or update names no function that may reach out.
+    """Checks that a query or update names no function that may send requests or read files.
 
     Args:
         text: see `services`.
-        unsafe: what the IRIs of such functions begin with, as `bif:`. A prefixed name that is not declared counts as
-            an IRI, since engines know prefixes of their own.
-        safe: IRIs that begin so and may be used, in lower case.
+        unsafe: the beginnings of the IRIs of such functions, as `bif:`. A name with an undeclared prefix counts as an
+            IRI, since engines predefine prefixes.
+        safe: allowed IRIs with such a beginning, in lower case.
 
     Raises:
-        Forbidden: at the first of them; and at what cannot be told from the text.
+        Forbidden: such a function, or a name that may be one, with the position of the first one.
 
     >>> check_functions("ASK { FILTER(bif:lower(?x) = 'a') }", ["bif:"], {"bif:lower"})
     >>> check_functions("PREFIX b: <bif:> ASK { FILTER(b:http_get(?x)) }", ["bif:"], {"bif:lower"})
     Traceback (most recent call last):
     construct_messages.errors.Forbidden: line 1, column 11: <bif:> may make the endpoint fetch or read files
-      hint: leave it out; what the endpoint may fetch is restricted
+      hint: leave it out; the documents that the endpoint may fetch are restricted
     """
     begin = tuple(unsafe)
     if not begin:
@@ -211,23 +211,23 @@ def check_functions(text: str | QueryText, unsafe: Collection[str], safe: Collec
             raise Forbidden(
                 f"{token.text[:80]} may make the endpoint fetch or read files",
                 position=Position.at(query.text, token.start),
-                hint="leave it out; what the endpoint may fetch is restricted",
+                hint="leave it out; the documents that the endpoint may fetch are restricted",
             )
 
 
 def check_fetches(text: str | QueryText) -> None:
-    """Makes sure that a query or update holds no pragma that makes a Virtuoso load from the web what the text names.
+    """Checks that a query or update has no pragma that makes Virtuoso load documents from the web.
 
-    Those are `get:…` and `input:grab-…`, after DEFINE and in the OPTION of a FROM clause.
+    These are `get:…` and `input:grab-…`, after DEFINE and in the OPTION of a FROM clause.
 
     Raises:
-        Forbidden: at the first of them.
+        Forbidden: such a pragma, with the position of the first one.
 
     >>> check_fetches("DEFINE sql:describe-mode 'CBD' ASK { ?s get:soft ?o }")
     >>> check_fetches("DEFINE get:soft 'soft' ASK {}")
     Traceback (most recent call last):
     construct_messages.errors.Forbidden: line 1, column 8: get:soft makes the endpoint load from the web
-      hint: leave it out; it is switched off
+      hint: leave it out; it is disabled
     """
     readings = QueryText.of(text).readings
     if not _FETCHING.search(readings[-1].text):
@@ -237,14 +237,14 @@ def check_fetches(text: str | QueryText) -> None:
             raise Forbidden(
                 f"{token.text} makes the endpoint load from the web",
                 position=Position.at(query.text, token.start),
-                hint="leave it out; it is switched off",
+                hint="leave it out; it is disabled",
             )
 
 
 def _unsafe_function(
     query: QueryText, unsafe: tuple[str, ...], safe: Collection[str]
 ) -> Token | None:
-    """The first token that may name a function which reaches out, in whichever way an engine puts its IRI together."""
+    """The first token that may name an unsafe function, in any way in which an engine may form its IRI."""
     tokens, names = query.tokens, _Names(query)
     nothing = Token("mark", "", 0)
     for index, token in enumerate(tokens):
@@ -297,7 +297,7 @@ def _clauses(query: QueryText) -> Iterator[ServiceClause]:
             and _begins_with_service(token)
             and not before.endswith(_BEFORE_NAMES)
         ):
-            # a name stands before a brace in a legal query, too, as the last object of triples without a full stop
+            # a name can precede a brace in a legal query, too: the last object of triples without a full stop
             yield ServiceClause(None, False, token.start, token.end)
 
 
@@ -306,10 +306,10 @@ def _begins_with_service(token: Token) -> bool:
 
 
 class _Names:
-    """The meaning of names at the current position: declarations are at the head, and between updates.
+    """Resolves names at the current position: declarations are at the head, and between updates.
 
     Args:
-        query: what is read.
+        query: the text that is read.
     """
 
     def __init__(self, query: QueryText) -> None:
@@ -320,7 +320,7 @@ class _Names:
         self._glued = False
 
     def pass_by(self, index: int) -> None:
-        """Takes notice of a token; to be called for each in order."""
+        """Updates the declarations by a token; to be called for each token in order."""
         token = self._tokens[index]
         self._depth = max(0, self._depth + token.is_mark("{") - token.is_mark("}"))
         if self._depth == 0:
@@ -331,7 +331,7 @@ class _Names:
             self._glued |= declares and token.keyword != "PREFIX" and not behind_prefix
 
     def resolve(self, token: Token) -> str | None:
-        """The IRI of a name, None for what is none or cannot be told."""
+        """The IRI of a name; None for other tokens, or if the IRI is not known."""
         if token.kind not in ("iri", "pname"):
             return None
         if self._unread:
@@ -349,15 +349,15 @@ class _Names:
         try:
             return self._prologue.iri(self._text, token.text, token.start)[1:-1]
         except QueryError:
-            return None  # undeclared, or relative to nothing: the engine may know more
+            return None  # undeclared, or relative without a base: the engine may have a declaration
 
 
 def _is_ambiguous(tokens: Sequence[Token]) -> bool:
-    """Whether an engine without tokens may find other ones.
+    """Whether an engine without a tokenizer may split the text differently.
 
-    That is so after a string without its end, in a long string that it may give up for an escape it does not know and
-    read as short ones, and for a `<` after an operand within brackets, if a string, a comment or a bracket could
-    begin or end in what is an IRI here.
+    This applies after an unclosed string; in a long string with an unknown escape, which it may read as short strings
+    instead; and for a `<` after an operand within brackets, if a string, a comment or a bracket could begin or end in
+    the text that is an IRI here.
     """
     brackets: list[str] = []
     before = Token("mark", "", 0)

@@ -1,7 +1,7 @@
 """The triples of a template as patterns that a solution instantiates.
 
-SPARQL 1.2 Query, section 16.2.1 (templates with blank nodes). Everything legal is taken, also triples that no message
-can hold (`Template` drops them). No text is read here.
+SPARQL 1.2 Query, section 16.2.1 (templates with blank nodes). Everything legal is accepted, also triples that no
+message can hold (`Template` drops them). No text is read here.
 """
 
 from __future__ import annotations
@@ -82,5 +82,5 @@ class _Slots:
                 match nested:
                     case Nested(Constant(s), Constant(p), Constant(o)) if legal(nested, "object"):
                         return Constant(triple(s, p, o))
-                return nested  # also of constants: what can never be legal shows in its parts
+                return nested  # also of constants: the parts are checked for triples that are never legal
         return Constant(self._query.term(node))

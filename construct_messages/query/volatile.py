@@ -1,7 +1,7 @@
-"""Variables whose values are new each time a query is evaluated: NOW, RAND, UUID, STRUUID, BNODE.
+"""Finds variables whose values differ in each evaluation of a query: NOW, RAND, UUID, STRUUID, BNODE.
 
 SPARQL 1.2 Query, section 17.4. Two requests for parts of one result cannot be compared by such variables, nor ordered.
-Nothing here changes a query.
+Queries are not changed here.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from construct_messages.query.syntax.tree import walk
 _FUNCTIONS: Final = frozenset(("NOW", "RAND", "UUID", "STRUUID", "BNODE"))
 # Virtuoso's own
 _NAMES: Final = frozenset(("bif:now", "bif:rnd", "bif:uuid", "bif:curdatetime"))
-# most queries have none of them, and need not be read
+# most queries have none of them, and need not be parsed
 _MAY_CALL: Final = re.compile("|".join([*_FUNCTIONS, *_NAMES]), re.IGNORECASE)
 
 
 def volatile(select: Select) -> frozenset[str]:
-    """Returns the variables that an expression assigns to, at any depth, which calls one of these functions.
+    """Returns the variables, at any depth, that are assigned an expression with one of these functions.
 
-    An expression over such a variable makes another one. Aggregates are not among them: engines that evaluate them in
-    the same order twice return the same value.
+    A variable that is assigned an expression over such a variable is volatile, too. Aggregates are not among them:
+    engines that evaluate them in the same order twice return the same value.
 
     >>> text = "{ ?s ?p ?o BIND(UUID() AS ?id) BIND(STR(?id) AS ?name) BIND(STR(?s) AS ?same) }"
     >>> sorted(volatile(Select("", "SELECT * ", ("s",), "WHERE ", text)))

@@ -1,7 +1,7 @@
-"""`WrittenQuery`: a query as its author wrote it, for the SELECT that was made of it.
+"""`WrittenQuery`: the original text of a query that was rewritten to a SELECT.
 
-An engine that refuses the SELECT names places in that. Asked about the query as written it names those that the author
-sees. Nothing is evaluated here.
+An engine that rejects the SELECT names positions in the SELECT. They are translated to positions in the original text,
+or the engine parses the original text. Nothing is evaluated here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pyoxigraph as ox
 from construct_messages.query.full_names import names_in_full
 
 _NO_LINE_BREAK: Final = re.compile(r"[^\r\n]")
-# compiled when an endpoint refuses a query, which is seldom
+# compiled when an endpoint rejects a query, which is rare
 _PLACE: Final = (
     r"(?i)(?P<before>\b(?:line|at) )(?P<line>\d{1,9})(?P<between>, ?column |:)(?P<column>\d{1,9})"
 )
@@ -24,12 +24,12 @@ _PLACE: Final = (
 
 @dataclass(frozen=True)
 class WrittenQuery:
-    """A CONSTRUCT query to ask an engine about.
+    """A CONSTRUCT query as its author wrote it.
 
     Args:
-        text: the query; the inside of its template is blank, because engines know less of templates than this package.
+        text: the query; its template is blank, because engines support fewer templates than this package.
         base: the base IRI that its relative IRIs resolve against.
-        prefixes: those that it uses without declaring them, by their names.
+        prefixes: IRI by prefix, of the prefixes that it uses but does not declare.
         where: the offsets of its WHERE group.
     """
 
@@ -47,7 +47,7 @@ class WrittenQuery:
         prefixes: Mapping[str, str],
         where: tuple[int, int] | None = None,
     ) -> WrittenQuery:
-        """The query with these offsets of the inside of its template; None: in the short form there is none.
+        """Makes the query from these offsets of the inside of its template; None in the short form.
 
         >>> WrittenQuery.of("CONSTRUCT { ?s ?p ?o }\\nWHERE {}", (11, 21), None, {}).text
         'CONSTRUCT {          }\\nWHERE {}'
@@ -58,7 +58,7 @@ class WrittenQuery:
         return cls(text, base, prefixes, where)
 
     def refusal(self) -> SyntaxError | None:
-        """Returns why the embedded engine refuses the query; None: it does not."""
+        """Returns the reason why the embedded engine rejects the query, or None."""
         try:
             ox.Store().query(
                 names_in_full(self.text), base_iri=self.base, prefixes=dict(self.prefixes)
@@ -66,18 +66,18 @@ class WrittenQuery:
         except SyntaxError as error:
             return error
         except (OSError, RuntimeError, ValueError):
-            pass  # it is legal, and cannot be planned
+            pass  # it is legal but cannot be planned
         return None
 
     def translated(self, message: str, select: str) -> tuple[str, bool]:
-        """The refusal of an endpoint with the places of this query, and whether all places in it are such.
+        """Returns an endpoint's error with positions in this query, and whether all positions could be translated.
 
-        Oxigraph names a place as `1:20`, QLever as `line 1:20`, Jena, RDF4J, GraphDB and Blazegraph as
-        `line 1, column 20`, and Virtuoso only the line, which has the same number in the SELECT.
+        Oxigraph writes a position as `1:20`, QLever as `line 1:20`, Jena, RDF4J, GraphDB and Blazegraph as `line 1,
+        column 20`, and Virtuoso only the line, which has the same number in the SELECT.
 
         Args:
-            message: what the endpoint says.
-            select: the text that it was asked.
+            message: the error of the endpoint.
+            select: the text that it was sent.
 
         >>> text = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p }"
         >>> query = WrittenQuery.of(text, None, None, {}, (29, 38))
@@ -103,7 +103,7 @@ class WrittenQuery:
         return re.sub(_PLACE, translate, message), known
 
     def _place(self, select: str, offset: int) -> int | None:
-        """The offset in this query of a character of the SELECT; None: the SELECT alone has it."""
+        """The offset in this query of a character of the SELECT; None if only the SELECT has it."""
         if self.where is not None:
             start, end = self.where
             found = select.rfind(self.text[start:end])
@@ -115,7 +115,7 @@ class WrittenQuery:
 
 
 def _offset(text: str, line: int, column: int) -> int | None:
-    """The offset of a place; the column may be one more than the line has."""
+    """The offset of a position; the column may be one more than the line has."""
     lines = text.split("\n")
     if not 1 <= line <= len(lines):
         return None

@@ -1,8 +1,8 @@
-"""Exclusive XML Canonicalization with comments, of the content of an element, as the parser's events come.
+"""Exclusive XML Canonicalization with comments, of the content of an element, from the parser's events.
 
 RDF 1.1 XML Syntax, section 7.2.17, and Exclusive XML Canonicalization 1.0 (https://www.w3.org/TR/xml-exc-c14n/) with an
-empty list of inclusive prefixes: a namespace is declared where it is used, and nowhere else. `xml.etree` has a writer
-of canonical XML, but one that chooses prefixes itself where a namespace has two. No RDF here.
+empty list of inclusive prefixes: a namespace is only declared where it is used. `xml.etree` can write canonical XML,
+but chooses the prefix itself if a namespace has two. No RDF here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class CanonicalContent:
         spend: called with the number of characters of each part that is written.
 
     Attributes:
-        depth: how many elements are open in it.
+        depth: the number of open elements in it.
 
     >>> content = CanonicalContent(lambda characters: None)
     >>> content.start("urn:x\\x01br\\x01x", {})
@@ -41,7 +41,7 @@ class CanonicalContent:
         self.depth = 0
         self._spend = spend
         self._parts: list[str] = []
-        # what is declared at this place of what is written, and for each open element, its name and what it changed
+        # the namespaces in scope in the output, and for each open element, its name and the namespaces it changed
         self._declared: dict[str, str] = {"": "", "xml": _XML}
         self._open: list[tuple[str, list[tuple[str, str | None]]]] = []
 
@@ -92,7 +92,7 @@ class CanonicalContent:
         self._write(f"</{shown}>")
 
     def text(self, text: str) -> None:
-        """Writes characters, those of CDATA sections too."""
+        """Writes characters, including those of CDATA sections."""
         self._write(text.translate(_TEXT))
 
     def comment(self, text: str) -> None:
@@ -104,7 +104,7 @@ class CanonicalContent:
         self._write(f"<?{target} {text}?>" if text else f"<?{target}?>")
 
     def value(self) -> str:
-        """What was written."""
+        """The output."""
         return "".join(self._parts)
 
     def _write(self, text: str) -> None:
@@ -113,7 +113,7 @@ class CanonicalContent:
 
 
 def _parts(name: str) -> tuple[str, str, str]:
-    """The namespace and prefix of a name, or empty, and the name as it is written."""
+    """The namespace and prefix of a name, empty if it has none, and the qualified name."""
     namespace, *rest = name.split(SEPARATOR)
     if not rest:
         return "", "", namespace

@@ -15,7 +15,7 @@ class NTriplesFile:
     Args:
         file: the document, a binary file; it stays open.
         base: the IRI that relative ones resolve against.
-        limits: what the document may have.
+        limits: the limits of the document.
         lenient: see `RdfXmlParser`.
 
     >>> import io
@@ -37,11 +37,11 @@ class NTriplesFile:
             b"",
             0,
             False,
-        )  # what is not read yet begins at the place
+        )  # unread data begins at the position
 
     @property
     def prefixes(self) -> dict[str, str]:
-        """Those that the document has declared so far."""
+        """The prefixes that the document has declared so far."""
         return self._parser.prefixes
 
     def read(self, size: int = -1) -> bytes:
@@ -49,7 +49,7 @@ class NTriplesFile:
 
         Raises:
             RdfXmlError: the document is malformed.
-            LimitExceeded: it has more than the limits allow.
+            LimitExceeded: the document exceeds a limit.
         """
         if size < 0:
             return b"".join(iter(lambda: self.read(_PIECE_BYTES), b""))
@@ -61,5 +61,5 @@ class NTriplesFile:
         return self._text[start : self._place]
 
     def located(self, error: SyntaxError) -> SyntaxError:
-        """An error of who reads the lines, with the place in the document; see `RdfXmlParser.located`."""
+        """Translates a reader's error in the lines to the position in the document; see `RdfXmlParser.located`."""
         return self._parser.located(error)

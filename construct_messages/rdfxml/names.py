@@ -1,4 +1,4 @@
-"""Names of elements and attributes, as expat returns them, as IRIs, and what attributes are for.
+"""Names of elements and attributes: converts expat's names to IRIs, and sorts attributes by their function.
 
 RDF 1.2 XML Syntax, sections 5.1.2, 5.1.4 and 6.2.2 to 6.2.7. `productions.py` defines the meaning of attributes.
 """
@@ -15,7 +15,7 @@ _XML: Final = "http://www.w3.org/XML/1998/namespace"
 _ITS: Final = "http://www.w3.org/2005/11/its"
 XSI: Final = "http://www.w3.org/2001/XMLSchema-instance"
 
-# Attributes that no statement comes of; no IRI holds a separator
+# Attributes that make no statement; IRIs contain no separator
 _RESERVED, BASE, LANGUAGE, DIRECTION, VERSION = (
     f"{SEPARATOR}{name}" for name in ("", "base", "lang", "dir", "version")
 )
@@ -44,13 +44,13 @@ CORE: Final = frozenset(
 )
 OLD: Final = frozenset(("aboutEach", "aboutEachPrefix", "bagID"))
 _UNQUALIFIED: Final = frozenset(("ID", "about", "parseType", "resource", "type", "version"))
-"""Attributes without a namespace that mean those of RDF (section 5.1.4)."""
+"""Attributes without a namespace that are read as those of RDF (section 5.1.4)."""
 
 _MOST_NAMES: Final = 1 << 12
 
 
 class Attributes(NamedTuple):
-    """The attributes of an element: those of its context, of the syntax by local name, and properties with values."""
+    """The attributes of an element: those of its context, those of the syntax by local name, and properties."""
 
     context: dict[str, str]
     syntax: dict[str, str]
@@ -64,7 +64,7 @@ class Names:
     """Reads the names of one document.
 
     Args:
-        fail: called with what is wrong; raises.
+        fail: called with an error message; raises.
     """
 
     def __init__(self, fail: Callable[[str], NoReturn]) -> None:
@@ -77,7 +77,7 @@ class Names:
         return self._elements.get(name) or self._name_of_element(name)
 
     def attributes(self, attributes: Mapping[str, str]) -> Attributes:
-        """The attributes of one element, by what they are for."""
+        """The attributes of one element, by their function."""
         context: dict[str, str] = {}
         syntax: dict[str, str] = {}
         properties: list[tuple[str, str]] = []
@@ -105,7 +105,7 @@ class Names:
         return self._remember(self._elements, name, namespace + local)
 
     def _name_of_attribute(self, name: str) -> str:
-        """The IRI of an attribute; for those that no statement comes of, one of `BASE`, `LANGUAGE` … instead."""
+        """The IRI of an attribute; for attributes that make no statement, one of `BASE`, `LANGUAGE` … instead."""
         namespace, *rest = name.split(SEPARATOR)
         if not rest:
             if name.lower().startswith("xml"):
@@ -124,7 +124,7 @@ class Names:
         elif namespace == RDF and local in OLD:
             self._fail(f"rdf:{local} was withdrawn from RDF/XML: leave it out")
         elif namespace == RDF and local in ("Description", "li"):
-            self._fail(f"rdf:{local} is an element, and no attribute")
+            self._fail(f"rdf:{local} is an element, not an attribute")
         else:
             read = namespace + local
         return self._remember(self._attributes, name, read)
@@ -137,5 +137,5 @@ class Names:
 
 
 def shortened(text: str) -> str:
-    """A text for an error message: its beginning."""
+    """The beginning of a text, for an error message."""
     return text if len(text) <= 60 else f"{text[:60]}…"

@@ -1,8 +1,9 @@
-"""Parses RDF/XML by expat, piece by piece, to N-Triples, and bounds what a document may cost.
+"""Parses RDF/XML with expat, piece by piece, to N-Triples, and limits the cost of a document.
 
-No entity is ever fetched. One that a document declares itself is expanded where `DocumentLimits.doctype` allows a
-DOCTYPE, as far as expat does (a hundredfold at most, beyond 8 MiB); an undeclared one is an error. RDF 1.2 XML Syntax;
-Namespaces in XML 1.0; XML 1.0, sections 4 and 5. `productions.py` defines the meaning of elements and attributes.
+No entity is ever fetched. An entity that the document itself declares is expanded if `DocumentLimits.doctype` allows a
+DOCTYPE, within expat's limits (at most a hundredfold, beyond 8 MiB); an undeclared entity is an error. RDF 1.2 XML
+Syntax; Namespaces in XML 1.0; XML 1.0, sections 4 and 5. `productions.py` defines the meaning of elements and
+attributes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from construct_messages.rdfxml.productions import Productions
 _LEAST: Final = 1 << 20
 _TIMES: Final = 1 << 8
 _KEPT: Final = 8
-"""Of how many pieces the places of statements are kept: a parser of N-Triples lags by fewer."""
+"""The number of pieces for which the positions of statements are kept; a parser of N-Triples lags by fewer."""
 
 _STANDALONE: Final = b'<?xml version="1.0" standalone="yes"?>'
 _DECLARATION: Final = re.compile(
@@ -33,10 +34,10 @@ _DECLARATION: Final = re.compile(
 )
 _LONGEST_DECLARATION: Final = 1 << 10
 _WIDE: Final = (b"\xff\xfe", b"\xfe\xff", b"\0", b"<\0")
-"""What documents in UTF-16 begin with."""
+"""The first bytes of documents in UTF-16."""
 
 _CONTINUATION: Final = bytes(range(0x80, 0xC0))
-"""The bytes of UTF-8 that begin no character."""
+"""The bytes of UTF-8 that do not begin a character."""
 
 _EARLY_ENDS: Final = {
     expat.errors.codes[message]
@@ -49,9 +50,9 @@ _EARLY_ENDS: Final = {
 
 
 class RdfXmlError(SyntaxError):
-    """What is no RDF/XML, where it is, and whether the document ends before it is whole.
+    """An error in RDF/XML, with its position, and whether the document is truncated.
 
-    The message begins with the place, as those of pyoxigraph do.
+    The message begins with the position, like those of pyoxigraph.
     """
 
     def __init__(self, reason: str, line: int, column: int, *, ends_early: bool = False) -> None:
@@ -63,16 +64,16 @@ class RdfXmlError(SyntaxError):
 
 @dataclass(frozen=True)
 class DocumentLimits:
-    """What a document may have and cost.
+    """The limits of a document.
 
     Args:
-        name: of the document, for errors.
-        characters: how many characters the terms of its statements may have; None: 256 times as many as the document
-            has bytes, and 1 Mi.
-        open: how many attributes one element may have, and how many elements may be open and prefixes be in scope at
-            one place; None: any.
-        base: how many characters an IRI of xml:base may have; None: any.
-        doctype: whether it may have a DOCTYPE, with entities that it declares, and another encoding than UTF-8.
+        name: the name of the document, for errors.
+        characters: the maximal number of characters in the terms of its statements; None: 256 times the number of bytes
+            of the document, plus 1 Mi.
+        open: the maximal number of attributes of one element, and of open elements and prefixes in scope at one
+            position; None: no limit.
+        base: the maximal number of characters of an IRI of xml:base; None: no limit.
+        doctype: whether it may have a DOCTYPE, with entities that it declares, and an encoding other than UTF-8.
     """
 
     name: str = "the document"
@@ -87,11 +88,11 @@ class RdfXmlParser:
 
     Args:
         base: the IRI that relative ones resolve against.
-        limits: what it may have.
-        lenient: whether malformed IRIs are resolved, too; the parser of N-Triples finds them.
+        limits: the limits of the document.
+        lenient: whether to resolve malformed IRIs, too; the parser of N-Triples detects them.
 
     Attributes:
-        prefixes: those that the document has declared so far.
+        prefixes: the prefixes that the document has declared so far.
 
     >>> parser = RdfXmlParser("http://example.org/")
     >>> document = b'<a:C xmlns:a="urn:a:" xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" r:about="s" a:p="o"/>'
@@ -110,8 +111,8 @@ class RdfXmlParser:
         self.prefixes: dict[str, str] = {}
         self._limits = limits = limits or DocumentLimits()
         self._most = _LEAST if limits.characters is None else limits.characters
-        self._characters = self._scope = 0  # the latter: elements open and prefixes in scope
-        self._lines: list[str] = []  # of N-Triples, that were not returned yet
+        self._characters = self._scope = 0  # of `open`: open elements and prefixes in scope
+        self._lines: list[str] = []  # of N-Triples, not returned yet
         self._places = array("Q")  # of their statements
         self._pieces: deque[tuple[int, array[int]]] = deque([(0, self._places)], maxlen=_KEPT)
         self._productions = Productions(
@@ -123,14 +124,14 @@ class RdfXmlParser:
             self._warn,
             lenient=lenient,
         )
-        # what may hold the XML declaration; and how many lines and columns that which replaced it has too few
+        # data that may contain the XML declaration; the lines and columns by which its replacement is shorter
         self._head: bytes | None = b"" if limits.doctype else None
         self._shift = 0, 0
-        self._ended_at = 1, 1  # the line and column after what was parsed
+        self._ended_at = 1, 1  # the line and column after the parsed data
         self._piece, self._fed = (
             (0, b""),
             0,
-        )  # what is being parsed, and where it begins in what expat was fed
+        )  # the data being parsed, and its offset in expat's input
         self._warned = False
         self._failure: RdfXmlError | None = (
             None  # of an element; an error in the XML after it takes precedence
@@ -141,11 +142,11 @@ class RdfXmlParser:
         """Parses the next piece of the document.
 
         Returns:
-            the statements that are whole now, as lines of N-Triples.
+            the statements that the piece completes, as lines of N-Triples.
 
         Raises:
-            RdfXmlError: it is no RDF/XML.
-            LimitExceeded: it has more than the limits allow.
+            RdfXmlError: it is not RDF/XML.
+            LimitExceeded: the document exceeds a limit.
         """
         if self._head is not None:
             data, self._head = self._head + data, None
@@ -162,14 +163,14 @@ class RdfXmlParser:
             its last statements.
 
         Raises:
-            RdfXmlError: it is not whole, or see `feed`.
+            RdfXmlError: the document is truncated, or see `feed`.
             LimitExceeded: see `feed`.
         """
         data, self._head = self._declare_standalone(self._head) if self._head else b"", None
         return self._parse(data, True)
 
     def located(self, error: SyntaxError) -> SyntaxError:
-        """An error of the parser that reads the N-Triples, with the place of that statement in the document."""
+        """Translates an error in the N-Triples to the position of the statement in the document."""
         if isinstance(error, RdfXmlError) or error.lineno is None:
             return error
         reason = error.msg.removeprefix("Parser error at ").partition(": ")[2] or error.msg
@@ -178,7 +179,7 @@ class RdfXmlParser:
                 return RdfXmlError(reason, *divmod(places[error.lineno - before - 1], 1 << 32))
         return SyntaxError(reason)
 
-    # --- what the productions call ----------------------------------------------------------------------------------
+    # --- called by the productions ----------------------------------------------------------------------------------
 
     def _state(self, subject: str, predicate: str, object: str) -> None:
         self._spend(len(subject) + len(predicate) + len(object))
@@ -208,7 +209,7 @@ class RdfXmlParser:
         raise RdfXmlError(reason, *self._place())
 
     def _warn(self, reason: str) -> None:
-        if not self._warned:  # once for a document, however often
+        if not self._warned:  # once for each document
             logging.getLogger(__name__).warning("line %d: %s", self._place()[0], reason)
         self._warned = True
 
@@ -234,7 +235,7 @@ class RdfXmlParser:
         parser.EndNamespaceDeclHandler = self._end_prefix
         if self._limits.doctype:
             parser.NotStandaloneHandler = self._external_dtd
-            # without a handler, expat leaves out what it does not fetch
+            # without a handler, expat skips external entities
             parser.ExternalEntityRefHandler = self._external_entity
             parser.SkippedEntityHandler = self._skipped_entity
         else:
@@ -245,8 +246,8 @@ class RdfXmlParser:
     def _declare_standalone(self, head: bytes) -> bytes:
         """Replaces the XML declaration by one with `standalone`, and returns the rest.
 
-        Where there is an external DTD, which is never read here, XML allows to skip an entity that the document itself
-        does not declare, and its text with it. In a standalone document it is an error.
+        With an external DTD, which is never read here, XML allows to skip an entity that the document itself does not
+        declare, and so its text. In a standalone document such an entity is an error.
         """
         head = head.removeprefix(b"\xef\xbb\xbf")
         declaration = _DECLARATION.match(head)
@@ -292,7 +293,7 @@ class RdfXmlParser:
         return statements.encode()
 
     def _after(self, data: bytes) -> tuple[int, int]:
-        """The place after the next data."""
+        """The position after the next data."""
         line, column = self._ended_at
         *lines, last = data.rsplit(b"\n", 1)
         return line + data.count(b"\n"), (1 if lines else column) + len(
@@ -306,18 +307,18 @@ class RdfXmlParser:
         self, _context: str, _base: str | None, system: str | None, _public: str | None
     ) -> int:
         self._fail(
-            f"an entity refers to {system or 'what is elsewhere'}, and nothing is ever fetched: write its text"
+            f"an entity refers to {system or 'an external resource'}, and nothing is ever fetched: write its text"
         )
 
     def _skipped_entity(self, name: str, is_parameter_entity: bool) -> None:
-        # what a parameter entity would declare is undefined then
+        # declarations of a parameter entity are then undefined
         if not is_parameter_entity:
             self._fail(f"undefined entity &{name};")
 
     def _declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
         if encoding is not None and encoding.lower() != "utf-8":
             raise RdfXmlError(
-                f"the encoding is {encoding}; write UTF-8, and say so or nothing", 1, 1
+                f"the encoding is {encoding}; write UTF-8, and declare it or no encoding", 1, 1
             )
 
     def _doctype(self, *_: object) -> None:
@@ -360,5 +361,5 @@ class RdfXmlParser:
             raise LimitExceeded(
                 f"{self._limits.name}: at one place, more than {self._limits.open} elements are open or prefixes "
                 "in scope",
-                hint="nest less deeply: give nodes an rdf:nodeID, and write them side by side",
+                hint="nest less: refer to nodes by rdf:nodeID, and write them one after the other",
             )

@@ -1,7 +1,7 @@
-"""The grammar of RDF/XML: events of XML in, statements of N-Triples out.
+"""The grammar of RDF/XML: converts events of XML to statements of N-Triples.
 
-RDF 1.2 XML Syntax, sections 5 and 6; the names of the productions are its own. A property that is annotated, base
-directions and triple terms are read as well. Nothing of XML parsing here: names come as expat returns them.
+RDF 1.2 XML Syntax, sections 5 and 6; the productions have its names. Annotated properties, base directions and triple
+terms are read as well. No XML parsing here: names are those of expat.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SCHEME: Final = re.compile(SCHEME)
 _LANGTAG: Final = re.compile(LANGTAG)
 _NOT_IN_IRIREF: Final = re.compile(r'[\x00-\x20<>"{}|^`\\]')
 DEEPEST: Final = 100
-"""How many triple terms may be nested: readers use recursion."""
+"""The most nested triple terms: readers use recursion."""
 
 
 class _Kind(Enum):
@@ -49,7 +49,7 @@ class _Kind(Enum):
     DOCUMENT = auto()
     NODES = auto()  # rdf:RDF
     NODE = auto()
-    PROPERTY = auto()  # with a node or text: which of them is known by what comes
+    PROPERTY = auto()  # with a node or text, depending on the next event
     EMPTY = auto()
     RESOURCE = auto()
     COLLECTION = auto()
@@ -62,7 +62,7 @@ _HOLDS_PROPERTIES: Final = (_Kind.NODE, _Kind.RESOURCE)
 
 
 class _Context(NamedTuple):
-    """What elements have from those around them (section 5.1.2)."""
+    """The state that elements inherit (section 5.1.2)."""
 
     base: str | None = None
     language: str = ""
@@ -75,10 +75,10 @@ class _Element:
     """An open element.
 
     Args:
-        kind: what it is.
-        context: the state from its attributes, and from those of the elements around it.
-        subject: the node, of a node element; that of the triple, of a property element.
-        predicate: of a property element.
+        kind: its kind.
+        context: the state from its attributes and its ancestors.
+        subject: the node of a node element; the subject of a property element.
+        predicate: the predicate of a property element.
     """
 
     kind: _Kind
@@ -93,7 +93,7 @@ class _Element:
     members: int = 0  # rdf:li so far
     cell: str = ""  # the last one of a collection
     outside: list[tuple[str, str, str]] | None = (
-        None  # where the statements around a triple term go
+        None  # the destination of the statements around a triple term
     )
 
 
@@ -105,12 +105,12 @@ class Productions:
         state: called with each statement: its subject, predicate and object in N-Triples.
         spend: called with the number of additional characters.
         enter_base: called with each xml:base, resolved.
-        fail: called with what is wrong; raises.
-        warn: called with what is ignored.
+        fail: called with an error message; raises.
+        warn: called with a message about ignored syntax.
         lenient: see `RdfXmlParser`.
 
     Attributes:
-        content: of the XML literal that is open, if one is.
+        content: the content of the open XML literal, if any.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class Productions:
         self._fail, self._warn, self._lenient = fail, warn, lenient
         self._elements = [_Element(_Kind.DOCUMENT, _Context(base))]
         self._collected: list[tuple[str, str, str]] | None = (
-            None  # the statements of a triple term that is open
+            None  # the statements of an open triple term
         )
         self._triple_terms = self._blank_nodes = 0
         self._ids: set[str] = set()
@@ -198,7 +198,7 @@ class Productions:
         elif text.strip(" \t\r\n") and element.kind is not _Kind.IGNORED:
             where = {
                 _Kind.PROPERTY: "beside a node",
-                _Kind.EMPTY: "in a property that has its value as an attribute",
+                _Kind.EMPTY: "in a property whose value is an attribute",
             }.get(element.kind, "where elements stand")
             self._fail(f"the text {shortened(text.strip())!r} {where}")
 
@@ -219,7 +219,7 @@ class Productions:
         if iri in _NO_NODES:
             self._fail(f"rdf:{iri.removeprefix(RDF)} is no node element")
         if parent.kind is _Kind.EMPTY:
-            self._fail("an element in a property that has its value as an attribute")
+            self._fail("an element in a property whose value is an attribute")
         if parent.kind is _Kind.PROPERTY:
             if parent.object:
                 self._fail("a second node in a property, which has one value")
@@ -256,7 +256,7 @@ class Productions:
     def _property(
         self, parent: _Element, iri: str, context: _Context, found: Attributes
     ) -> _Element:
-        """Production propertyElt: which of them it is."""
+        """Production propertyElt: chooses its alternative."""
         if iri in _NO_PROPERTIES:
             self._fail(f"rdf:{iri.removeprefix(RDF)} is no property element")
         if iri == _LI:
@@ -299,7 +299,7 @@ class Productions:
             element.kind = _Kind.COLLECTION
         elif parse_type == "Triple":
             if element.context.version < "1.2":
-                # as the test rdf12-xml-tt-01 of the W3C has it
+                # as in the W3C's test rdf12-xml-tt-01
                 self._warn(
                     'rdf:parseType="Triple" is ignored: the document has no rdf:version="1.2"'
                 )
@@ -315,7 +315,7 @@ class Productions:
     def _start_empty(
         self, element: _Element, syntax: dict[str, str], properties: list[tuple[str, str]]
     ) -> None:
-        """Production emptyPropertyElt, where it has a value."""
+        """Production emptyPropertyElt, with a value."""
         if "resource" in syntax:
             object = self._iri(syntax["resource"], element.context)
         elif "nodeID" in syntax:
@@ -331,13 +331,13 @@ class Productions:
         assert collected is not None
         self._triple_terms -= 1
         if len(collected) != 1:
-            self._fail(f'rdf:parseType="Triple" holds {len(collected)} triples, and not one')
+            self._fail(f'rdf:parseType="Triple" contains {len(collected)} triples instead of one')
         self._complete(element, f"<<( {' '.join(collected[0])} )>>")
 
     # --- statements -------------------------------------------------------------------------------------------------
 
     def _complete(self, element: _Element, object: str) -> None:
-        """States a property whose value is now known, and the statements about that statement (section 6.3)."""
+        """Emits a property whose value is now known, and the statements about that statement (section 6.3)."""
         subject, predicate = element.subject, element.predicate
         self._make(subject, predicate, object)
         if statement := element.reification:
@@ -377,7 +377,7 @@ class Productions:
     # --- terms ------------------------------------------------------------------------------------------------------
 
     def _iri(self, reference: str, context: _Context) -> str:
-        """The IRI of an attribute; one that is malformed is left to a parser of N-Triples that is lenient."""
+        """The IRI of an attribute; if `lenient`, a malformed IRI is left to the parser of N-Triples."""
         if not _SCHEME.match(reference):
             if context.base is None:
                 self._fail(f"the IRI {shortened(reference)!r} is relative, and there is no base")
@@ -386,7 +386,7 @@ class Productions:
             except TermError as error:
                 self._fail(error.message)
         elif not self._lenient and (fault := fault_of_iri(reference)):
-            # here, as no statement may come of it
+            # checked here, as it may not be in a statement
             self._fail(f"the IRI {shortened(reference)!r}: {fault}")
         return self._absolute(reference)
 
@@ -396,9 +396,9 @@ class Productions:
         return f"<{iri}>"
 
     def _identified(self, id: str, context: _Context) -> str:
-        """The IRI of an rdf:ID, which a base has once (section 6.2.4)."""
+        """The IRI of an rdf:ID, which must be unique for its base (section 6.2.4)."""
         if context.base is None:
-            self._fail(f"rdf:ID={shortened(id)!r} is relative to a base, and there is none")
+            self._fail(f"rdf:ID={shortened(id)!r} is relative, and there is no base")
         # RFC 3986, section 5.2.2, of a fragment alone
         iri = self._absolute(f"{context.base.partition('#')[0]}#{self._ncname('ID', id)}")
         if iri in self._ids:
@@ -407,7 +407,7 @@ class Productions:
         return iri
 
     def _named_blank(self, attribute: str, label: str) -> str:
-        # a label of N-Triples does not end with a dot, as a name of XML may
+        # a name of XML may end with a dot, a label of N-Triples may not
         return f"_:n{self._ncname(attribute, label)}0"
 
     def _new_blank(self) -> str:

@@ -1,4 +1,4 @@
-"""SPARQL results bytes in, batches of solutions out: incremental, strict, and without I/O."""
+"""Decodes SPARQL results from bytes to batches of solutions: incrementally, strictly, and without I/O."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from construct_messages.solutions import Solutions
 from construct_messages.terms import Lenience
 
 DEEPEST: Final = 100
-"""How many triple terms may be nested."""
+"""The most nested triple terms."""
 
 MOST_COLUMNS: Final = 1000
-"""How many variables a result may have beyond those asked for."""
+"""The maximal number of variables of a result, in addition to the requested ones."""
 
 
 class ResultsDecoder(Protocol):
-    """One results document on its way in; made by a `NewDecoder`."""
+    """Decodes one results document; created by a `NewDecoder`."""
 
     def feed(self, data: bytes) -> list[Solutions]:
-        """Takes the next bytes, and returns every solution that they complete.
+        """Decodes the next bytes, and returns the solutions that they complete.
 
         Raises:
             IncompleteResult: the bytes cannot be part of such a document, or it has other variables.
@@ -32,16 +32,16 @@ class ResultsDecoder(Protocol):
     def close(self) -> list[Solutions]:
         """Ends the document, and returns the solutions that `feed` has not returned.
 
-        A decoder may hold bytes back to spare work. So what it returns here belongs to the result as well.
+        A decoder may buffer bytes to save work, so this may return further solutions of the result.
 
         Raises:
-            IncompleteResult: the document is not whole, something follows it, or it has other variables.
+            IncompleteResult: the document is truncated, there is data after it, or it has other variables.
         """
         ...
 
 
 class NewDecoder(Protocol):
-    """A factory of decoders of one format: their class."""
+    """A factory of the decoders of one format: their class."""
 
     def __call__(
         self,
@@ -51,35 +51,35 @@ class NewDecoder(Protocol):
         scope: str = "d",
         lenience: Lenience | None = None,
     ) -> ResultsDecoder:
-        """A decoder for one document.
+        """Creates a decoder for one document.
 
         Args:
             variables: the names, without `?`, of the columns to return, in that order. The document may declare others,
                 which are ignored. If it declares its variables, these must be among them.
-            response: the number of the response, handed on in `Solutions.response`.
-            scope: goes in front of every blank node label (see `terms.blank`).
+            response: the number of the response, for `Solutions.response`.
+            scope: the prefix of every blank node label (see `terms.blank`).
             lenience: passes and counts malformed IRIs and language tags (see `terms.iri`); None: they are errors.
         """
         ...
 
 
 def decoder_of(format: ResultsFormat) -> NewDecoder:
-    """The decoder of a format that is read, imported when it is first asked for."""
-    assert format.decoder is not None, f"{format.name} is not read"
+    """Returns the decoder of a format, imported on first use."""
+    assert format.decoder is not None, f"{format.name} cannot be read"
     decoder: NewDecoder = resolve_name(f"{__name__}.{format.decoder}")
     return decoder
 
 
 def check_head(kind: str, declared: Collection[str], variables: Sequence[str]) -> None:
-    """Nothing, where a result is for these variables, and not for too many others.
+    """Checks that a result is for these variables, and not for too many others.
 
     Args:
-        kind: the format, as errors name it.
+        kind: the name of the format, for errors.
         declared: the variables that the result declares.
-        variables: those asked for.
+        variables: the requested variables.
 
     Raises:
-        IncompleteResult: one is missing, so that this is the answer to another query; or see `MOST_COLUMNS`.
+        IncompleteResult: a variable is missing, so this is the answer to another query; or see `MOST_COLUMNS`.
 
     >>> check_head("JSON", ["o", "s", "p"], ["s", "o"])
     >>> check_head("JSON", ["?s", "O"], ["s", "o"])
@@ -92,12 +92,12 @@ def check_head(kind: str, declared: Collection[str], variables: Sequence[str]) -
         raise IncompleteResult(f"the {kind} result is not for {wanted}: its variables are {given}")
     if len(declared) > len(variables) + MOST_COLUMNS:
         raise IncompleteResult(
-            f"the {kind} result has {len(declared)} variables, and {len(variables)} were asked for"
+            f"the {kind} result has {len(declared)} variables, and {len(variables)} were requested"
         )
 
 
 def excerpt(data: bytes) -> str:
-    """The beginning of some bytes, as errors show it.
+    """The beginning of some bytes, for errors.
 
     >>> excerpt(b"!TIMEDOUT!")
     "'!TIMEDOUT!'"

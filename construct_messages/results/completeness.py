@@ -1,6 +1,6 @@
-"""What servers of several makes write into a result that failed or is a part of one only.
+"""Detects members by which various servers mark a result as failed or partial.
 
-No edition of the results formats has such a member, and the protocol has no status for it, so this knows words. Reads
+The results formats define no such member, and the protocol no status, so the members are detected by their words. Reads
 no bytes.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, Final
 from construct_messages.errors import IncompleteResult, shown
 
 _FAILURES: Final = frozenset(("error", "errors", "exception", "exceptions"))
-_DEPTH_OF_FAILURES: Final = 2  # further down, errors may be those of other things
+_DEPTH_OF_FAILURES: Final = 2  # deeper members named error may be about something else
 _OF_A_RESULT: Final = r"(?:is|are|was|were|has|have|results?|rows?|bindings|solutions|data)*"
 _PARTIAL: Final = re.compile(
     rf"{_OF_A_RESULT}(?:partial|incomplete|truncated|timedout|capped|cutoff|more){_OF_A_RESULT}"
@@ -41,11 +41,11 @@ def check_members(kind: str, members: Mapping[str, Any]) -> None:
     """Checks that no member of a result, at any depth, marks the result as failed or incomplete.
 
     Args:
-        kind: the format, as errors name it.
+        kind: the name of the format, for errors.
         members: the members other than the solutions, by name.
 
     Raises:
-        IncompleteResult: one does.
+        IncompleteResult: a member does.
 
     >>> check_members("JSON", {"head": {}, "meta": {"partial": False, "complete": True}})
     >>> check_members("JSON", {"results": {"hasMore": True}})
@@ -80,13 +80,13 @@ def _is_yes(value: Any) -> bool:
 
 
 def _quoted(name: str, value: Any) -> str:
-    import json  # results of other formats need none of it
+    import json  # imported here because results of other formats do not need it
 
     return f"{shown(name)}: {shown(json.dumps(value))}"
 
 
 def _members(members: Mapping[str, Any]) -> Iterator[tuple[int, str, Any]]:
-    """The members of an object and of all objects in it, each with the number of objects around its own."""
+    """The members of an object and of all nested objects, each with its depth."""
     objects = [(0, members)]
     while objects:
         depth, inner = objects.pop()

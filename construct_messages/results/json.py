@@ -1,8 +1,8 @@
 r"""SPARQL 1.1 and 1.2 Query Results JSON (https://www.w3.org/TR/sparql12-results-json/), as endpoints really send it.
 
 The document is cut at the solutions of `results.bindings`; each piece is decoded by msgspec into one struct per
-solution, with a field for each variable. A cut in the wrong place (in a string, or in an array deeper down) leaves a
-piece that is no JSON; a scanner of strings and brackets then finds the right one. `json_frame.py` reads the rest of the
+solution, with a field for each variable. A cut in the wrong place (in a string, or in a nested array) makes a piece
+that is not JSON; a scanner of strings and brackets then finds the right place. `json_frame.py` reads the rest of the
 document.
 """
 
@@ -48,7 +48,7 @@ class _Literal(msgspec.Struct, tag_field="type", tag="literal", gc=False):
 
 
 class _TypedLiteral(_Literal, tag_field="type", tag="typed-literal", gc=False):
-    """The type of literals with a datatype in drafts of the first edition, which Virtuoso still uses."""
+    """The type of literals with a datatype in drafts of the first edition; Virtuoso still uses it."""
 
 
 class _Parts(msgspec.Struct, gc=False):
@@ -68,11 +68,11 @@ _value = attrgetter("value")
 _literal_kind = attrgetter("datatype", "language", "direction")
 _IRIS: Final = re.compile(rf"{USUAL_IRI}(?:\n{USUAL_IRI})*+")
 
-# --- where the solutions are ----------------------------------------------------------------------------------------
+# --- detecting solutions --------------------------------------------------------------------------------------------
 
 _SPACES: Final = re.compile(rb"[%b]*+" % SPACE)
 _BOUNDARY: Final = re.compile(rb"\}[%b]*+,[%b]*+\Z" % (SPACE, SPACE))
-# one of these is in the end of every solution, and in few others: where neither is, the scanner need not look yet
+# the end of every solution contains one of these, as few other places do: without them, the scanner is not needed yet
 _MAY_END: Final = re.compile(rb"[{}\]][%b]*+\}|\]" % SPACE)
 # beyond this much white space, or this many braces of an incomplete solution, the scanner is used
 _BOUNDARY_SPAN: Final = 64
@@ -80,7 +80,7 @@ _BOUNDARY_BRACES: Final = 100
 
 
 def _last_boundary(data: bytearray, start: int) -> int:
-    """Returns the end of a solution that seems to be followed by another, after `start`: 0: none, -1: unknown."""
+    """Returns the end of the last solution after `start` that seems to precede another one; 0: none, -1: unknown."""
     brace = len(data)
     for _ in range(_BOUNDARY_BRACES):
         brace = data.rfind(b"{", start, brace)
@@ -92,7 +92,7 @@ def _last_boundary(data: bytearray, start: int) -> int:
 
 
 class JsonDecoder:
-    """See `Decoder`. Columns come as terms; IRIs are percent-encoded where the endpoint left that out.
+    """See `Decoder`. Columns have terms; IRIs are percent-encoded if the endpoint omitted that.
 
     >>> decoder = JsonDecoder(("x", "n"))
     >>> [list(b) for b in decoder.feed(b'{"results":{"bindings":[{"x":{"type":"uri","value":"urn:a"}}')]
@@ -116,9 +116,9 @@ class JsonDecoder:
         self._columns = [attrgetter(f"v{index}") for index in range(len(variables))]
         self._suffixes = _Suffixes(lenience)
         self._frame = Frame(variables)
-        self._solutions: msgspec.json.Decoder[list[Any]] | None = None  # once they began
+        self._solutions: msgspec.json.Decoder[list[Any]] | None = None  # after they began
         self._is_behind = False  # whether they ended
-        self._rest = bytearray()  # from the first solution on that was not decoded
+        self._rest = bytearray()  # from the first undecoded solution on
         self._begin_solution()
         self._comma = False  # whether a comma came after the last solution
         self._count = 0
@@ -152,18 +152,18 @@ class JsonDecoder:
 
     def _begin_solution(self) -> None:
         self._is_inside = False  # whether the rest begins with a solution
-        self._guessed = 0  # as much of the rest, in which no more cuts are guessed
+        self._guessed = 0  # the length of the rest in which no more cuts are guessed
         self._is_guessing = True
-        self._scanned = 0  # as much of the rest, in which no solution ends
+        self._scanned = 0  # the length of the rest in which no solution ends
         self._scanner = Scanner()
 
     def _take(self) -> Iterator[list[Any]]:
-        """The solutions that are whole by now, as msgspec's structs."""
+        """The solutions that are complete, as structs of msgspec."""
         while self._is_inside or self._at_solution():
             end = _last_boundary(self._rest, self._guessed) if self._is_guessing else 0
             solutions = self._decode(end) if end > 0 else []
             if not solutions:
-                # once for each solution: to try again and again within a long one would cost quadratic time
+                # once for each solution: repeated attempts within a long one would cost quadratic time
                 self._is_guessing = self._is_guessing and not end
                 may_end = _MAY_END.search(self._rest, max(0, self._guessed - _BOUNDARY_SPAN))
                 end = self._last_end() if may_end or not self._is_guessing else 0
@@ -218,7 +218,7 @@ class JsonDecoder:
         except MALFORMED as error:
             if sure:
                 raise self._malformed(str(error)) from error
-            return []  # the cut was wrong, or the JSON is: `_last_end` decides
+            return []  # either the cut or the JSON is wrong: `_last_end` decides
 
     def _malformed(self, reason: str) -> IncompleteResult:
         return IncompleteResult(
@@ -243,7 +243,7 @@ class JsonDecoder:
         return Solutions(columns, response=self._response)
 
     def _alike(self, values: list[Any]) -> list[Term] | None:
-        """The terms of a column of one kind and without anything to mend; None for any other column."""
+        """The terms of a column of one kind without corrections; None for any other column."""
         kinds = set(map(type, values))
         if kinds == {_Iri}:
             texts = list(map(_value, values))
@@ -256,7 +256,7 @@ class JsonDecoder:
                 try:
                     suffixes = list(map(self._suffixes.__getitem__, map(_literal_kind, values)))
                 except TermError:
-                    return None  # term by term, the error gets its number
+                    return None  # term by term, to find the number of the error's solution
                 return [
                     Term(f'"{text}"{suffix}') for text, suffix in zip(texts, suffixes, strict=True)
                 ]
@@ -282,7 +282,7 @@ class JsonDecoder:
                 return self._triple(value)
 
     def _triple(self, value: _Value) -> Term:
-        """A triple term, without recursion and without a copy for each term that contains it.
+        """A triple term, without recursion and without copying it for each enclosing term.
 
         Only its object can be a triple term, too (RDF 1.2 Concepts, section 3.1).
         """
@@ -329,6 +329,6 @@ class _Suffixes(dict[tuple[str | None, str | None, str | None], str]):
         term = literal(
             "", datatype=datatype, language=language, direction=direction, lenience=self._lenience
         )
-        if self._lenience is None or self._lenience.passed == passed:  # each that is passed counts
+        if self._lenience is None or self._lenience.passed == passed:  # each accepted term counts
             self[kind] = term[2:]
         return term[2:]

@@ -1,7 +1,7 @@
-"""The rest of a JSON results document around its solutions: found by strings and brackets, then read as a whole.
+"""The rest of a JSON results document around its solutions: found by strings and brackets, then parsed as a whole.
 
-Each byte is looked at once, however the document comes. The text before and after the solutions must be one JSON
-object, so nothing can be missing, and nothing can follow. How solutions are cut and decoded is for `json.py`.
+Each byte is scanned once, however the document is split. The text before and after the solutions must be one JSON
+object, so missing or additional text is detected. `json.py` cuts and decodes the solutions.
 """
 
 from __future__ import annotations
@@ -19,31 +19,29 @@ from construct_messages.results.completeness import check_members
 AROUND_LIMIT: Final = 1 << 20  # bytes before and after the solutions
 SPACE: Final = b" \t\r\n"
 MALFORMED: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What msgspec raises for what is no JSON."""
+"""The errors that msgspec raises for malformed JSON."""
 
 _BOM: Final = b"\xef\xbb\xbf"
 _BINDINGS: Final = ["results", "bindings"]
-_STRING: Final = (
-    rb'(?:[^"\\]++|\\.)*+("?)'  # after its first quote; without the last one while it is incomplete
-)
+_STRING: Final = rb'(?:[^"\\]++|\\.)*+("?)'  # after the opening quote; without the closing quote while it is incomplete
 _REST: Final = re.compile(_STRING, re.DOTALL)
 _TOKEN: Final = re.compile(rb'[{}\[\]:]|"' + _STRING, re.DOTALL)
 
 
 class Scanner:
-    """Follows the strings and brackets of JSON text that comes in pieces.
+    """Tracks the strings and brackets of JSON text in pieces.
 
     Attributes:
-        depth: how many objects and arrays are open.
+        depth: the number of open objects and arrays.
     """
 
     def __init__(self) -> None:
         self.depth = 0
         self._in_string = False
-        self._escapes = False  # a backslash was the last byte of that string so far
+        self._escapes = False  # the last byte of that string so far was a backslash
 
     def tokens(self, data: bytes) -> Iterator[tuple[int, bytes]]:
-        r"""The places of the brackets, colons and strings that begin in the next bytes, each with its first byte.
+        r"""The offsets of the brackets, colons and strings that begin in the next bytes, each with its first byte.
 
         >>> scanner = Scanner()
         >>> list(scanner.tokens(b'{"a\\')), list(scanner.tokens(b'"}b": []')), scanner.depth
@@ -74,25 +72,25 @@ class Frame:
     """The document without its solutions.
 
     Args:
-        variables: those asked for.
+        variables: the requested variables.
     """
 
     def __init__(self, variables: tuple[str, ...]) -> None:
         self._variables = variables
         self._text = bytearray()
         self._scanner = Scanner()
-        self._string: int | None = None  # where the last string begins
-        self._follows_colon = False  # what comes next
-        self._path: list[str] = []  # the names of the members that are open, down to the second
+        self._string: int | None = None  # the start of the last string
+        self._follows_colon = False  # the expected next token
+        self._path: list[str] = []  # the names of the open members, down to the second level
         self._names: set[tuple[str, ...]] = set()
-        self._before = 0  # how much of it comes before the solutions
+        self._before = 0  # the length of the text before the solutions
         self._has_begun = False
 
     def feed(self, data: bytes) -> int | None:
-        """Takes the next bytes, and returns the position in them where the solutions begin; it takes no bytes after it.
+        """Reads the next bytes up to the solutions, and returns the offset in the bytes where the solutions begin.
 
         Raises:
-            IncompleteResult: this is no JSON object, or too long, or a member comes twice.
+            IncompleteResult: this is not a JSON object, is too long, or repeats a member.
         """
         base = len(self._text)
         self._text += data
@@ -131,7 +129,7 @@ class Frame:
         """Ends the document.
 
         Args:
-            count: of solutions.
+            count: the number of solutions.
 
         Raises:
             IncompleteResult: see `declared`.
@@ -142,7 +140,7 @@ class Frame:
         )
 
     def no_solutions(self) -> IncompleteResult:
-        """The error for a document that ends like this."""
+        """The error for a document with this end."""
         text = bytes(self._text)
         try:
             whole = msgspec.json.decode(text.removeprefix(_BOM))
@@ -171,7 +169,7 @@ class Frame:
             )
 
     def _name(self, colon: int) -> None:
-        """Takes the last string for the name of a member."""
+        """Reads the last string as the name of a member."""
         depth = self._scanner.depth
         if self._string is None or not 1 <= depth <= 2 or len(self._path) < depth - 1:
             return
@@ -186,7 +184,7 @@ class Frame:
         if depth == 1 or self._path[0] in ("head", "results"):
             if tuple(self._path) in self._names:
                 raise IncompleteResult(
-                    f"the JSON result is damaged: its member {shown(name)!r} comes twice"
+                    f"the JSON result is damaged: its member {shown(name)!r} is repeated"
                 )
             self._names.add(tuple(self._path))
 
@@ -207,7 +205,7 @@ class Frame:
         if names is None:
             return ()
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise IncompleteResult("the JSON result is damaged: head.vars are no names")
+            raise IncompleteResult("the JSON result is damaged: head.vars are not names")
         declared = dict.fromkeys(names)
         check_head("JSON", declared, self._variables)
         return tuple(declared)

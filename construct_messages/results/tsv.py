@@ -1,8 +1,8 @@
 r"""SPARQL 1.1 Query Results TSV (https://www.w3.org/TR/sparql11-results-csv-tsv/), for engines known to conform.
 
-TSV is the fast format: its fields are terms almost as N-Triples writes them, so a column is checked by one regular
-expression and kept as it is. What is not canonical yet goes term by term through `terms.parse_term`. A TSV document
-that was cut between two lines looks complete: only the HTTP framing shows it (`sources/http/response.py`).
+TSV is the fast format: its fields are terms almost as in N-Triples, so a column is checked by one regular expression
+and kept unchanged. Terms that are not canonical are parsed one by one by `terms.parse_term`. A TSV document that was
+truncated between two lines looks complete: only the HTTP framing reveals this (`sources/http/response.py`).
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from construct_messages.terms.grammar import (
 )
 
 _SAMPLE: Final = 64
-"""How many fields, or lines, decide whether any occur again."""
+"""The number of fields, or lines, by which repetition is detected."""
 _WORTH: Final = 4
-"""How many lines have to share a row for it to be read apart from them."""
+"""The least number of lines that must share a row for it to be read separately."""
 _ROWS: Final = re.compile(rb"\t([^\n]*+)\n")
-"""All of a line after its first field."""
+"""The rest of a line after its first field."""
 
-# Columns are looked at as one text, with a line feed before each field. A field is a term in canonical form, or empty.
+# Columns are matched as one text, with a line feed before each field. A field is a term in canonical form, or empty.
 _CANONICAL: Final = rf"(?:\n(?:{CANONICAL_IRI}|{CANONICAL_LITERAL}|))*+"
 _CANONICAL_ASCII: Final = re.compile(
     rf"(?:\n(?:{CANONICAL_ASCII_IRI}|{CANONICAL_ASCII_LITERAL}|))*+".encode("ascii")
@@ -43,7 +43,7 @@ _IN_IRI: Final = bytes(
 _OTHER_CHARS: Final = f"[{OTHER_CHARS}]*+"
 _IN_STRING: Final = bytes(code for code in range(0x100) if code >= 0x20 and code not in b'"\\\x7f')
 _NO_CHARACTERS: Final = ("\ufffe".encode(), "\uffff".encode())
-# what keeps text of the other characters from being IRIs
+# these exclude text of the other characters that is not an IRI
 _ODD_HOST: Final = re.compile(rb"://[A-Za-z0-9\-._~]*+[^A-Za-z0-9\-._~/?#>]")
 _TWO_FRAGMENTS: Final = re.compile(b"#[^>#]*+#")
 _NO_ENCODING: Final = re.compile(b"%(?![0-9A-Fa-f]{2})")
@@ -60,7 +60,7 @@ _ABBREVIATED: Final = tuple(
 
 
 class TsvDecoder:
-    """See `Decoder`. Columns come as UTF-8 bytes.
+    """See `Decoder`. Columns have UTF-8 bytes.
 
     >>> decoder = TsvDecoder(("x", "n"))
     >>> [list(batch) for batch in decoder.feed(b'?x\\t?n\\n<urn:a>\\t42\\n_:b\\t\\n<urn')]
@@ -82,9 +82,7 @@ class TsvDecoder:
         self._response = response
         self._scope, self._lenience = scope, lenience
         self._terms = _Terms(scope, lenience)
-        self._indexes: list[int] | None = (
-            None  # where the variables' columns are, once the header has come
-        )
+        self._indexes: list[int] | None = None  # the columns of the variables, after the header
         self._width = 0
         self._line = 1  # the number of the next line
         self._rest: list[bytes] = []
@@ -114,29 +112,29 @@ class TsvDecoder:
 
     def _read_header(self, line: bytes) -> None:
         text = line.removeprefix(b"\xef\xbb\xbf").decode(errors="backslashreplace")
-        # some engines leave the question marks out
+        # some engines omit the question marks
         names = [name.removeprefix("?") for name in text.split("\t")]
         places = {name: index for index, name in enumerate(names)}
         check_head("TSV", places, self._variables)
         if len(places) < len(names):
             raise IncompleteResult(
-                f"the TSV result has a variable twice in its header: {excerpt(line)}"
+                f"the TSV result repeats a variable in its header: {excerpt(line)}"
             )
         self._indexes = [places[variable] for variable in self._variables]
         self._width = len(names)
         self._line = 2
 
     def _read_shared(self, block: bytes) -> Solutions | None:
-        """The lines; fields after the first are read once for all lines that share them.
+        """Reads lines; the fields after the first are read once for all lines that share them.
 
-        None: few do, or there is an error, which `_read_lines` raises.
+        Returns None if few lines share them, or if there is an error, which `_read_lines` raises.
         """
         assert self._indexes is not None
         sample = block.split(b"\n", _SAMPLE)[:-1]
         distinct = {line.partition(b"\t")[2] for line in sample}
         if len(distinct) * _WORTH > len(sample) or len(self._indexes) < 2 or 0 not in self._indexes:
             return None
-        if self._lenience is not None:  # which counts each malformed term
+        if self._lenience is not None:  # it counts each malformed term
             return None
         fields = _ROWS.split(block)
         own, keys = fields[:-1:2], fields[1::2]
@@ -159,7 +157,7 @@ class TsvDecoder:
 
     def _read_lines(self, block: bytes) -> Solutions:
         assert self._indexes is not None
-        # a line feed as the field after each line shows whether every line has its fields
+        # a line feed as an additional field after each line reveals lines with missing fields
         fields = block.replace(b"\n", b"\t\n\t").split(b"\t")
         fields.pop()
         step = self._width + 1
@@ -173,7 +171,7 @@ class TsvDecoder:
     def _canonical(self, column: list[bytes]) -> list[bytes]:
         sample = column[:_SAMPLE]
         fields = column
-        if len(set(sample)) < len(sample):  # what occurs again is looked at once
+        if len(set(sample)) < len(sample):  # repeated fields are parsed once
             fields = list(set(column))
         terms = self._in_bulk(fields)
         if terms is None:
@@ -187,7 +185,7 @@ class TsvDecoder:
         )
 
     def _in_bulk(self, fields: list[bytes]) -> list[bytes] | None:
-        """The terms of fields that are all of one kind (`fields` itself where they are canonical); else None."""
+        """The terms of fields of the same kind (`fields` itself if they are canonical); else None."""
         text = b"\n" + b"\n".join(fields)
         if (
             _is_web_iris(text, len(fields))
@@ -223,7 +221,7 @@ class TsvDecoder:
 
 
 class _Terms(dict[bytes, bytes]):
-    """Canonical terms by field, for columns of mixed kinds: what occurs again is not parsed again."""
+    """Canonical terms by field, for columns of mixed kinds; repeated fields are parsed once."""
 
     _LIMIT = 10_000
 
@@ -241,13 +239,13 @@ class _Terms(dict[bytes, bytes]):
             raise TermError(f"{excerpt(field)} is not UTF-8") from error
         if len(self) > self._LIMIT:
             self.clear()
-        if self._lenience is None or self._lenience.passed == passed:  # each that is passed counts
+        if self._lenience is None or self._lenience.passed == passed:  # each accepted term counts
             self[field] = term
         return term
 
 
 def _is_web_iris(text: bytes, count: int) -> bool:
-    # the same as _CANONICAL for most columns, in a third of the time
+    # equivalent to _CANONICAL for most columns, in a third of the time
     if not text.startswith((b"\n<http://", b"\n<https://")) or not text.endswith(b">"):
         return False
     joints = text.count(b">\n<http://")
@@ -260,7 +258,7 @@ def _is_web_iris(text: bytes, count: int) -> bool:
             return False
         rest = rest.translate(None, others)
     return (
-        # one colon in each, the scheme's, or else a host without user and port
+        # each has one colon, after the scheme, or else a host without user and port
         (
             rest == b"\n<:>" * count
             or (rest.translate(None, b":@") == b"\n<>" * count and not _ODD_HOST.search(text))
@@ -271,7 +269,7 @@ def _is_web_iris(text: bytes, count: int) -> bool:
 
 
 def _is_literals(text: bytes, count: int) -> bool:
-    # the same, of literals of one language or datatype without escapes
+    # the same for literals of one language or datatype without escapes
     end = text[text.rfind(b'"') :]
     return (
         text.startswith(b'\n"')
@@ -298,4 +296,4 @@ def _is_canonical(text: bytes) -> bool:
     try:
         return compiled(_CANONICAL, False).fullmatch(text.decode()) is not None
     except UnicodeDecodeError:
-        return False  # term by term, the error gets its line
+        return False  # term by term, to find the line of the error

@@ -1,7 +1,7 @@
 """SPARQL Query Results XML (https://www.w3.org/TR/sparql12-results-xml/), incrementally through expat.
 
-Every element must be where the format allows it, and text only inside terms; a DOCTYPE is refused, so there are no
-entities to expand.
+Elements and text are only accepted where the format allows them; a DOCTYPE is an error, so there are no entities to
+expand.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _TOKEN: Final = 1 << 10  # bytes of a tag, comment or reference; few are longer
 
 
 class XmlDecoder:
-    """See `Decoder`. Columns come as terms; IRIs are percent-encoded where the endpoint left that out.
+    """See `Decoder`. Columns have terms; IRIs are percent-encoded if the endpoint omitted that.
 
     >>> decoder = XmlDecoder(("x",))
     >>> [list(batch) for batch in decoder.feed(
@@ -66,21 +66,21 @@ class XmlDecoder:
         self._response = response
         self._scope, self._lenience = scope, lenience
         self._count = 0  # whole solutions so far
-        self._solutions: list[list[Term]] = []  # those that no batch has yet
+        self._solutions: list[list[Term]] = []  # solutions for the next batch
         self._solution: list[Term] = []  # the one being read
-        self._bound: set[str] = set()  # what has a binding in it
+        self._bound: set[str] = set()  # the names bound in it
         self._open: list[_Element] = [_Element("", {})]
         self._sections: set[str] = set()  # of the document, so far
         self._depth = 0  # of triple terms
         self._fed = 0  # bytes
-        self._held = bytearray()  # what the parser has not been fed yet
+        self._held = bytearray()  # data that the parser has not been fed yet
         parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._characters
         parser.StartDoctypeDeclHandler = self._doctype
-        # newer expat holds back tokens that came in two pieces; a stream that stalls there would keep its last solution
+        # newer expat defers tokens that arrive in two pieces, which would delay the last solution of a stalled stream
         if hasattr(parser, "SetReparseDeferralEnabled"):
             parser.SetReparseDeferralEnabled(False)
         self._parser = parser
@@ -88,8 +88,8 @@ class XmlDecoder:
     def feed(self, data: bytes) -> list[Solutions]:
         """See `Decoder.feed`."""
         self._held += data
-        # expat reads a token that is not whole from its beginning again, so a long one is fed in pieces that double;
-        # what follows it is held back as well, maybe until `close`
+        # expat rescans an incomplete token from its start, so a long token is fed in pieces of doubling size; the data
+        # after it is held back as well, possibly until `close`
         pending = self._fed - self._parser.CurrentByteIndex
         if pending <= _TOKEN or len(self._held) >= pending:
             self._parse(False)
@@ -100,7 +100,7 @@ class XmlDecoder:
         self._parse(True)
         if "results" not in self._sections:
             raise IncompleteResult("the XML result has no results element")
-        if self._declared is not None:  # it may have come last
+        if self._declared is not None:  # it may be the last element
             check_head("XML", self._declared, self._variables)
         return self._taken()
 
@@ -122,7 +122,7 @@ class XmlDecoder:
         except (
             LookupError,
             ValueError,
-        ) as error:  # of an encoding that Python has not, or not a byte to a character
+        ) as error:  # for an encoding that Python does not have, or with several bytes per character
             if len(self._open) > 1:
                 raise
             raise self._damaged(f"it cannot be read in its declared encoding: {error}") from error
@@ -132,7 +132,7 @@ class XmlDecoder:
             f"the XML result is damaged after solution {self._count}: {shown(reason)}"
         )
 
-    # --- what expat calls ---
+    # --- called by expat ----
 
     def _doctype(self, *_: object) -> None:
         raise self._damaged("it has a DOCTYPE, which no results document has")
@@ -189,7 +189,7 @@ class XmlDecoder:
         if (index := self._indexes.get(name)) is not None:
             self._solution[index] = term
         elif self._declared is None or name not in self._declared:
-            raise self._damaged(f"a binding for {name!r}, which was not asked for")
+            raise self._damaged(f"a binding for {name!r}, which was not requested")
 
     def _characters(self, text: str) -> None:
         element = self._open[-1]
@@ -216,7 +216,7 @@ class XmlDecoder:
             self._open[-1].terms.append(parts)
 
     def _value(self, element: _Element) -> list[str]:
-        """The term of an element, in parts, so that it is not copied for each term that contains it."""
+        """The parts of an element's term, so that it is not copied for each enclosing term."""
         text, attributes = "".join(element.text), element.attributes
         match element.name:
             case "uri":
@@ -255,7 +255,7 @@ class XmlDecoder:
 
 @dataclass(slots=True)
 class _Element:
-    """An element that is open: its local name and what it has held so far."""
+    """An open element: its local name and its content so far."""
 
     name: str
     attributes: Mapping[str, str]

@@ -1,7 +1,7 @@
 """Validates one message against shapes: the only module that calls the library `shacl`.
 
-docs/decisions/093-shapes-by-a-library.md has the reasons for this library. What is done here besides: blank nodes keep
-the labels of the message, shapes are known by their place in the file, and failures are reports.
+docs/decisions/093-shapes-by-a-library.md has the reasons for this library. In addition to the library, this module
+keeps the labels of the message's blank nodes, finds the position of a shape in its file, and makes reports of failures.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ _INSTALL: Final = "pip install 'construct-messages[shapes]'"
 
 
 class Shapes:
-    """Shapes that messages are validated against, each by itself. A message's graphs are validated as one graph.
+    """Shapes that each message is validated against. A message's graphs are validated as one graph.
 
     Args:
         paths: a shapes file, or several that make up one graph: Turtle, N-Triples, JSON-LD, RDF/XML and so on.
-        data: files with data that each message is validated with, such as a class hierarchy. The nodes that only this
-            data has are not validated themselves.
+        data: files with data that each message is validated with, such as a class hierarchy. Nodes that are only in
+            this data are not validated themselves.
         allow_warnings: whether a message conforms despite results of the severities `sh:Warning`, `sh:Info`, `sh:Debug`
             and `sh:Trace`.
 
@@ -116,12 +116,12 @@ class Shapes:
 
         Args:
             message: its graphs are validated as one graph.
-            number: of the message in its log, for the report.
+            number: the number of the message in its log, for the report.
         """
         lines = [f"{s} {p} {o} .\n" for s, p, o, _ in message.statements]
         text = "".join(lines)
         if "<<(" in text and any(nesting(line) > DEEPEST for line in lines):
-            return _failed(f"more than {DEEPEST} triple terms in each other", number)
+            return _failed(f"more than {DEEPEST} nested triple terms", number)
         if self._static is not None:
             text += self._static.lines(_nodes(message))
         try:
@@ -143,7 +143,7 @@ class Shapes:
     def _read(
         self, message: Message, text: str, found: Iterable[shacl.Result], number: int | None
     ) -> ValidationReport:
-        """The report of what the library found about a message."""
+        """The report of the library's results for a message."""
         found = list(found)
         labels: dict[str, Term] = {}
         if any("_:" in f"{each.focus_node}{each.value}" for each in found):
@@ -207,7 +207,7 @@ class Shapes:
         )
 
     def _constraint(self, source: Term | None, component: str) -> str:
-        """The constraint of a component as the shape has it."""
+        """The constraint of a component, as written in the shape."""
         name = component.removesuffix("ConstraintComponent")
         name = name[:1].lower() + name[1:] if name != "SPARQL" else "sparql"
         values = [] if source is None else self._graph.objects.get(source, {}).get(sh(name), [])
@@ -221,7 +221,7 @@ class Shapes:
         return "[…]" if value.startswith("_:") else shown(value)
 
     def _message(self, source: Term | None, text: str) -> Term:
-        """A message of the library, with the language that the shape has for it."""
+        """A message of the library, with its language in the shape."""
         for term in self._messages.get(source, ()) if source else ():
             if literal_parts(term)[0] == text:
                 return term
@@ -236,9 +236,10 @@ class Shapes:
         }
 
     def _labels(self, text: str) -> dict[str, Term]:
-        """The blank nodes of the message by the labels that the library gives them.
+        """The blank nodes of the message by the library's labels.
 
-        It numbers them as it reads. So it reads the same again, followed by the label of each.
+        The library numbers blank nodes in the order of reading, so the message is read again, followed by the label of
+        each.
         """
         blanks = dict.fromkeys(match[1] for match in _BLANK.finditer(text) if match[1])
         lines = "".join(f'{blank} {_LABEL} "{blank}" .\n' for blank in blanks)
@@ -271,7 +272,7 @@ def _compiled(graph: ShapesGraph, lines: list[str]) -> shacl.Shapes:
     """Compiles shapes.
 
     Raises:
-        ShapesError: of the triple without which the library has another error, or none.
+        ShapesError: at the triple without which the library has a different error, or none.
     """
     import shacl
 
@@ -286,7 +287,7 @@ def _compiled(graph: ShapesGraph, lines: list[str]) -> shacl.Shapes:
         for number, triple in enumerate(graph):
             name = local(triple[1])
             if name is None or name in SHAPE_NAMING or name.startswith("target"):
-                continue  # without it, the library would not read the constraint
+                continue  # without it, the library would ignore the constraint
             try:
                 compiled(number)
             except ValueError as other:

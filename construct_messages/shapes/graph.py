@@ -1,6 +1,6 @@
-"""Shapes graphs as they are read from files: triples, and the lines that they come from.
+"""Shapes graphs read from files: triples, and the lines that they are in.
 
-The terms of SHACL that other modules here need are named here. Whether a graph is SHACL is for `wellformed.py`.
+Also defines the terms of SHACL that other modules need. `wellformed.py` checks whether a graph is SHACL.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def sh(name: str) -> Term:
 
 
 class TriplePlace(NamedTuple):
-    """Where a triple is.
+    """The position of a triple.
 
     Args:
         file: the name of the file.
@@ -87,11 +87,11 @@ class ShapesGraph:
     """The triples of shapes files.
 
     Args:
-        triples: with the place of each.
+        triples: the triples, each with its position.
         texts: the lines of each file that has lines, by its name.
 
     Attributes:
-        objects: of the triples, by subject and predicate.
+        objects: the objects of the triples, by subject and predicate.
         files: the names of the files.
     """
 
@@ -120,8 +120,8 @@ class ShapesGraph:
         """Reads shapes files. Named graphs count as parts of one graph.
 
         Raises:
-            UsageError: no such file, or one with the extension of no RDF format.
-            ShapesError: a file that does not parse.
+            UsageError: no such file, or its extension is not that of an RDF format.
+            ShapesError: a file has a syntax error.
         """
         texts: dict[str, list[str]] = {}
         triples: list[tuple[Triple, TriplePlace]] = []
@@ -145,12 +145,12 @@ class ShapesGraph:
         return iter(self._places)
 
     def object(self, subject: Term, predicate: Term) -> Term | None:
-        """Returns the first object of a subject and a predicate; None: there is none."""
+        """Returns the first object of a subject and a predicate, or None."""
         found = self.objects[subject][predicate] if subject in self.objects else []
         return found[0] if found else None
 
     def members(self, node: Term) -> list[Term] | None:
-        """Returns the members of a list; None: it is not one."""
+        """Returns the members of a list; None if it is not a list."""
         found: list[Term] = []
         known: set[Term] = set()
         while node != NIL:
@@ -163,28 +163,28 @@ class ShapesGraph:
         return found
 
     def position(self, triple: Triple) -> tuple[str, Position | None]:
-        """Returns the file and the position of a triple: that of its predicate, or of its line."""
+        """Returns the file and the position of a triple: the position of its predicate, or its line."""
         place = self._places[triple]
         if place.line is None:
             return place.file, None
         name = "a" if triple[1] == TYPE else re.split(r"[#/:]", triple[1].strip("<>"))[-1]
         written = re.compile(rf"(?:<[^<>\s]*[#/:]|[\w.-]*:|(?<![\w:])(?=a\b)){re.escape(name)}\b")
         lines = self._texts[place.file]
-        # the parser has looked ahead: the predicate is in this line, or some lines before it
+        # the parser reads ahead: the predicate is in this line, or some lines before it
         for number in range(place.line, max(0, place.line - _AHEAD), -1):
             if (found := written.search(lines[number - 1])) is not None:
                 return place.file, Position(number, found.start() + 1)
         return place.file, Position(place.line, 1)
 
     def line(self, node: Term) -> TriplePlace | None:
-        """Returns the place of the first triple of a subject; None: it is no subject."""
+        """Returns the position of the first triple of a subject; None if it is not a subject."""
         for predicate, objects in self.objects.get(node, {}).items():
             file, position = self.position((node, predicate, objects[0]))
             return TriplePlace(file, None if position is None else position.line)
         return None
 
     def above(self, node: Term) -> list[Term]:
-        """Returns a node, and if it is blank, the nodes that it is part of, up to the nearest IRI."""
+        """Returns a node and, if it is blank, the nodes that it is part of, up to the nearest IRI."""
         found = [node]
         while is_blank(node) and node in self._parents:
             node = self._parents[node][0]
@@ -194,7 +194,7 @@ class ShapesGraph:
         return found
 
     def named(self, node: Term) -> Term | None:
-        """Returns the nearest IRI that a node is part of, or the node itself; None: there is none."""
+        """Returns the node if it is an IRI, or the nearest IRI that it is part of, or None."""
         last = self.above(node)[-1]
         return None if is_blank(last) else last
 
@@ -233,7 +233,7 @@ class ShapesGraph:
     def skolemized(self) -> tuple[list[str], dict[Term, Term]]:
         """Returns the lines of the graph as N-Triples in which blank shapes are IRIs, and the shapes by these IRIs.
 
-        SHACL does not distinguish shapes by the kind of their node. Blank nodes of paths and lists stay.
+        SHACL does not distinguish shapes by the kind of their node. Blank nodes of paths and lists are kept.
         """
         names = {
             node: iri(f"{_SKOLEM}{number}")
@@ -247,12 +247,12 @@ class ShapesGraph:
 
 
 def local(predicate: Term) -> str | None:
-    """Returns the local name of a term of SHACL; None: it is another one."""
+    """Returns the local name of a term of SHACL; None for other terms."""
     return predicate[len(SH) + 1 : -1] if predicate.startswith(f"<{SH}") else None
 
 
 def shown(term: Term) -> str:
-    """Returns a term as short as readers know it.
+    """Returns a term in its usual short form.
 
     >>> shown(sh("minCount")), shown(Term('"3"^^<http://www.w3.org/2001/XMLSchema#integer>'))
     ('sh:minCount', '3')
@@ -276,7 +276,7 @@ _PREFIXES: Final = {
 
 
 class _Lines:
-    """Bytes that a parser reads line by line, so that it is known in which line a triple ends."""
+    """Bytes that a parser reads line by line, to find the line in which a triple ends."""
 
     def __init__(self, text: bytes) -> None:
         self._lines = text.splitlines(keepends=True)

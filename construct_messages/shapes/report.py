@@ -27,12 +27,12 @@ class ValidationResult(NamedTuple):
     Args:
         focus_node: the node that was validated.
         path: as in SPARQL, such as `<urn:p>/<urn:q>`; None: the constraint is on the node itself.
-        value: the value that violates the constraint; None: there is none.
+        value: the value that violates the constraint, or None.
         component: the IRI of the constraint component.
-        constraint: the constraint as the shapes file has it, such as `sh:minCount 1`.
+        constraint: the constraint as written in the shapes file, such as `sh:minCount 1`.
         severity: an IRI, such as that of `sh:Violation`.
         messages: the literals of `sh:message`.
-        shape: the nearest shape that has an IRI; None: there is none.
+        shape: the nearest shape that has an IRI, or None.
         source_shape: the shape itself, if it has an IRI.
         place: the file and the line of the shape, if they are known.
         path_node, path_triples: the path as RDF.
@@ -86,8 +86,8 @@ class ValidationReport:
     Attributes:
         conforms: whether the message conforms to the shapes.
         results: the results, in a stable order.
-        failure: why the message could not be validated, and does not conform; None: it was.
-        number: of the message, counted from 1; None: it was validated alone.
+        failure: the reason why the message could not be validated, and does not conform; None if it was validated.
+        number: the number of the message, from 1; None if a single message was validated.
 
     >>> report = ValidationReport(False, failure="shapes nested too deep", number=3)
     >>> bool(report), report.as_json()["failure"]
@@ -116,14 +116,14 @@ class ValidationReport:
         return Message(Quad(*triple, None) for triple in self._triples())
 
     def __str__(self) -> str:
-        """The report as text, a line for each result."""
+        """Returns the report as text, with a line for each result."""
         begin = "" if self.number is None else f"message {self.number}: "
         if self.failure is not None:
             return f"{begin}cannot be validated: {self.failure}"
         return "\n".join(f"{begin}{result}" for result in self.results) or f"{begin}conforms"
 
     def _triples(self) -> Iterator[Triple]:
-        # the same report has the same labels, so that a dead letter that is stored again is the same message
+        # equal reports have equal labels, so that a dead letter that is stored again is the same message
         labels, made = Labels.at(str(self.as_json())), 0
 
         def new() -> Term:
@@ -162,7 +162,7 @@ class ValidationReport:
 
 
 def dead_letter(message: Message, report: ValidationReport) -> Message:
-    """Returns a message that does not conform with its report, in the graph `REPORT_GRAPH`.
+    """Returns a message that does not conform, together with its report, in the graph `REPORT_GRAPH`.
 
     >>> letter = dead_letter(Message(), ValidationReport(False, failure="too deep", number=3))
     >>> {quad.graph for quad in letter}

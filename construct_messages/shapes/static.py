@@ -1,7 +1,7 @@
-"""Data that each message is validated with, such as a class hierarchy: only the part that can matter for a message.
+"""Data that each message is validated with, such as a class hierarchy: selects the part that matters for a message.
 
-The validation of a node reads what can be reached from it over the properties that shapes name. So of the static data,
-only what is reachable from the message's nodes is given to the library. It is the whole where shapes have queries.
+The validation of a node reads only data that is reachable from it over the properties of the shapes. So only the static
+data that is reachable from the message's nodes is passed to the library, or all of it if shapes have queries.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _LISTED: Final = frozenset(
         "defaultValue",
     }
 )
-"""What is evaluated without other properties than those of the sets above; anything else gets the whole data."""
+"""The terms that are evaluated with only the properties of the sets above; other terms require the whole data."""
 
 _MOST: Final = 1 << 14  # nodes whose reachable lines are remembered
 
@@ -115,8 +115,8 @@ class StaticData:
         """Reads static data. Named graphs count as parts of one graph.
 
         Raises:
-            UsageError: no such file, or one with the extension of no RDF format.
-            ShapesError: a file that does not parse.
+            UsageError: no such file, or its extension is not that of an RDF format.
+            ShapesError: a file has a syntax error.
         """
         try:
             store = load_files(paths)
@@ -169,13 +169,13 @@ class StaticData:
 
 
 def _read_by(graph: ShapesGraph) -> tuple[set[Term] | None, bool, bool]:
-    """Returns the properties that shapes read (None: all), whether also backward, and whether all data is read."""
+    """Returns the properties that shapes read (None: all), whether also backward, and whether they need all data."""
     used: set[Term] | None = {TYPE, _SUBCLASS}
     backward = whole = False
     for _, predicate, object in graph:
         name = local(predicate)
         if name is None:
-            # a parameter of a component that is defined here, or what is no part of the shape
+            # a parameter of a component that is defined here, or a term that is not part of the shape
             continue
         if name == "closed":
             used = None

@@ -1,4 +1,4 @@
-"""Validates messages as they go through: those that do not conform are reported, dropped, or stop the rest."""
+"""Validates messages in transit: those that do not conform are reported, dropped, or raise an error."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from construct_messages.shapes.engine import Shapes
 from construct_messages.shapes.report import ValidationReport, without_report
 
 OnInvalid: TypeAlias = Literal["report", "drop", "stop"]
-"""What happens to a message that does not conform: it is passed on, left out, or ends with an error."""
+"""The handling of messages that do not conform: they are passed on, left out, or raise an error."""
 
 
 class Validation:
-    """Validates messages as they go through.
+    """Validates messages in transit.
 
     Args:
-        shapes: what they are validated against.
-        on_invalid: `"report"` passes messages on that do not conform, `"drop"` leaves them out, and `"stop"` raises an
-            error at the first.
+        shapes: the shapes to validate against.
+        on_invalid: `"report"` passes on messages that do not conform, `"drop"` leaves them out, and `"stop"` raises an
+            error at the first one.
         on_report: called with each message that has results and its report.
 
     Attributes:
-        messages: how many were validated.
-        invalid: how many of them do not conform.
-        results: how many results there are.
+        messages: the number of validated messages.
+        invalid: the number of messages that do not conform.
+        results: the number of results.
 
     >>> from construct_messages import Quad, iri, literal
     >>> import io, tempfile, pathlib
@@ -55,7 +55,7 @@ class Validation:
     def passed(self, messages: Iterable[Message]) -> Iterator[Message]:
         """Returns the messages that are passed on, in order.
 
-        The report that a dead letter has of an earlier validation is removed first.
+        The report of an earlier validation in a dead letter is removed first.
 
         Raises:
             DoesNotConform: a message does not conform, and `on_invalid` is `"stop"`.

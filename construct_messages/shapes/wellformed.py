@@ -1,7 +1,7 @@
-"""Refuses shapes graphs that are not well-formed, with the position and the fix, before any message is read.
+"""Rejects shapes graphs that are not well-formed, with the position and the fix, before any message is read.
 
-SHACL, appendix A (syntax rules), and what a processor would pass over silently: misspelt properties of SHACL, shapes
-that are named and not defined, and graphs without a target. Patterns and queries are checked by the library.
+SHACL, appendix A (syntax rules), and errors that a processor would silently ignore: misspelt properties of SHACL,
+shapes that are not defined, and graphs without a target. The library checks patterns and queries.
 """
 
 from __future__ import annotations
@@ -70,20 +70,20 @@ _KINDS: Final[Mapping[str, tuple[str, Callable[[Term], bool]]]] = {
     "pattern flags": _STRING,
     "message": _TEXT,
     "minInclusive maxInclusive minExclusive maxExclusive": _LITERAL,
-    # of which the library is the judge
+    # the library checks these
     "closed deactivated nodeKind hasValue targetNode target targetWhere subsetOf uniqueValuesFor entailment": _ANY,
     "sparql select ask prefixes declare prefix namespace parameter optional labelTemplate": _ANY,
     "validator nodeValidator propertyValidator expression nodeByExpression": _ANY,
     "nodes this filterShape union intersection exists if then else count distinct limit offset orderBy desc": _ANY,
     "min max sum concat sparqlExpr shape": _ANY,
-    # which take no part in validation
+    # not used in validation
     "name description order group defaultValue values rule condition subject predicate object construct": _ANY,
     "shapesGraph suggestedShapesGraph detail conformanceDisallows returnType": _ANY,
     "annotationProperty annotationValue annotationVarName resultAnnotation": _ANY,
     "editor viewer unit codeIdentifier agentInstruction intent": _ANY,
 }
 _VALUES: Final = {name: kind for names, kind in _KINDS.items() for name in names.split()}
-"""The properties of SHACL: what each may have as a value, in words and as a check."""
+"""The properties of SHACL: the description of their values, and a check."""
 
 _UNSUPPORTED: Final = frozenset({"js", "jsLibrary", "jsLibraryURL", "jsFunctionName"})
 _ONCE: Final = frozenset(
@@ -128,7 +128,7 @@ _PATHS: Final = (
 
 
 def check_graph(graph: ShapesGraph) -> None:
-    """Refuses a shapes graph that is not well-formed, or could check nothing.
+    """Rejects a shapes graph that is not well-formed, or has no target.
 
     Raises:
         ShapesError: naming the file, the position, the shape and the fix.
@@ -169,7 +169,7 @@ def _check_value(graph: ShapesGraph, triple: Triple, name: str) -> None:
         raise refused(
             graph,
             triple,
-            f"sh:{name} is no property of SHACL that is known here",
+            f"sh:{name} is not a known property of SHACL",
             f"write sh:{close[0]}" if close else "see the properties in the reference of shapes",
         )
     wanted, fits = _VALUES[name]
@@ -191,7 +191,7 @@ def _check_value(graph: ShapesGraph, triple: Triple, name: str) -> None:
         raise refused(
             graph,
             triple,
-            f"sh:{name} is no list",
+            f"sh:{name} is not a list",
             f"write the values in parentheses: sh:{name} (…)",
         )
     if name in ("property", "node", "not", "qualifiedValueShape"):
@@ -214,7 +214,7 @@ def _check_defined(graph: ShapesGraph, triple: Triple, shape: Term) -> None:
         raise refused(
             graph,
             triple,
-            f"{shown(shape)} is no shape",
+            f"{shown(shape)} is not a shape",
             "name a shape by its IRI, or write it in […]",
         )
     if shape not in graph.objects and _is_iri(shape):
@@ -222,7 +222,7 @@ def _check_defined(graph: ShapesGraph, triple: Triple, shape: Term) -> None:
             graph,
             triple,
             f"the shape {shape} is not defined",
-            "correct its name, or name the file that defines it with a further --shapes",
+            "correct its name, or pass the file that defines it as another --shapes",
         )
 
 
@@ -235,7 +235,7 @@ def _check_shape(graph: ShapesGraph, node: Term) -> None:
             raise refused(
                 graph,
                 (node, sh(name), object),
-                f"sh:{name} needs sh:path beside it",
+                f"sh:{name} needs an sh:path in the same shape",
                 "write it in sh:property [ sh:path …; … ]",
             )
     if is_property and not has_path:
@@ -266,16 +266,14 @@ def _check_path(graph: ShapesGraph, triple: Triple, path: Term, depth: int = 0) 
             for object in (graph.objects[path][sh(name)] if path in graph.objects else ())
         ]
         if len(ways) != 1:
-            raise refused(graph, triple, f"sh:path is {shown(path)}, which is no path", hint)
+            raise refused(graph, triple, f"sh:path is {shown(path)}, which is not a path", hint)
         name, inner = ways[0]
         members = (graph.members(inner) or []) if name == "alternativePath" else [inner]
         least = 2 if name == "alternativePath" else 1
     else:
         least = 2
     if len(members) < least:
-        raise refused(
-            graph, triple, f"sh:path has {len(members)} members where it needs {least}", hint
-        )
+        raise refused(graph, triple, f"sh:path has {len(members)} members and needs {least}", hint)
     if depth > 50:
         raise refused(graph, triple, "sh:path contains itself", hint)
     for member in members:

@@ -17,11 +17,11 @@ from construct_messages.terms import Lenience
 
 
 class Validators(NamedTuple):
-    """A source's own words for the state of its data (RFC 9110, section 8.8).
+    """The validators of a source's data (RFC 9110, section 8.8).
 
     Args:
         etag: ETag.
-        modified: Last-Modified, where a later change shows in it.
+        modified: Last-Modified, unless a later change may have the same value.
     """
 
     etag: str | None = None
@@ -30,14 +30,14 @@ class Validators(NamedTuple):
 
 @dataclass
 class Condition:
-    """Asks for solutions only where the data changed (RFC 9110, section 13), and takes what the source says of it.
+    """A conditional request for solutions (RFC 9110, section 13), and the validators of its answer.
 
     Args:
-        known: what the source said with the solutions that are known.
+        known: the validators of the known solutions.
 
     Attributes:
-        said: what it says with those of its answer.
-        unchanged: whether it says that nothing changed, and gives no solutions.
+        said: the validators of the answer.
+        unchanged: whether the data is unchanged, so that the answer has no solutions.
     """
 
     known: Validators
@@ -61,15 +61,14 @@ class Request:
         default_graphs: IRIs (without brackets) of the graphs to merge into the default graph; `(UNION,)` for all.
         named_graphs: IRIs of the named graphs.
         page_size: solutions per page, if the source is to be read in pages.
-        timeout: seconds for the whole answer.
+        timeout: the maximal time for the whole answer, in seconds.
         parameters: additional parameters for an endpoint, in order.
         headers: additional request headers for an endpoint; names as in `Accept`.
         lenience: passes and counts malformed IRIs and language tags of the source; None: they are errors.
         labels: create labels of the data's blank nodes that are unique to this request (`labels.of_data` is the scope
             for `terms.blank` and for the readers of other libraries' terms).
-        condition: only used by endpoints that are asked by GET, and not in pages; None: no condition.
-        page_key: the variable, an IRI in each solution, by whose texts pages follow each other; None: they follow each
-            other by OFFSET.
+        condition: only used by endpoints for GET without pages; None: no condition.
+        page_key: the variable, an IRI in each solution, whose strings order the pages; None: pages use OFFSET.
     """
 
     select: Select
@@ -85,18 +84,18 @@ class Request:
     page_key: str | None = None
 
     def new_tsv_decoder(self) -> TsvDecoder:
-        """Creates a decoder for a TSV document of these solutions, whose labels are of the data."""
+        """Creates a decoder for a TSV document of these solutions, with blank node labels of the data."""
         return TsvDecoder(self.select.variables, scope=self.labels.of_data, lenience=self.lenience)
 
 
 class Source(Protocol):
-    """The protocol of sources: everything that answers a SELECT query.
+    """The protocol of sources, which answer SELECT queries.
 
     Attributes:
         predefined: prefixes that queries may use without declaring them.
         stable_blank_nodes: whether a blank node label means the same node in every response.
 
-    A source that has one solution for every query:
+    A source with one solution for every query:
 
     >>> class Constant:
     ...     predefined, stable_blank_nodes = {}, True
@@ -122,11 +121,11 @@ class Source(Protocol):
         """Yields the solutions in order, in batches, as soon as they exist. The columns of each batch are
         `select.variables`.
 
-        Labels of blank nodes are made by `request.labels`, so that they do not collide with those of other results.
+        `request.labels` creates the labels of blank nodes, so that they do not collide with those of other results.
         Closing the generator cancels the evaluation.
 
         Raises:
-            QueryError: the source's parser refuses the query.
+            QueryError: the source's parser rejects the query.
             SourceError: the source failed.
             SourceTimeout: `request.timeout` passed.
             IncompleteResult: the answer is incomplete.
@@ -138,5 +137,5 @@ class Source(Protocol):
         ...
 
     def close(self) -> None:
-        """Closes what the source itself has opened, and not what the caller has passed."""
+        """Closes the resources that the source itself opened; those that the caller passed stay open."""
         ...

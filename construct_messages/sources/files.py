@@ -1,7 +1,7 @@
 """Opens RDF files and Oxigraph directories as a store.
 
-Files, in every format that pyoxigraph reads, also compressed, are loaded into one store in memory, RDF/XML as the
-N-Triples that `rdfxml/` makes of it; a directory is opened read-only. Evaluates nothing.
+Files, in every format that pyoxigraph reads, also compressed, are loaded into one store in memory; `rdfxml/` converts
+RDF/XML to N-Triples. A directory is opened read-only. Evaluates nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from construct_messages.formats.documents import EXTENSIONS, format_of_document
 
 
 def load_files(paths: Sequence[Path], *, lenient: bool = False) -> ox.Store:
-    """A store in memory with the content of the files; blank nodes stay apart between files.
+    """Loads files into a new store in memory; blank nodes of different files are different.
 
     Args:
         paths: see `load_into`.
@@ -30,7 +30,7 @@ def load_files(paths: Sequence[Path], *, lenient: bool = False) -> ox.Store:
 
     Raises:
         UsageError: no such file, or a name without the extension of an RDF format.
-        SourceError: a file that does not parse, naming it and the line.
+        SourceError: a syntax error, with the file and line.
     """
     store = ox.Store()
     load_into(store, paths, lenient=lenient)
@@ -44,17 +44,17 @@ def load_into(
     *,
     lenient: bool = False,
 ) -> None:
-    """Adds the content of the files to a store; blank nodes stay apart between files.
+    """Loads files into a store; blank nodes of different files are different.
 
     Args:
-        store: where to.
-        paths: all are looked at before the first is read.
-        progress: called with the number of bytes read, packed as they are, of each piece.
+        store: the store.
+        paths: all are checked before the first is read.
+        progress: called for each piece with the number of bytes read, before decompression.
         lenient: see `load_files`.
 
     Raises:
         UsageError: no such file, or a name without the extension of an RDF format.
-        SourceError: a file that does not parse, naming it and the line.
+        SourceError: a syntax error, with the file and line.
     """
     for path, packing, format in [(path, *_kind(path)) for path in paths]:
         try:
@@ -82,7 +82,7 @@ def _load(store: ox.Store, file: Any, format: ox.RdfFormat, base: str, lenient: 
         return
     from construct_messages.rdfxml import (
         NTriplesFile,
-    )  # and with it expat, which no other format needs
+    )  # imports expat, which no other format needs
 
     statements: Any = NTriplesFile(file, base, lenient=lenient)
     try:
@@ -92,7 +92,7 @@ def _load(store: ox.Store, file: Any, format: ox.RdfFormat, base: str, lenient: 
 
 
 def _kind(path: Path) -> tuple[str | None, ox.RdfFormat]:
-    """The extension of a file's packing, if it is packed, and its format."""
+    """The extension of a file's compression, if any, and its format."""
     if not path.exists():
         raise UsageError(f"{path}: no such file")
     packing = path.suffix.lower() if path.suffix.lower() in COMPRESSIONS else None
@@ -100,14 +100,14 @@ def _kind(path: Path) -> tuple[str | None, ox.RdfFormat]:
     format = format_of_document(name.suffix[1:].lower())
     if format is None:
         raise UsageError(
-            f"{path}: the extension {name.suffix or '(none)'!r} is no RDF format",
+            f"{path}: the extension {name.suffix or '(none)'!r} is not an RDF format",
             hint=f"end its name in one of {EXTENSIONS}; {', '.join(COMPRESSIONS)} may follow",
         )
     return packing, format.parsed_as
 
 
 class _Counted:
-    """A binary file that reports how much is read from it."""
+    """A binary file that reports the number of bytes read from it."""
 
     def __init__(self, file: IO[bytes], progress: Callable[[int], None]) -> None:
         self._file = file
@@ -125,17 +125,17 @@ def open_directory(path: Path, *, allow_stale: bool = False) -> ox.Store:
 
     Args:
         path: the directory.
-        allow_stale: open it also while another process (or this one) writes to it; the data may be old, and
-            Oxigraph calls the behaviour undefined.
+        allow_stale: open it even while this or another process writes to it; the data may be old, and Oxigraph
+            documents the behaviour as undefined.
 
     Raises:
         UsageError: no such directory, or not a store.
-        SourceError: a writer holds it, or it cannot be read.
+        SourceError: a writer has it open, or it cannot be read.
     """
     if not (path / "CURRENT").is_file():
         raise UsageError(
             f"{path} is not an Oxigraph store directory",
-            hint="make one with `oxigraph load --location DIR --file FILE`, or name the RDF files themselves",
+            hint="create one with `oxigraph load --location DIR --file FILE`, or pass the RDF files themselves",
         )
     if not allow_stale and _has_writer(path):
         raise SourceError(
@@ -155,8 +155,8 @@ def open_directory(path: Path, *, allow_stale: bool = False) -> ox.Store:
 def _has_writer(path: Path) -> bool:
     import subprocess
 
-    # RocksDB's writer holds a POSIX lock on LOCK. A process does not see its own such locks, and loses them when it
-    # closes any descriptor of the file: so another process must look.
+    # RocksDB's writer holds a POSIX lock on LOCK. A process does not see its own POSIX locks, and loses them when it
+    # closes any descriptor of the file, so another process must check.
     lock = path / "LOCK"
     if not lock.exists():
         return False

@@ -1,4 +1,4 @@
-"""Opens a source by what a user names: a URL, files, a store directory, or an object of a library."""
+"""Opens a source: a URL, files, a store directory, or an object of a library."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     SourceLike: TypeAlias = Paths | ox.Store | rdflib.Graph | SPARQLWrapper | Source | None
 
 VARIABLE: Final = "CONSTRUCT_MESSAGES_SOURCE"
-"""The environment variable that names the source where the caller names none."""
+"""The environment variable with the source, used if the caller passes none."""
 
 
 @checked
@@ -56,12 +56,12 @@ def open_source(
         results: the results format to request from an endpoint: `"auto"`, `"json"`, `"xml"` or `"tsv"`.
         profile: the kind of endpoint: `"generic"`, `"oxigraph"`, `"virtuoso"`, `"rdflib"`, `"blazegraph"` or
             `"qlever"`.
-        retries: how often a request to an endpoint is repeated after a temporary failure.
+        retries: the number of retries of a request to an endpoint after a temporary failure.
         allow_stale: open a store directory while another process writes to it.
         lenient: load files with malformed IRIs and language tags.
 
     Raises:
-        UsageError: no source is given, or the value cannot be a source.
+        UsageError: no source is passed, or the value cannot be a source.
         SourceError: the source cannot be opened.
 
     >>> from construct_messages import construct_messages
@@ -80,7 +80,7 @@ def open_source(
             )
     if isinstance(source, ox.Store):
         return OxigraphSource(source)
-    # rdflib, SPARQLWrapper and aiohttp take longer to import than a small query takes: only when one is used
+    # rdflib, SPARQLWrapper and aiohttp take longer to import than a small query takes, so they are imported when used
     if (module := sys.modules.get("rdflib")) and isinstance(source, module.Graph):
         from construct_messages.sources.rdflib import RdflibSource
 
@@ -129,7 +129,7 @@ def open_source(
 
 
 def name_of_source(source: SourceLike) -> dict[str, str]:
-    """Returns the names of files, or the URL of an endpoint without what may be secret, as `source`.
+    """Returns the names of files, or the URL of an endpoint without secrets, as `source`.
 
     >>> name_of_source("https://user:secret@example.org/sparql?key=secret"), name_of_source(["a.ttl", "b.ttl"])
     ({'source': 'https://example.org/sparql'}, {'source': 'a.ttl b.ttl'})

@@ -1,4 +1,4 @@
-"""Operations of the SPARQL Protocol that a source answers by itself: from the text to the bytes of the answer.
+"""Operations of the SPARQL Protocol that a source answers by itself, from the text to the bytes of the answer.
 
 The additional operations of a source that a server needs (SPARQL 1.1 Protocol, section 2). Reads no query.
 """
@@ -22,9 +22,9 @@ class Operation:
         default_graphs: IRIs of `default-graph-uri` (`using-graph-uri` of an update), in order; see also `Request`.
         named_graphs: IRIs of `named-graph-uri` (`using-named-graph-uri`), in order.
         parameters: all other parameters of the request, in order.
-        headers: what of the client's headers counts: `Accept`, and those that may be sent on. Names as in `Accept`.
-        head: whether only the status and headers are wanted.
-        timeout: seconds for the whole answer.
+        headers: `Accept`, and those of the client's headers that may be forwarded. Names as in `Accept`.
+        head: whether only the status and headers are requested.
+        timeout: the maximal time for the whole answer, in seconds.
     """
 
     text: str | None
@@ -39,13 +39,13 @@ class Operation:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to an operation, as a client is to see it.
+    """The answer to an operation, to be sent to a client.
 
     Args:
         status: the HTTP status.
-        headers: in order; only those that are meant for a client.
-        body: the bytes; raises `SourceError` where they cannot be read to their end. Its reader must close it, which
-            cancels the operation.
+        headers: in order; only headers for a client.
+        body: the bytes; raises `SourceError` if they cannot be read completely. Its reader must close it, which cancels
+            the operation.
     """
 
     status: int
@@ -57,20 +57,20 @@ class Backend(Source, Protocol):
     """A source for a server: it also answers operations by itself."""
 
     async def answer(self, operation: Operation) -> Answer:
-        """The answer to an operation, once its status is known.
+        """Returns the answer to an operation as soon as its status is known.
 
         Raises:
-            QueryError: the source's parser refuses the text.
+            QueryError: the source's parser rejects the text.
             SourceError: no answer.
             SourceTimeout: `operation.timeout` passed.
         """
         ...
 
     async def start(self) -> None:
-        """Prepares what the first answer would otherwise wait for.
+        """Prepares resources that the first answer would otherwise wait for.
 
         Raises:
-            SourceError: that failed.
+            SourceError: the preparation failed.
         """
         ...
 
@@ -83,5 +83,5 @@ class Backend(Source, Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Cancels what is running, and closes connections and processes."""
+        """Cancels running operations, and closes connections and processes."""
         ...

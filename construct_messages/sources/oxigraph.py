@@ -1,8 +1,8 @@
 """The embedded engine: solutions from a `pyoxigraph.Store`.
 
 The store evaluates in a thread and writes SPARQL TSV into a pipe, without the interpreter's lock, while the caller
-formats what it reads at the other end; closing that end stops the evaluation at its next solution. So Ctrl-C and a
-consumer that leaves are heard at once, and a slow consumer holds the evaluation back. See
+decodes it at the other end; closing that end stops the evaluation at its next solution. So Ctrl-C works at once, a
+consumer can stop at any time, and a slow consumer slows the evaluation down. See
 docs/decisions/005-embedded-evaluation-through-a-pipe.md. Files and directories are opened in `files.py`.
 """
 
@@ -73,7 +73,7 @@ class _EvaluatingThread:
         self._error: ConstructMessagesError | None = None
         first, bulk = small_document(), bulk_document()
         self.documents = (first[0], bulk[0])
-        # a daemon: an abandoned evaluation, which nothing can stop before its next solution, must not hold up the exit
+        # a daemon: an abandoned evaluation cannot be stopped before its next solution, and must not delay the exit
         self._thread = threading.Thread(
             target=self._evaluate,
             args=(store, request, first[1], bulk[1]),
@@ -90,14 +90,14 @@ class _EvaluatingThread:
             os.close(document.read_end)
 
     def end(self, document: Document) -> None:
-        """At the end of a document: raises the evaluation's error, once it is known."""
+        """Raises the evaluation's error, if any; to be called at the end of a document."""
         if document is self.documents[-1]:
             self._thread.join()
             if self._error is not None:
                 raise self._error
 
     async def aend(self, document: Document) -> None:
-        """`end` for asyncio; the thread has nothing left to do but to end."""
+        """`end` for asyncio; the thread is about to end."""
         self.end(document)
 
     def _evaluate(self, store: ox.Store, request: Request, first: int, bulk: int) -> None:
@@ -109,6 +109,6 @@ class _EvaluatingThread:
 
         try:
             write_solutions(begin, select.variables, first, bulk)
-        except BaseException as error:  # noqa: BLE001 - carried to the consumer's thread, which raises it
-            # without its traceback, which holds the solutions, and these must die in their own thread
+        except BaseException as error:  # noqa: BLE001 - passed to the consumer's thread, which raises it
+            # without its traceback, which refers to the solutions, which must be released in their own thread
             self._error = explain(error, str(select), REWRITTEN, select.written)

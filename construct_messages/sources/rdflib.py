@@ -1,6 +1,6 @@
 """rdflib graphs as a source, evaluated by rdflib, so that any of its stores can answer.
 
-rdflib's SPARQL is slow and knows no SPARQL 1.2; where that matters, load the data into pyoxigraph instead.
+rdflib's SPARQL is slow and does not support SPARQL 1.2; if that matters, load the data into pyoxigraph instead.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ class RdflibSource:
 
     @property
     def predefined(self) -> Mapping[str, str]:
-        """The graph's bound prefixes, which `Graph.query` lets queries use undeclared."""
+        """The graph's bound prefixes, which `Graph.query` predefines."""
         return {prefix: str(namespace) for prefix, namespace in self._graph.namespaces()}
 
     def solutions(self, request: Request) -> Generator[Solutions]:
-        """See `Source.solutions`. With a time limit it runs in a thread, which is let go when the time is over."""
+        """See `Source.solutions`. With a time limit, it runs in a thread, which is abandoned when the time is over."""
         if request.timeout is None:
-            # in the caller's thread: there are stores that answer no other
+            # in the caller's thread: some stores cannot be used in other threads
             return self._solutions(request)
         return in_thread(self._solutions(request), time.monotonic() + request.timeout)
 
     async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
-        """See `Source.asolutions`; runs in a thread, which is let go when the reader leaves."""
+        """See `Source.asolutions`; runs in a thread, which is abandoned when the reader stops."""
         deadline = None if request.timeout is None else time.monotonic() + request.timeout
         async with aclosing(ain_thread(self._solutions(request), deadline)) as batches:
             async for batch in batches:
@@ -74,7 +74,7 @@ class RdflibSource:
         )
         for binding in _evaluate(self._dataset(request), request.select):
             terms = [binding.get(variable) for variable in variables]
-            # one at a time: rdflib takes longer for a solution than a batch would save
+            # one at a time: rdflib's time for a solution is more than a batch would save
             yield Solutions.of(
                 [
                     [
@@ -114,7 +114,7 @@ class RdflibSource:
 
 
 class _Lazy(SPARQLProcessor):
-    """rdflib's evaluation, with its bindings as they are found: `Result` leaves out empty ones, or makes a list."""
+    """rdflib's evaluation, which yields bindings as they are found; `Result` leaves out empty ones, or makes a list."""
 
     found: Iterable[_Binding] | None = None
 
@@ -130,9 +130,9 @@ def _evaluate(graph: rdflib.Graph, select: Select) -> Generator[_Binding]:
     try:
         lazy = _Lazy(graph)  # type: ignore[no-untyped-call] # rdflib's
         result = graph.query(query, processor=lazy)
-        if not isinstance(result, Result):  # what rdflib's own client gives for a refusal
+        if not isinstance(result, Result):  # raised by rdflib's own client for an error
             raise SourceError(f"rdflib's evaluation failed: {result}")
-        # a store may have an evaluation of its own, which gives its result whole
+        # a store may have its own evaluation, which returns a complete result
         yield from result.bindings if lazy.found is None else lazy.found
     except ParseException as error:
         own = None if select.written is None else _refused(select.written.text)
@@ -144,7 +144,7 @@ def _evaluate(graph: rdflib.Graph, select: Select) -> Generator[_Binding]:
         ) from error
     except ConstructMessagesError:
         raise
-    except Exception as error:  # rdflib and the stores behind it raise bare ones
+    except Exception as error:  # rdflib and its stores raise the bare class
         if "Unknown namespace prefix" in str(error) and (
             prefix := undeclared(query, [known for known, _ in graph.namespaces()])
         ):
@@ -156,7 +156,7 @@ def _evaluate(graph: rdflib.Graph, select: Select) -> Generator[_Binding]:
 
 
 def _refused(text: str) -> ParseException | None:
-    """Returns why rdflib refuses a query; None: it does not."""
+    """Returns the reason why rdflib rejects a query, or None."""
     try:
         parseQuery(text)
     except ParseException as error:

@@ -1,4 +1,4 @@
-"""Runs a blocking generator in a thread, for readers that cannot block without limit: asyncio, deadlines.
+"""Runs a blocking generator in a thread, for asyncio and for readers with deadlines.
 
 The thread is a daemon, and runs at most a few items ahead. It ends after its next item when its reader stops, and never
 delays the end of the program.
@@ -69,7 +69,7 @@ async def ain_thread(blocking: Generator[T], deadline: float | None) -> AsyncGen
 
 
 class _End(NamedTuple):
-    """Follows the last item; holds the error that ended the generator, if there was one."""
+    """The end of the items, with the error that ended the generator, if any."""
 
     error: BaseException | None
 
@@ -91,7 +91,7 @@ class _Thread(Generic[T]):
         ).start()
 
     def get(self, seconds: float | None) -> T | _End:
-        """Takes the next item, which makes room for another."""
+        """Takes the next item, so that the thread can compute another."""
         try:
             found = self._queue.get(timeout=seconds)
         except Empty:
@@ -100,7 +100,7 @@ class _Thread(Generic[T]):
         return found
 
     def close(self) -> None:
-        """Lets the thread end; does not wait for it."""
+        """Makes the thread end, without waiting for it."""
         self._closed = True
         self._room.release()
 
@@ -114,7 +114,7 @@ class _Thread(Generic[T]):
                         return
                     self._queue.put(item)
                     self._notify()
-        except BaseException as raised:  # noqa: BLE001 - carried to the reader, who raises it
+        except BaseException as raised:  # noqa: BLE001 - passed to the reader, which raises it
             error = raised
         finally:
             self._queue.put(_End(error))

@@ -1,7 +1,7 @@
-"""Live streams of messages, kept: a store of elements that many follow while one process writes.
+"""Live streams of messages: a store of elements that one process writes and many follow.
 
-An *element* is a message with its stream, its sequence in it and its time. `open_store` is the way in. No HTTP and no
-broker here: transports read and append through `StreamStore` and know no tables.
+An *element* is a message with its stream, its sequence in it and its time. `open_store` opens a store. No HTTP and no
+broker here: transports read and append through `StreamStore`, without access to its tables.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The newest elements, for followers in the same process, and a wake-up for those that wait.
+"""The newest elements, for followers in the same process, and notifications for waiting ones.
 
-A follower holds nothing but its position. What it missed it finds here if it is recent, and in the store otherwise, so
-that a slow one costs no memory, and none misses an element or gets one twice. No database here.
+The only state of a follower is its position. It gets recent elements from here, and older ones from the store, so that
+a slow follower costs no memory, and each gets all elements once. No database here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 from construct_messages.streams.element import Element
 
 _RECENT_BYTES: Final = 1 << 22
-"""How much of each stream is at hand, in bytes of N-Quads; its newest element always is."""
+"""The maximal size of each stream in memory, in bytes of N-Quads; its newest element always is."""
 _ROW_BYTES: Final = 200  # the memory of an element in addition to its N-Quads
 
 
@@ -51,11 +51,11 @@ class Broadcast:
         self.closed = False
 
     def publish(self, elements: Sequence[Element], gone: Sequence[str] = ()) -> None:
-        """Takes what was committed, in order. `wake` notifies those that wait.
+        """Adds committed elements, in order. `wake` notifies waiting followers.
 
         Args:
-            elements: of any streams.
-            gone: the streams that were deleted.
+            elements: elements of any streams.
+            gone: deleted streams.
         """
         with self._changed:
             for name in gone:
@@ -64,19 +64,19 @@ class Broadcast:
                 self._recent.setdefault(element.stream, _Recent()).append(element)
 
     def close(self) -> None:
-        """Wakes everybody for the last time."""
+        """Notifies all waiting followers for the last time."""
         with self._changed:
             self.closed = True
         self.wake()
 
     def wake(self) -> None:
-        """Wakes everybody that waits."""
+        """Notifies all waiting followers."""
         with self._changed:
             self._version += 1
             self._changed.notify_all()
             for loop, events in self._waiting.items():
                 with suppress(RuntimeError):  # the loop was closed under its followers
-                    # one call for all followers in a loop, however many there are
+                    # one call for all followers in a loop
                     loop.call_soon_threadsafe(_set_all, events)
 
     def after(self, stream: str, sequence: int, most: int) -> list[Element] | None:
@@ -84,8 +84,8 @@ class Broadcast:
 
         Args:
             stream: its name.
-            sequence: of the last element that is known.
-            most: how many are wanted.
+            sequence: the sequence of the last known element.
+            most: the maximal number of elements.
         """
         with self._changed:
             recent = self._recent.get(stream)
@@ -94,18 +94,18 @@ class Broadcast:
             start = sequence + 1 - recent.elements[0].sequence
             if not 0 <= start <= len(recent.elements):
                 return None
-            # a follower is mostly near the end, where a deque is indexed fast, and iterating begins at its other end
+            # a follower is usually near the end, where indexing a deque is fast; iteration starts at the other end
             return [
                 recent.elements[at] for at in range(start, min(start + most, len(recent.elements)))
             ]
 
     @property
     def version(self) -> int:
-        """A number that is another after each change."""
+        """A number that differs after each change."""
         return self._version
 
     def wait(self, version: int) -> None:
-        """Blocks until the version is another than this."""
+        """Blocks until the version differs from this one."""
         with self._changed:
             self._changed.wait_for(lambda: self._version != version)
 
@@ -114,7 +114,7 @@ class Broadcast:
         """An event of the running loop that is set after each change, until the block ends."""
         loop, event = asyncio.get_running_loop(), asyncio.Event()
         with self._changed:
-            # a set of its own for each change: `_set_all` may be going through the old one
+            # a new set for each change: `_set_all` may still iterate over the old one
             self._waiting[loop] = self._waiting.get(loop, set()) | {event}
         try:
             yield event

@@ -1,6 +1,6 @@
 """Checks the file of a store: its pages, and each element of each stream. Reads only, also while a server writes.
 
-What SQLite does not notice, such as bytes within an element that are others, is found by reading elements as N-Quads.
+Errors that SQLite does not detect, such as changed bytes within an element, are found by reading elements as N-Quads.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _BLOCK: Final = 1000  # elements that are read at a time
 
 
 class Finding(NamedTuple):
-    """Something that is wrong.
+    """A fault in a store.
 
     Args:
         what: the description.
-        stream: the name of the stream that it concerns; None: the file.
-        first, last: the sequences of its elements; None: it concerns no elements.
+        stream: the name of the affected stream; None: the fault is in the file.
+        first, last: the sequences of the affected elements, or None.
     """
 
     what: str
@@ -51,11 +51,11 @@ class Finding(NamedTuple):
 
 
 class StoreCheck(NamedTuple):
-    """What was found in a store.
+    """The result of checking a store.
 
     Args:
         streams: the states of its streams, by name.
-        findings: what is wrong; empty: nothing.
+        findings: the faults; empty if there are none.
     """
 
     streams: list[State]
@@ -66,11 +66,11 @@ def check_store(path: Path) -> StoreCheck:
     """Checks a store.
 
     Args:
-        path: of the file.
+        path: the path of the file.
 
     Raises:
         NotFound: there is no such file.
-        StoreError: the file is no store, or one of another version.
+        StoreError: the file is not a store, or has another version.
 
     >>> from tempfile import TemporaryDirectory
     >>> from construct_messages import Message
@@ -85,7 +85,7 @@ def check_store(path: Path) -> StoreCheck:
     if not path.exists():
         raise NotFound(f"there is no store {path}", hint="check the path")
     with closing(open_to_read(path)) as connection, translated(path):
-        connection.execute("BEGIN")  # one state of the store, while a server writes
+        connection.execute("BEGIN")  # a consistent state of the store while a server writes
         findings = list(_pages(connection))
         try:
             streams = sorted(load(connection).values(), key=lambda stream: stream.state.name)
@@ -110,7 +110,7 @@ def _pages(connection: sqlite3.Connection) -> Iterator[Finding]:
 
 
 def _elements(connection: sqlite3.Connection, stream: StoredStream) -> Iterator[Finding]:
-    """What is wrong with the elements of a stream; neighbours with the same fault are reported together."""
+    """The faults in the elements of a stream; adjacent elements with the same fault are reported together."""
     state, size, time, held = stream.state, 0, 0, list[Finding]()
     for first in range(state.first, state.next, _BLOCK):
         last = min(first + _BLOCK, state.next) - 1
@@ -120,7 +120,7 @@ def _elements(connection: sqlite3.Connection, stream: StoredStream) -> Iterator[
             else:
                 stored, nquads = row
                 what = _unreadable(nquads) or (
-                    "it is earlier than the one before" if stored < time else None
+                    "it is earlier than the previous one" if stored < time else None
                 )
                 size, time = size + len(nquads), max(time, stored)
             if what is None:
@@ -137,7 +137,8 @@ def _elements(connection: sqlite3.Connection, stream: StoredStream) -> Iterator[
 def _rows(
     connection: sqlite3.Connection, stream: int, first: int, last: int
 ) -> Iterator[tuple[int, tuple[int, bytes] | str]]:
-    """Each sequence with its row, or with why there is none; around what cannot be read, elements are read singly."""
+    """Yields each sequence with its row, or with the reason if it is unreadable; near errors, elements are read
+    singly."""
     start = row_id(stream, 0)
     select = "SELECT id - ?, time, nquads FROM element WHERE id BETWEEN ? AND ? ORDER BY id"
     try:
@@ -160,11 +161,11 @@ def _rows(
 
 
 def _unreadable(nquads: object) -> str | None:
-    """Why the row of an element is no message; None: it is one."""
+    """Returns the reason why the row of an element is not a message, or None."""
     if not isinstance(nquads, bytes):
-        return "it is no N-Quads"
+        return "it is not N-Quads"
     try:
         count = sum(1 for _ in ox.parse(nquads, format=ox.RdfFormat.N_QUADS))
     except (SyntaxError, ValueError):
-        return "it is no N-Quads"
-    return None if count == (nquads.count(b"\n") + 1 if nquads else 0) else "it is no N-Quads"
+        return "it is not N-Quads"
+    return None if count == (nquads.count(b"\n") + 1 if nquads else 0) else "it is not N-Quads"

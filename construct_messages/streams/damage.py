@@ -1,6 +1,6 @@
-"""What is known of damage to the file of a store, and the check for it that runs when a store is opened.
+"""Damage to the file of a store: its record, and the check that runs when a store is opened.
 
-SQLite notices a damaged page when it reads it. `check.py` looks at elements, too. Nothing is repaired here.
+SQLite detects a damaged page when it reads it. `check.py` also checks elements. Nothing is repaired here.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Final
 
 from construct_messages.errors import StoreDamaged
 
-_FOUND: Final = 3  # as many findings as an error names
+_FOUND: Final = 3  # the number of findings in an error
 
 
 def damaged(path: Path | str | None, found: str) -> StoreDamaged:
     """The error for a store whose file is damaged.
 
     Args:
-        path: of the store; None: it is not known here.
-        found: what is wrong with it.
+        path: the path of the store; None if it is unknown here.
+        found: the description of the damage.
     """
     return StoreDamaged(
         f"{path or 'the store'} is damaged: {found}",
@@ -31,26 +31,26 @@ def damaged(path: Path | str | None, found: str) -> StoreDamaged:
 
 
 class Damage:
-    """The first damage that was found in a store; None: none so far.
+    """Records the first damage that is found in a store.
 
     Attributes:
-        error: its description.
+        error: the description of the damage; None if there is none.
     """
 
     def __init__(self) -> None:
         self.error: StoreDamaged | None = None
 
     def report(self, error: StoreDamaged) -> None:
-        """Takes note of damage."""
+        """Records damage."""
         self.error = self.error or error
 
 
 class OpeningCheck:
-    """Reads all pages of a store once, in a thread: SQLite's `quick_check`.
+    """Reads all pages of a store once, in a thread, by SQLite's `quick_check`.
 
     Args:
-        path: of the store.
-        damage: takes what is found.
+        path: the path of the store.
+        damage: records the damage.
     """
 
     def __init__(self, path: Path, damage: Damage) -> None:
@@ -62,7 +62,7 @@ class OpeningCheck:
         self._thread.start()
 
     def wait(self, seconds: float) -> None:
-        """Waits for the end of the check, for so long at most; it goes on afterwards.
+        """Waits for the end of the check up to a limit; the check continues afterwards.
 
         Raises:
             StoreDamaged: damage was found.
@@ -73,7 +73,7 @@ class OpeningCheck:
 
     def close(self) -> None:
         """Ends the check."""
-        with suppress(sqlite3.Error):  # it is over already
+        with suppress(sqlite3.Error):  # it has ended already
             self._connection.interrupt()
         self._thread.join()
 
@@ -96,5 +96,5 @@ class OpeningCheck:
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Whether SQLite's error is that of a damaged page; extended codes have the plain one in their lowest byte."""
+    """Whether SQLite's error is about a damaged page; extended codes have the primary one in their lowest byte."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT

@@ -1,7 +1,7 @@
 """The SQLite file of a store: its tables, and connections to it. No rules about elements here.
 
-An element's key is its stream's number and its sequence in one integer, so that the elements of a stream lie side by
-side in their order, and a range of them is read or deleted without an index. Rows are canonical N-Quads.
+An element's key is its stream's number and its sequence in one integer, so that the elements of a stream are adjacent
+and ordered, and a range of them is read or deleted without an index. Rows are canonical N-Quads.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from construct_messages.errors import NotFound, StoreDamaged, StoreError, StoreF
 from construct_messages.streams.damage import Damage, damaged, is_damage
 
 VERSION: Final = 2
-"""Of the tables. A writer brings a file of an older version to this one; any other version is refused."""
+"""The version of the tables. A writer migrates a file of an older version; other versions are errors."""
 
-_APPLICATION: Final = int.from_bytes(b"RMSG", "big")  # the application in SQLite's header
+_APPLICATION: Final = int.from_bytes(b"RMSG", "big")  # the application id in SQLite's header
 _SEQUENCE_BITS: Final = 40
 
 _TABLES: Final = f"""
@@ -75,7 +75,7 @@ CREATE TABLE seen (
 """
 
 _STEPS: Final = (_TABLES, _STATE_TABLES)
-"""What makes each version of the tables of the one before."""
+"""The statements that migrate from one version of the tables to the next."""
 
 
 def row_id(stream: int, sequence: int) -> int:
@@ -106,16 +106,16 @@ def sequence_of(row: int) -> int:
 
 
 class WriterLock:
-    """Keeps other processes from writing to a store while this one does.
+    """Locks a store against other writing processes.
 
     Raises:
-        StoreLocked: another one has it.
-        StoreError: the place cannot be written.
+        StoreLocked: another process has the lock.
+        StoreError: the folder cannot be written.
     """
 
     def __init__(self, path: Path) -> None:
         try:
-            self._file: IO[bytes] = open(f"{path}-writer", "ab")  # noqa: SIM115 # held until it is released
+            self._file: IO[bytes] = open(f"{path}-writer", "ab")  # noqa: SIM115 # open until it is released
         except OSError as error:
             raise StoreError(
                 f"cannot open {path}: {error.strerror}",
@@ -131,15 +131,15 @@ class WriterLock:
             ) from error
 
     def release(self) -> None:
-        """Lets others write."""
+        """Releases the lock."""
         self._file.close()
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:
-    """The connection of the one writer; makes the tables in a new file.
+    """Opens the connection of the writer; creates the tables in a new file.
 
     Raises:
-        StoreError: the file is no store, or one of a newer version.
+        StoreError: the file is not a store, or has a newer version.
     """
     with translated(path):
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5)
@@ -162,14 +162,14 @@ def open_to_write(path: Path) -> sqlite3.Connection:
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """A connection that only reads, while the writer writes.
+    """Opens a read-only connection, while the writer may write.
 
     Raises:
         NotFound: there is no such file.
-        StoreError: the file is no store, or one of another version.
+        StoreError: the file is not a store, or has another version.
     """
     if not path.exists():
-        raise NotFound(f"there is no store {path}", hint="open it to write once, which makes it")
+        raise NotFound(f"there is no store {path}", hint="open it to write once, which creates it")
     with translated(path):
         connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode=ro",
@@ -189,40 +189,42 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
 
 def _version(connection: sqlite3.Connection, path: Path) -> int:
-    """The version of the tables of a store.
+    """Returns the version of the tables of a store.
 
     Raises:
-        StoreError: the file is none.
+        StoreError: the file is not a store.
     """
     application, version = (
         connection.execute(f"PRAGMA {name}").fetchone()[0]
         for name in ("application_id", "user_version")
     )
     if application != _APPLICATION:
-        raise StoreError(f"{path} is a database, but no store of streams", hint="name another file")
+        raise StoreError(
+            f"{path} is a database, but not a store of streams", hint="name another file"
+        )
     return int(version)
 
 
 def _other_version(path: Path, version: int) -> StoreError:
     return StoreError(
-        f"{path} is a store of version {version}, and this program knows version {VERSION}",
-        hint="open it to write once, which brings it to this version"
+        f"{path} is a store of version {version}, and this program has version {VERSION}",
+        hint="open it to write once, which migrates it to this version"
         if version < VERSION
-        else "use the release of construct-messages that made it",
+        else "use the release of construct-messages that created it",
     )
 
 
 def full_disk(path: str | os.PathLike[str]) -> StoreFull:
-    """The error for a store whose disk is full."""
+    """Returns the error for a store whose disk is full."""
     return StoreFull(
         f"cannot write {os.fspath(path)}: the disk is full",
-        hint="make room, also by a smaller retention of a stream, and publish again",
+        hint="free space, or reduce the retention of a stream, and publish again",
     )
 
 
 @contextmanager
 def translated(path: str | os.PathLike[str]) -> Iterator[None]:
-    """SQLite's exceptions as errors of this package."""
+    """Converts SQLite's exceptions to errors of this package."""
     try:
         yield
     except sqlite3.Error as error:
@@ -231,7 +233,7 @@ def translated(path: str | os.PathLike[str]) -> Iterator[None]:
         if is_damage(error):
             raise damaged(os.fspath(path), str(error)) from error
         raise StoreError(
-            f"{path}: {error}", hint="see whether it is a store of streams, and can be read"
+            f"{path}: {error}", hint="check whether it is a store of streams, and can be read"
         ) from error
 
 
@@ -239,8 +241,8 @@ class Readers:
     """Connections for reading, shared by threads.
 
     Args:
-        path: of the store.
-        damage: takes damage that reading meets.
+        path: the path of the store.
+        damage: records damage that reading detects.
     """
 
     def __init__(self, path: Path, damage: Damage) -> None:
@@ -250,7 +252,7 @@ class Readers:
 
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
-        """A connection, in a transaction that sees one state of the store.
+        """Yields a connection, in a transaction that reads a consistent state of the store.
 
         Raises:
             StoreError: the store cannot be read, or was closed.

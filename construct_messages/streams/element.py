@@ -1,4 +1,4 @@
-"""The values of streams: an element, what describes a stream, and how long its elements are kept. No I/O."""
+"""The values of streams: elements, and the description, retention and state of a stream. No I/O."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Element(NamedTuple):
         sequence: its number in the stream, from 1 without gaps, assigned by the commit.
         microseconds: the time when it was committed, since 1970 in UTC; never less than that of the previous element.
         nquads: the message as canonical N-Quads lines in UTF-8, see `logs/lines/texts.py`.
-        generated: the time when it was made, according to its publisher, see `generated_at`.
+        generated: the time when it was generated, by its publisher, see `generated_at`.
 
     >>> element = Element("measured", 1, 1_800_000_000_000_000, b"<urn:s> <urn:p> <urn:o> .")
     >>> print(element.time, len(element.message))
@@ -47,7 +47,7 @@ class Element(NamedTuple):
 
     @property
     def time(self) -> datetime:
-        """The time when it was committed, in UTC."""
+        """The time of the commit, in UTC."""
         return time_at(self.microseconds)
 
     @property
@@ -60,11 +60,11 @@ make_elements = cast(
     "Callable[[Iterable[tuple[object, ...]]], Iterator[Element]]",
     partial(map, tuple.__new__, repeat(Element)),
 )
-"""Makes an element of each row of its five parts, as `Element._make` does, but without counting them."""
+"""Makes an element from each row of five columns, like `Element._make`, but without checking their number."""
 
 
 def messages_of(elements: Iterable[Element]) -> list[Message]:
-    """Returns the messages of elements. To read many together takes a third of the time.
+    """Returns the messages of elements. Parsing many together takes a third of the time.
 
     >>> messages_of([Element("measured", 1, 0, b"<urn:s> <urn:p> <urn:o> ."), Element("measured", 2, 0, b"")])
     [<Message of 1 quad: <urn:s> <urn:p> <urn:o> .>, <Message, empty>]
@@ -73,26 +73,26 @@ def messages_of(elements: Iterable[Element]) -> list[Message]:
 
 
 def microseconds_of(time: datetime) -> int:
-    """A time as microseconds since 1970 in UTC.
+    """Converts a time to microseconds since 1970 in UTC.
 
     Raises:
-        UsageError: a time without a zone.
+        UsageError: the time has no zone.
 
     >>> microseconds_of(datetime(1970, 1, 2, tzinfo=UTC))
     86400000000
     """
     if time.tzinfo is None:
         raise UsageError(
-            f"the time {time.isoformat()} has no time zone", hint="give one, such as +00:00"
+            f"the time {time.isoformat()} has no time zone", hint="add one, such as +00:00"
         )
     return (time - _EPOCH) // _MICROSECOND
 
 
 def time_at(microseconds: int) -> datetime:
-    """The time at a number of microseconds since the beginning of 1970, in UTC.
+    """Converts microseconds since the beginning of 1970 to a time, in UTC.
 
     Raises:
-        UsageError: it is outside of the years 1 to 9999, which are those of `datetime`.
+        UsageError: the time is outside of the years 1 to 9999 of `datetime`.
 
     >>> time_at(86_400_000_000).isoformat()
     '1970-01-02T00:00:00+00:00'
@@ -105,11 +105,11 @@ def time_at(microseconds: int) -> datetime:
 
 
 def generated_at(message: Message) -> str | None:
-    """The publisher's time of a message, as an xsd:dateTime; None if the message has none, or several.
+    """Returns the publisher's time of a message, as an xsd:dateTime; None if the message has none, or several.
 
     It is the only object of `prov:generatedAtTime` in the default graph. The subject is a named graph of the message,
-    as in LDN for RDF streams, or the topic of the message. That paper writes it as a plain string, which counts here
-    where it has the form of an xsd:dateTime. Without a zone it is no time.
+    as in LDN for RDF streams, or the topic of the message. That paper writes it as a plain string, which is accepted
+    here if it has the form of an xsd:dateTime. A time without a zone does not count.
 
     >>> from construct_messages import Quad, iri, literal
     >>> generated_at(Message([Quad(iri("urn:g"), iri(GENERATED_AT), literal("2016-05-01T11:04:59Z"))]))
@@ -122,7 +122,7 @@ def generated_at(message: Message) -> str | None:
 
 
 def _one_time(terms: Iterable[Term]) -> str | None:
-    """The lexical form of the one time that all terms are; one instant may be written in several zones."""
+    """The lexical form of the time, if all terms are the same instant, which may be written in several zones."""
     forms = set()
     for term in terms:
         text, datatype, language, _ = (
@@ -160,7 +160,7 @@ class Retention:
         for name, bound in asdict(self).items():
             if bound is not None and not bound > 0:
                 raise UsageError(
-                    f"retention: {name} is {bound}", hint="give a number above 0, or leave it out"
+                    f"retention: {name} is {bound}", hint="use a number above 0, or leave it out"
                 )
 
 
@@ -170,10 +170,10 @@ class Description:
     """The description of a stream.
 
     Args:
-        label: a name for people.
+        label: a name for display.
         retention: the elements that are kept.
-        publish: who may publish: `"deny"` (no one), `"allow"` (everyone), or the name of an environment variable with a
-            token; None: the server's default.
+        publish: the access to publishing: `"deny"` for no one, `"allow"` for everyone, or the name of an environment
+            variable with a token; None: the server's default.
 
     >>> Description.from_json(Description("Measured", Retention(count=10)).to_json()).retention.count
     10
@@ -197,12 +197,12 @@ class State(NamedTuple):
     """The state of a stream.
 
     Args:
-        name: of the stream.
-        description: what is known of it.
-        first: the sequence of its oldest element that is kept; `next` where there is none.
-        next: the sequence that its next element will have.
-        bytes: how many bytes of N-Quads the elements have together.
-        id: its number in the store. No other stream ever has it, also not one that is created under its name later.
+        name: the name of the stream.
+        description: the description of the stream.
+        first: the sequence of its oldest kept element; `next` if there is none.
+        next: the sequence of its next element.
+        bytes: the number of bytes of N-Quads of all elements.
+        id: its number in the store, which is never reused, even for a later stream of the same name.
     """
 
     name: str
@@ -214,5 +214,5 @@ class State(NamedTuple):
 
     @property
     def last(self) -> int:
-        """The sequence of the newest element that there ever was; 0: there was none."""
+        """The sequence of the newest element ever, even if it was removed; 0: there was none."""
         return self.next - 1

@@ -20,7 +20,7 @@ _GENERATED: Final = f"<{GENERATED_AT}>".encode()
 
 
 class Publication(NamedTuple):
-    """One message that is to be appended.
+    """A message to append.
 
     Args:
         nquads, generated: see `Element`.
@@ -34,7 +34,7 @@ class Publication(NamedTuple):
 
     @classmethod
     def of(cls, message: Message) -> Publication:
-        """A message as it is stored."""
+        """Returns a message in its stored form."""
         nquads = message.lines[:-1]
         return cls(nquads, generated_at(message) if _GENERATED in nquads else None)
 
@@ -42,11 +42,11 @@ class Publication(NamedTuple):
 def received(
     stream: str, sequence: int, message: Message, microseconds: int | None = None
 ) -> Element:
-    """Returns a message that was received, as an element.
+    """Returns a received message as an element.
 
     Args:
-        stream, sequence, microseconds: see `Element`; without a time, that is now.
-        message: the one.
+        stream, sequence, microseconds: see `Element`; the default of the time is now.
+        message: the message.
 
     >>> received("https://example.org/streams/a", 7, Message()).sequence
     7
@@ -63,7 +63,7 @@ def received_lines(
     lines: Sequence[bytes],
     microseconds: Sequence[int | None],
 ) -> list[Element]:
-    r"""Returns the canonical N-Quads lines of messages that were received, as elements; see `received`.
+    r"""Returns received messages, in canonical N-Quads lines, as elements; see `received`.
 
     Args:
         stream: see `Element`.
@@ -72,7 +72,7 @@ def received_lines(
     >>> received_lines("https://example.org/streams/a", [7], [b'<urn:s> <urn:p> "o" .\n'], [None])[0].nquads
     b'<urn:s> <urn:p> "o" .'
     """
-    # to look for it in all of them at once takes a fifth of the time
+    # searching all of them at once takes a fifth of the time
     if None in microseconds or _GENERATED in b"".join(lines):
         return [
             received(stream, sequence, of_lines(each), time)
@@ -83,13 +83,13 @@ def received_lines(
 
 
 class Publications(NamedTuple):
-    """Messages that are to be appended together.
+    """Messages to append together.
 
     Args:
         messages: in order.
-        size: how many bytes of N-Quads they have.
-        idempotency: the publisher's key for them and the digest of their content; None: there is no key.
-        own: the placeholder for the sequence of each message within it; None: there is none.
+        size: the number of bytes of N-Quads.
+        idempotency: the publisher's key for them and the digest of their content; None without a key.
+        own: the placeholder in each message for its sequence, or None.
     """
 
     messages: list[Publication]
@@ -104,15 +104,15 @@ class Publications(NamedTuple):
         key: str | None = None,
         own: str | None = None,
     ) -> Publications:
-        """Messages as they are stored.
+        """Returns messages in their stored form.
 
         Args:
-            messages: those that are publications already stay as they are; they have no key.
-            key: the publisher's.
+            messages: those that are already publications are unchanged; they have no key.
+            key: the publisher's key.
             own: see `StreamStore.append`.
 
         Raises:
-            TermError: a message is no RDF.
+            TermError: a message is not RDF.
         """
         checker = Checker()
         publications = []
@@ -136,10 +136,10 @@ class Publications(NamedTuple):
         )
 
     def numbered(self, first: int) -> list[Publication]:
-        """The messages, each with its sequence in the place of `own`.
+        """Returns the messages, each with its sequence in place of `own`.
 
         Args:
-            first: the sequence of the first.
+            first: the sequence of the first message.
 
         >>> own = Publications([Publication(b"<urn:x> <urn:p> <urn:1> .\\n<urn:1> <urn:p> <urn:x> .")], 51, own=b"x")
         >>> own.numbered(1)[0].nquads
@@ -156,13 +156,13 @@ class Publications(NamedTuple):
 
 
 class LogPart(NamedTuple):
-    """Where some messages are in a log whose messages are numbered from 1.
+    """The position of some messages in a log whose messages are numbered from 1.
 
     Args:
         key: the publisher's key of the log.
         after: the number of the message before the part.
-        last: the number of its last message.
-        numbers: those of the messages that are to be appended, ascending; others of the part were refused.
+        last: the number of the last message of the part.
+        numbers: the numbers of the messages to append, ascending; the other messages of the part were rejected.
     """
 
     key: str
@@ -172,17 +172,17 @@ class LogPart(NamedTuple):
 
 
 def _replaced(nquads: bytes, own: bytes, sequence: bytes) -> bytes:
-    # if a message contains the IRI itself, too, a quad may now occur twice, but a message is a set of quads
+    # if a message also contains the final IRI, a quad may now be repeated, but a message is a set of quads
     return b"\n".join(dict.fromkeys(nquads.replace(own, sequence).split(b"\n")))
 
 
 class _Digest:
     """Identifies the messages of a publication, regardless of the labels of their blank nodes.
 
-    A publisher that sends a log again sends the same labels, but a decoder makes other ones each time.
+    A publisher that resends a log sends the same labels, but a decoder creates new labels each time.
 
     Args:
-        own: the placeholder for sequences, which is another text each time.
+        own: the placeholder for sequences, which differs each time.
     """
 
     def __init__(self, own: bytes | None) -> None:
@@ -195,7 +195,7 @@ class _Digest:
         if b"_:" in nquads:
             nquads = message.map_blanks(self._name).lines[:-1]
         if self._own is not None:
-            nquads = nquads.replace(self._own, b" ")  # which no IRI has
+            nquads = nquads.replace(self._own, b" ")  # no IRI contains it
         self._hash.update(b"%d " % len(nquads))
         self._hash.update(nquads)
 
@@ -204,5 +204,5 @@ class _Digest:
 
     @property
     def value(self) -> bytes:
-        """Of all messages so far."""
+        """Returns the digest of all messages so far."""
         return self._hash.digest()

@@ -1,8 +1,7 @@
-"""The reading half of a store: the states of streams, their elements, and the saved states of programs. Nothing here
-writes.
+"""Reads a store: the states of streams, their elements, and the saved states of programs. Nothing is written here.
 
-Blocking, and for asyncio with an `a` before the name. A follower waits for the writer of its own process, and looks
-again and again where another process writes.
+Methods are blocking, or for asyncio with an `a` before the name. A follower waits for the writer of its own process,
+and polls if another process writes.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, aclosing
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Final, ParamSpec, TypeVar
@@ -29,22 +28,22 @@ from construct_messages.streams.writer import Writer
 T = TypeVar("T")
 P = ParamSpec("P")
 
-_POLL_SECONDS: Final = 0.05  # how often a store that another process writes to is looked at
-_THREADS: Final = 4  # that read for asyncio
+_POLL_SECONDS: Final = 0.05  # the interval at which a store with another writing process is polled
+_THREADS: Final = 4  # threads that read for asyncio
 
 
 class StoreReader:
     """Reads a store.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         broadcast: announces the writer's commits.
-        writer: of this process; None: another one writes, or none.
-        damage: takes damage that reading meets.
+        writer: the writer of this process; None: another process writes, or none.
+        damage: records damage that reading detects.
 
     Raises:
         NotFound: there is no such file.
-        StoreError: it is no store, or one of another version.
+        StoreError: the file is not a store, or has another version.
     """
 
     def __init__(
@@ -59,7 +58,7 @@ class StoreReader:
 
     @property
     def path(self) -> Path:
-        """Of the file."""
+        """The path of the file."""
         return self._path
 
     def changes(self) -> AbstractContextManager[asyncio.Event]:
@@ -103,12 +102,12 @@ class StoreReader:
 
         Args:
             stream: the name of the stream.
-            after: the sequence of the last known element; None: start with the oldest that is kept.
+            after: the sequence of the last known element; None: start with the oldest kept one.
             follow: wait for more elements at the end.
 
         Raises:
-            NotFound: there is no such stream, or no longer.
-            Gone: retention removed elements after `after`, before or while they were read.
+            NotFound: the stream does not exist, or was deleted.
+            Gone: retention removed elements after `after` before they were read.
             StoreError: the store was closed.
         """
         position = self._start(stream, after)
@@ -138,7 +137,7 @@ class StoreReader:
     async def apages(
         self, stream: str, after: int | None = None, *, follow: bool = False
     ) -> AsyncGenerator[list[Element]]:
-        """`aread`, with as many elements at a time as are at hand."""
+        """`aread`, with all available elements at a time."""
         position = await self._in_thread(self._start, stream, after)
         with self._broadcast.subscribed() as changed:
             while True:
@@ -155,7 +154,7 @@ class StoreReader:
                     await changed.wait()
 
     async def apage(self, stream: str, after: int) -> list[Element]:
-        """Returns a page of the elements after a sequence that exist now; empty at the end.
+        """Returns a page of the existing elements after a sequence; empty at the end.
 
         Raises:
             NotFound, Gone, StoreError: see `read`.
@@ -166,16 +165,16 @@ class StoreReader:
     async def alines(
         self, stream: str, after: int, last: int, between: str
     ) -> AsyncGenerator[reading.ElementLines]:
-        """Yields elements as blocks of N-Quads lines; the next block is read while one is used.
+        """Yields elements as blocks of N-Quads lines; the next block is read ahead.
 
         Args:
             stream: the name of the stream.
             after: the sequence of the element before the first.
-            last: the sequence of the last.
+            last: the sequence of the last element.
             between: the text between the lines of two elements.
 
         Raises:
-            NotFound, Gone, StoreError: see `read`; also where there is no element `last`, or no longer.
+            NotFound, Gone, StoreError: see `read`; also if the element `last` does not exist, or was removed.
         """
         if after >= last:
             return
@@ -195,10 +194,10 @@ class StoreReader:
             await asyncio.gather(ahead, return_exceptions=True)  # its result is not needed
 
     def check(self) -> None:
-        """Checks that the store can be read, and that no damage of its file was found so far.
+        """Checks that the store can be read, and that no damage has been found.
 
         Raises:
-            StoreError: it cannot.
+            StoreError: it cannot be read.
         """
         if self._damage.error is not None:
             raise self._damage.error
@@ -209,7 +208,7 @@ class StoreReader:
         """Checks that reading can begin after a sequence.
 
         Raises:
-            NotFound: there is no such stream, or there was no such element yet.
+            NotFound: there is no such stream, or no such element yet.
             Gone: retention removed the element after it.
         """
         reading.check_position(self.state(stream), after)
@@ -227,11 +226,11 @@ class StoreReader:
 
     @checked
     def times(self, stream: str, sequences: Iterable[int]) -> list[int]:
-        """When elements were committed, in microseconds since 1970 in UTC; their messages are not read.
+        """Returns the commit times of elements, in microseconds since 1970 in UTC; their messages are not read.
 
         Raises:
-            NotFound: there is no such stream, or there was no such element yet.
-            Gone: retention took one of them.
+            NotFound: there is no such stream, or no such element yet.
+            Gone: retention removed one of them.
         """
         with self._readers.connection() as connection:
             return reading.times(connection, stream, sequences)
@@ -259,10 +258,29 @@ class StoreReader:
             state = reading.stored(connection, stream).state
             return reading.first_at(connection, state.id, state.first, state.next, wanted)
 
+    @checked
+    def counts(self, stream: str, since: datetime, period: timedelta, periods: int) -> list[int]:
+        """Returns how many of the kept elements were committed in each of consecutive periods.
+
+        Args:
+            stream: its name.
+            since: the beginning of the first period, with a time zone.
+            period: how long each is.
+            periods: how many there are.
+
+        Raises:
+            NotFound: there is no such stream.
+            UsageError: a time without time zone.
+        """
+        start = microseconds_of(since)
+        microseconds = period // timedelta(microseconds=1)
+        with self._readers.connection() as connection:
+            return reading.counts(connection, stream, start, microseconds, periods)
+
     # --- state of programs ---
 
     def owners(self) -> list[str]:
-        """Whose state is kept, by name."""
+        """Returns the names of programs with a saved state."""
         with self._readers.connection() as connection:
             return saved_state.owners(connection)
 
@@ -278,7 +296,7 @@ class StoreReader:
 
     @checked
     def seen(self, owner: str) -> dict[bytes, int]:
-        """The digests of what a program saw, and how often each is there."""
+        """Returns the digests that a program has recorded, with their counts."""
         with self._readers.connection() as connection:
             return saved_state.seen(connection, owner)
 
@@ -287,7 +305,7 @@ class StoreReader:
         return await self._in_thread(self.seen, owner)
 
     def seen_contents(self, owner: str, digests: Iterable[bytes]) -> list[bytes | None]:
-        """Returns the contents that were stored with digests, in their order; None: nothing."""
+        """Returns the contents that were stored with digests, in the same order; None without content."""
         with self._readers.connection() as connection:
             return saved_state.contents(connection, owner, digests)
 
@@ -295,7 +313,7 @@ class StoreReader:
         """`seen_contents` for asyncio."""
         return await self._in_thread(self.seen_contents, owner, digests)
 
-    # --- within ---
+    # --- internal ---
 
     def _start(self, stream: str, after: int | None) -> int:
         if after is None:

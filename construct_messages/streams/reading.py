@@ -1,4 +1,4 @@
-"""Reads states of streams and elements over a connection. Nothing here writes or waits."""
+"""Reads states of streams and elements over a connection, without writing or waiting."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from construct_messages.errors import Gone, NotFound, StoreDamaged
@@ -23,7 +24,7 @@ class ElementLines:
 
     Args:
         first, last: the sequences of the elements.
-        nquads: the lines of each, with what was asked for between each two of them.
+        nquads: the lines of the elements, with the requested text between them.
 
     >>> len(ElementLines(5, 7, b""))
     3
@@ -34,15 +35,15 @@ class ElementLines:
     nquads: bytes
 
     def __len__(self) -> int:
-        """How many elements there are."""
+        """The number of elements."""
         return self.last - self.first + 1
 
 
 class StoredStream(NamedTuple):
-    """A stream as its row has it.
+    """The row of a stream.
 
     Args:
-        time: of its last element, in microseconds since 1970.
+        time: the time of its last element, in microseconds since 1970.
         state: its state.
     """
 
@@ -56,7 +57,7 @@ class StoredStream(NamedTuple):
 
 
 def load(connection: sqlite3.Connection, name: str | None = None) -> dict[str, StoredStream]:
-    """The streams of a store by their names: all, or the one of a name if there is one."""
+    """Returns the streams of a store by name: all, or the one with a given name if it exists."""
     rows = connection.execute(
         "SELECT id, time, name, description, first, next, bytes FROM stream WHERE ?1 IS NULL OR name = ?1",
         (name,),
@@ -71,7 +72,7 @@ def load(connection: sqlite3.Connection, name: str | None = None) -> dict[str, S
 
 
 def stored(connection: sqlite3.Connection, stream: str) -> StoredStream:
-    """A stream.
+    """Returns a stream.
 
     Raises:
         NotFound: there is no such stream.
@@ -83,10 +84,10 @@ def stored(connection: sqlite3.Connection, stream: str) -> StoredStream:
 
 
 def page(connection: sqlite3.Connection, stream: str, position: int) -> list[Element]:
-    """A page of the elements after a sequence; empty at the end.
+    """Returns a page of the elements after a sequence; empty at the end.
 
     Raises:
-        NotFound: there is no such stream, or there was no such element yet.
+        NotFound: there is no such stream, or no such element yet.
         Gone: retention removed elements after it.
     """
     found = _stored_behind(connection, stream, position)
@@ -105,19 +106,19 @@ def page(connection: sqlite3.Connection, stream: str, position: int) -> list[Ele
 def lines(
     connection: sqlite3.Connection, stream: str, position: int, last: int, between: str
 ) -> ElementLines:
-    """A page of the elements after a sequence, as lines.
+    """Returns a page of the elements after a sequence, as lines.
 
-    SQLite puts them together, which takes a quarter of the time of rows in Python, and leaves Python to other threads.
+    SQLite concatenates them, in a quarter of the time of Python, and other threads of Python can run meanwhile.
 
     Args:
-        connection: to the store.
+        connection: a connection to the store.
         stream: its name.
         position: the sequence.
-        last: the sequence of the last element to return, which is after it.
+        last: the sequence of the last element to return, after `position`.
         between: the text between two messages.
 
     Raises:
-        NotFound: there is no such stream, or there was no element `last` yet.
+        NotFound: there is no such stream, or no element `last` yet.
         Gone: retention removed elements after the position.
     """
     found = _stored_behind(connection, stream, position)
@@ -135,7 +136,7 @@ def lines(
 
 
 _SIZE: Final = "SELECT total(length(nquads)) FROM element WHERE id BETWEEN ? AND ?"
-# SQLite drops the order of an inner query only where no aggregate around it depends on one, as group_concat does
+# SQLite only drops the order of an inner query if no outer aggregate depends on it, as group_concat does
 _LINES: Final = """
 SELECT count(*), CAST(group_concat(CASE length(nquads) WHEN 0 THEN '' ELSE nquads || x'0A' END, ?) AS BLOB)
 FROM (SELECT nquads FROM element WHERE id BETWEEN ? AND ? ORDER BY id)
@@ -143,7 +144,7 @@ FROM (SELECT nquads FROM element WHERE id BETWEEN ? AND ? ORDER BY id)
 
 
 def element(connection: sqlite3.Connection, stream: str, sequence: int) -> Element:
-    """One element; see `StreamStore.get`."""
+    """Returns one element; see `StreamStore.get`."""
     found = stored(connection, stream)
     _check_kept(found.state, sequence)
     for each in _elements(connection, found, sequence, sequence):
@@ -162,7 +163,7 @@ def times(connection: sqlite3.Connection, stream: str, sequences: Iterable[int])
 
 
 def latest(connection: sqlite3.Connection, stream: str, count: int) -> list[Element]:
-    """The newest elements; see `StreamStore.latest`."""
+    """Returns the newest elements; see `StreamStore.latest`."""
     found = stored(connection, stream)
     first = max(found.state.first, found.state.next - max(0, count))
     elements = list(_elements(connection, found, first, found.state.last))
@@ -172,25 +173,40 @@ def latest(connection: sqlite3.Connection, stream: str, count: int) -> list[Elem
 
 
 def first_at(connection: sqlite3.Connection, stream: int, first: int, next: int, time: int) -> int:
-    """The sequence of the first element that is not older than a time; `next` where all are.
+    """Returns the sequence of the first element that is not older than a time; `next` if all are older.
 
-    Times never go back in a stream, so a few rows are enough.
+    The times of a stream never decrease, so a binary search reads only a few rows.
 
     Args:
-        connection: to the store.
+        connection: a connection to the store.
         stream: its number.
         first, next: see `State`.
         time: microseconds since 1970 in UTC.
     """
     low, high = first, next
     while low < high:
-        # what is asked for is mostly near the beginning: retention looks there each second
+        # the result is usually near the beginning, where retention searches each second
         middle = low if low == first else (low + high) // 2
         if _time(connection, stream, middle) < time:
             low = middle + 1
         else:
             high = middle
     return low
+
+
+def counts(
+    connection: sqlite3.Connection, stream: str, start: int, period: int, periods: int
+) -> list[int]:
+    """How many kept elements were committed in each of consecutive periods; see `StreamStore.counts`."""
+    found = stored(connection, stream)
+    bounds = []
+    sequence, next = found.state.first, found.state.next
+    for place in range(periods + 1):
+        time = start + place * period
+        is_over = time > found.time  # all elements are older
+        sequence = next if is_over else first_at(connection, found.id, sequence, next, time)
+        bounds.append(sequence)
+    return [after - before for before, after in pairwise(bounds)]
 
 
 def _time(connection: sqlite3.Connection, stream: int, sequence: int) -> int:
@@ -204,7 +220,7 @@ def _time(connection: sqlite3.Connection, stream: int, sequence: int) -> int:
 
 
 def missing(stream: str, first: int, last: int) -> StoreDamaged:
-    """The error for elements that a stream has, and its store has not."""
+    """The error for elements of a stream that are missing in its store."""
     which = f"element {first}" if first == last else f"some of the elements {first} to {last}"
     return damaged(None, f"{which} of {stream} cannot be found")
 
@@ -218,10 +234,10 @@ def check_position(state: State, after: int) -> None:
 
 
 def _stored_behind(connection: sqlite3.Connection, stream: str, position: int) -> StoredStream:
-    """A stream that still has all elements after a sequence.
+    """Returns a stream if it still has all elements after a sequence.
 
     Raises:
-        NotFound: there is no such stream, or there was no such element yet.
+        NotFound: there is no such stream, or no such element yet.
         Gone: retention removed elements after it.
     """
     found = stored(connection, stream)
@@ -233,7 +249,7 @@ def _stored_behind(connection: sqlite3.Connection, stream: str, position: int) -
 
 
 def no_stream(stream: str) -> NotFound:
-    """The error for a name that no stream has."""
+    """The error for an unknown stream."""
     return NotFound(f"there is no stream {stream}", hint="create it first")
 
 
@@ -250,7 +266,7 @@ def _never(state: State, sequence: int) -> NotFound:
 
 def _gone(state: State, sequence: int) -> Gone:
     return Gone(
-        f"element {sequence} of {state.name} is kept no longer",
+        f"element {sequence} of {state.name} was removed by retention",
         first=state.first,
         hint=f"read from {state.first} on" if state.first < state.next else "wait for the next one",
     )

@@ -1,7 +1,6 @@
-"""The state of programs in a store, next to its streams: values by key, and digests of what they have seen. Over a
-connection.
+"""The saved state of programs in a store: values by key, and recorded digests. Over a connection.
 
-Each has an owner, such as one continuous query, and is written in the transaction of the elements that it belongs to.
+Each state has an owner, such as one continuous query, and is written in the transaction of the corresponding elements.
 Owners are numbers in the tables: a digest is a row of some 25 bytes. docs/decisions/049-state-of-continuous-queries.md
 """
 
@@ -14,12 +13,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Something that was seen.
+    """A recorded digest.
 
     Args:
-        digest: distinguishes it from others of the owner.
-        count: how often it is there; 0 removes it.
-        content: kept for the time when it is gone; None: nothing.
+        digest: distinguishes it from other records of the owner.
+        count: its count; 0 removes it.
+        content: the content of the digest, needed after its removal; None: no content.
 
     >>> Seen(b"digest", 2)
     Seen(digest=b'digest', count=2, content=None)
@@ -43,7 +42,7 @@ def put_state(connection: sqlite3.Connection, owner: str, key: str, value: bytes
 
 
 def put_seen(connection: sqlite3.Connection, owner: str, seen: Iterable[Seen]) -> None:
-    """Replaces what is known of digests."""
+    """Replaces the records of digests."""
     number = _number(connection, owner)
     kept, gone = [], []
     for each in seen:
@@ -52,7 +51,7 @@ def put_seen(connection: sqlite3.Connection, owner: str, seen: Iterable[Seen]) -
         else:
             gone.append((number, each.digest))
     connection.executemany("DELETE FROM seen WHERE owner = ? AND digest = ?", gone)
-    # in the order of the rows, which fills the pages
+    # in the order of the rows, so that pages are filled
     kept.sort(key=lambda row: row[1])
     connection.executemany(
         "INSERT OR REPLACE INTO seen (owner, digest, count, content) VALUES (?, ?, ?, ?)", kept
@@ -60,7 +59,7 @@ def put_seen(connection: sqlite3.Connection, owner: str, seen: Iterable[Seen]) -
 
 
 def forget(connection: sqlite3.Connection, owner: str) -> None:
-    """Removes all of an owner."""
+    """Removes all state of an owner."""
     number = _number(connection, owner)
     for table in ("state", "seen"):
         connection.execute(f"DELETE FROM {table} WHERE owner = ?", (number,))
@@ -73,7 +72,7 @@ def owners(connection: sqlite3.Connection) -> list[str]:
 
 
 def saved_state(connection: sqlite3.Connection, owner: str) -> dict[str, bytes]:
-    """The values of an owner by key."""
+    """Returns the values of an owner by key."""
     return dict(
         connection.execute(
             "SELECT key, value FROM state WHERE owner = (SELECT id FROM owner WHERE name = ?) ORDER BY key",
@@ -83,7 +82,7 @@ def saved_state(connection: sqlite3.Connection, owner: str) -> dict[str, bytes]:
 
 
 def seen(connection: sqlite3.Connection, owner: str) -> dict[bytes, int]:
-    """The digests of what an owner saw, and how often each is there."""
+    """Returns the digests of an owner, with their counts."""
     return dict(
         connection.execute(
             "SELECT digest, count FROM seen WHERE owner = (SELECT id FROM owner WHERE name = ?)",
@@ -95,7 +94,7 @@ def seen(connection: sqlite3.Connection, owner: str) -> dict[bytes, int]:
 def contents(
     connection: sqlite3.Connection, owner: str, digests: Iterable[bytes]
 ) -> list[bytes | None]:
-    """Returns the contents that were stored with digests; None: nothing."""
+    """Returns the contents that were stored with digests; None without content."""
     select = "SELECT content FROM seen WHERE owner = (SELECT id FROM owner WHERE name = ?) AND digest = ?"
     found = (connection.execute(select, (owner, digest)).fetchone() for digest in digests)
     return [row and row[0] for row in found]

@@ -1,7 +1,7 @@
-"""The store of streams, its writing half over `reader.py`. Blocking, and for asyncio with an `a` before the name.
+"""The store of streams: adds writing to `reader.py`. Methods are blocking, or for asyncio with an `a` before the name.
 
-One process opens a store to write; it and any number of others read and follow it. What `append` returned for is on
-disk. See docs/decisions/042-streams-in-sqlite.md.
+One process opens a store to write; it and any number of others read and follow it. When `append` returns, the message
+is on disk. See docs/decisions/042-streams-in-sqlite.md.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from construct_messages.streams.writer import Change, Clock, Writer
 
 T = TypeVar("T")
 
-_MANY: Final = 50  # messages that take longer to check and write out than an event loop should wait
+_MANY: Final = 50  # more messages take longer to check and serialize than an event loop should wait
 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._~-]{0,126}[A-Za-z0-9])?")
 
@@ -37,7 +37,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._~-]{0,126}[A-Za-z0-9])?")
 def open_store(
     path: str | os.PathLike[str], *, read_only: bool = False, reserve_bytes: int = 0
 ) -> StreamStore:
-    """Opens a store of streams, and checks its file: for five seconds at most, and then in the background.
+    """Opens a store of streams, and checks its file: for at most five seconds, and then in the background.
 
     Args:
         path: the path of the file, which is created if it does not exist, unless `read_only`. SQLite keeps two more
@@ -156,9 +156,9 @@ class StreamStore(StoreReader):
         Args:
             stream: the name of the stream.
             message: the message. A blank node label means the same node in the whole stream.
-            key: the publisher's key of this message: a message with a known key is not appended again for a day.
-            own: a text in IRIs of the message that is to be replaced by its sequence, such as a random one in the IRI
-                that relative IRIs were resolved against; None: there is none.
+            key: the publisher's key of this message: for a day, a message with a known key is not appended again.
+            own: a text in IRIs of the message that is replaced by its sequence, such as a random part of the base IRI
+                of the message, or None.
 
         Returns:
             Its sequence; for a known key, the sequence that it got the first time.
@@ -203,7 +203,7 @@ class StreamStore(StoreReader):
         key: str | None = None,
         own: str | None = None,
     ) -> range:
-        """`append_all` for asyncio; many messages are made ready in a thread."""
+        """`append_all` for asyncio; many messages are serialized in a thread."""
         if isinstance(messages, Sized) and len(messages) > _MANY:
             return await self._awrite(await self._in_thread(_appending, stream, messages, key, own))
         return await self._awrite(_appending(stream, messages, key, own))
@@ -212,19 +212,19 @@ class StreamStore(StoreReader):
     async def aappend_part(
         self, stream: str, messages: Iterable[Message], part: LogPart, *, own: str | None = None
     ) -> range:
-        """Appends a part of a log, all or none, without the messages that were appended under its key before.
+        """Appends a part of a log, all or none, except for the messages that were already appended under its key.
 
         Args:
             stream: the name of the stream.
-            messages: of the part.
-            part: where they are in the log. A key is forgotten a day after the last part.
+            messages: the messages of the part.
+            part: their position in the log. A key is forgotten a day after the last part.
             own: see `append`.
 
         Returns:
-            The sequences of those that were appended now, which are the last ones of the part.
+            The sequences of the messages that this call appended, which are the last ones of the part.
 
         Raises:
-            Conflict: messages of the log before the part are missing, or the key is not that of a log.
+            Conflict: messages of the log before the part are missing, or the key was not used for a log.
             NotFound, TermError, StoreFull: see `append`.
         """
         publications = Publications.of(messages, None, own)
@@ -237,7 +237,7 @@ class StreamStore(StoreReader):
 
     @checked
     def trim(self, stream: str, last: int) -> None:
-        """Removes the oldest elements of a stream up to a sequence, as its retention would.
+        """Removes the oldest elements of a stream up to a sequence, like its retention.
 
         Raises:
             NotFound: there is no such stream.
@@ -261,22 +261,22 @@ class StreamStore(StoreReader):
         stream: str | None = None,
         messages: Iterable[Message | Publication] = (),
     ) -> range:
-        """Keeps state of a program and appends what it made, in one transaction: after any end, both are there or none.
+        """Saves the state of a program and appends its messages, in one transaction.
 
         Args:
-            owner: whose state it is, such as one continuous query.
-            state: values by key, which replace those of the same keys; None removes one.
-            seen: digests of what it saw, which replace those of the same digests.
-            stream: the name of the stream that it appends to; None: it appends nothing.
-            messages: the messages to append; messages that were checked may be passed in their stored form.
+            owner: the owner of the state, such as one continuous query.
+            state: values by key, which replace existing ones; None removes a value.
+            seen: records of digests, which replace existing ones.
+            stream: the name of the stream to append to; None: nothing is appended.
+            messages: the messages to append; they may be passed in their stored form.
 
         Returns:
             The sequences of the messages.
 
         Raises:
-            NotFound: there is no such stream; no state is changed then.
-            TermError: a message is no RDF.
-            StoreFull: there is no room on the disk.
+            NotFound: there is no such stream; the state is unchanged.
+            TermError: a message is not RDF.
+            StoreFull: the disk is full.
         """
         return self._write(_committing(owner, state, seen, stream, messages))
 
@@ -304,13 +304,13 @@ class StreamStore(StoreReader):
         await self._awrite(Change(lambda transaction: transaction.forget(owner)))
 
     async def anow(self) -> int:
-        """A time, in microseconds since 1970 in UTC: each element that is earlier can be read already."""
+        """Returns a time, in microseconds since 1970 in UTC; all earlier elements can be read."""
         return await self._awrite(Change(lambda transaction: transaction.now))
 
     # --- the end ---
 
     def close(self) -> None:
-        """Commits what is waiting, wakes followers with an error, and closes the file."""
+        """Commits waiting changes, raises an error in followers, and closes the file."""
         if self._writer is not None:
             self._writer.close()
         self._readers.close()
@@ -328,7 +328,7 @@ class StreamStore(StoreReader):
     ) -> None:
         self.close()
 
-    # --- within ---
+    # --- internal ---
 
     def _write(self, change: Change[T]) -> T:
         return self._open_writer().write(change)
@@ -345,8 +345,8 @@ class StreamStore(StoreReader):
 def _creation(stream: str, description: Description | None, exist_ok: bool) -> Change[State]:
     if not is_name(stream):
         raise UsageError(
-            f"{stream!r} is no name of a stream",
-            hint="take up to 128 letters, digits and -._~, with a letter or digit at both ends",
+            f"{stream!r} is not the name of a stream",
+            hint="use up to 128 letters, digits and -._~, with a letter or digit at both ends",
         )
     described = description or Description()
     return Change(lambda transaction: transaction.create(stream, described, exist_ok=exist_ok))
@@ -384,10 +384,10 @@ def _committing(
         if not isinstance(each, Seen):
             raise wrong_type("commit", "seen", each, "an iterable of Seen", "write Seen(…)")
     if stream is None and publications.messages:
-        raise UsageError("there are messages, and no stream to append them to", hint="name one")
+        raise UsageError("there are messages but no stream to append them to", hint="name one")
 
     def change(transaction: Transaction) -> range:
-        # first what may be refused
+        # changes that may fail come first
         appended = range(0) if stream is None else transaction.append(stream, publications)
         for key, value in values.items():
             transaction.put_state(owner, key, value)
@@ -399,7 +399,7 @@ def _committing(
 
 
 def is_name(text: str) -> bool:
-    """Whether a stream may have a name: up to 128 letters, digits and `-._~`, with a letter or digit at both ends.
+    """Whether a name is valid for a stream: up to 128 letters, digits and `-._~`, with a letter or digit at both ends.
 
     >>> is_name("room-1"), is_name("room/1")
     (True, False)

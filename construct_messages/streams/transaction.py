@@ -1,7 +1,7 @@
-"""One transaction of a store: streams made, described and deleted, elements appended, the oldest removed, state kept.
+"""One transaction of a store: changes streams, appends elements, removes the oldest ones, and saves state.
 
-Each method checks before it changes anything, so that what it refuses leaves the others of the transaction whole.
-Nothing here commits: `writer.py` does, keeps `streams`, and then announces `elements`.
+Each method checks everything before it changes anything, so that its error does not affect the other changes of the
+transaction. `writer.py` commits, keeps `streams`, and then announces `elements`.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from construct_messages.streams.reading import StoredStream, first_at, no_stream
 from construct_messages.streams.saved_state import Seen
 
 KEY_SECONDS: Final = 24 * 3600
-"""How long the key of a publication is known."""
+"""The time for which the key of a publication is kept."""
 
 Rows: TypeAlias = tuple[int, int]
-"""The keys of the first and the last of some elements."""
+"""The keys of the first and the last element of a range."""
 
 _PARTS: Final = b"parts"
-"""In the place of a digest: the messages under the key are appended part by part."""
+"""The digest of a key whose messages are appended in parts."""
 _SECOND: Final = 1_000_000  # microseconds
 _PURGED_BYTES: Final = 1 << 22  # in one transaction
-_ROW_BYTES: Final = 30  # the space of an element in addition to its N-Quads
+_ROW_BYTES: Final = 30  # the size of an element in addition to its N-Quads
 
 
 class Transaction:
     """A transaction of a store.
 
     Args:
-        connection: in a transaction.
-        streams: as they are before it; changed in place.
+        connection: a connection in a transaction.
+        streams: the streams before it; changed in place.
         now: microseconds since 1970 in UTC.
-        garbage: rows of elements that are kept no longer, see `find_garbage`; changed in place.
+        garbage: rows of removed elements, see `find_garbage`; changed in place.
 
     Attributes:
-        streams: as they are in it.
-        elements: those that were appended.
-        gone: the names of streams that were deleted.
+        streams: the streams with its changes.
+        elements: the appended elements.
+        gone: the names of deleted streams.
     """
 
     def __init__(
@@ -61,10 +61,10 @@ class Transaction:
         self.gone: list[str] = []
 
     def create(self, name: str, description: Description, *, exist_ok: bool) -> State:
-        """A new stream.
+        """Creates a stream.
 
         Raises:
-            Conflict: there is one of that name, unless that is fine.
+            Conflict: the stream exists, unless `exist_ok`.
         """
         if name in self.streams:
             if exist_ok:
@@ -76,13 +76,13 @@ class Transaction:
             "INSERT INTO stream (name, description, first, next, time, bytes) VALUES (?, ?, 1, 1, 0, 0)",
             (name, json.dumps(description.to_json())),
         )
-        assert cursor.lastrowid is not None  # it is what was inserted
+        assert cursor.lastrowid is not None  # the inserted row
         state = State(name, description, first=1, next=1, bytes=0, id=cursor.lastrowid)
         self.streams[name] = StoredStream(0, state)
         return state
 
     def describe(self, name: str, description: Description) -> State:
-        """Replaces what is known of a stream.
+        """Replaces the description of a stream.
 
         Raises:
             NotFound: there is no such stream.
@@ -94,7 +94,7 @@ class Transaction:
             (json.dumps(description.to_json()), stream.id),
         )
         self.streams[name] = stream._replace(state=state)
-        self._changed.add(name)  # its retention may be another
+        self._changed.add(name)  # its retention may have changed
         return state
 
     def delete(self, name: str) -> None:
@@ -116,11 +116,11 @@ class Transaction:
         """Appends messages to a stream, all or none.
 
         Args:
-            name: of the stream.
-            publications: the messages. What was appended under a key is not appended again for a day.
+            name: the name of the stream.
+            publications: the messages. For a day, messages with a known key are not appended again.
 
         Returns:
-            Their sequences; for a known key, those of the first time.
+            Their sequences; for a known key, the sequences that they got the first time.
 
         Raises:
             NotFound: there is no such stream.
@@ -129,45 +129,32 @@ class Transaction:
         stream = self._stream(name)
         idempotency = publications.idempotency
         if idempotency is not None:
-            key, digest = idempotency
-            known = self._connection.execute(
-                "SELECT digest, first, count FROM idempotency WHERE stream = ? AND key = ?",
-                (stream.id, key),
-            ).fetchone()
+            known = self._known_key(name, *idempotency)
             if known is not None:
-                if known[0] != digest:
-                    raise _other_messages(key, name)
-                return range(known[1], known[1] + known[2])
+                first, count = known
+                return range(first, first + count)
         sequences = self._append(name, stream, publications)
         if idempotency is not None:
-            self._connection.execute(
-                "INSERT INTO idempotency (stream, key, digest, first, count, time) VALUES (?, ?, ?, ?, ?, ?)",
-                (stream.id, *idempotency, sequences.start, len(sequences), self.streams[name].time),
-            )
+            self._keep_key(name, *idempotency, sequences.start, len(sequences))
         return sequences
 
     def append_part(self, name: str, publications: Publications, part: LogPart) -> range:
-        """Appends a part of a log whose messages are numbered, except those that were appended under its key before.
+        """Appends a part of a log with numbered messages, except for messages that were already appended under its key.
 
         Args:
-            name: of the stream.
-            publications: messages of the part.
-            part: where they are in the log.
+            name: the name of the stream.
+            publications: the messages of the part.
+            part: their position in the log.
 
         Returns:
-            The sequences of those that were appended now, which are the last ones of the part.
+            The sequences of the messages that this call appended, which are the last ones of the part.
 
         Raises:
             NotFound: there is no such stream.
-            Conflict: messages of the log before the part are missing, or the key is not that of a log (422).
+            Conflict: messages of the log before the part are missing, or the key was not used for a log (422).
         """
         stream = self._stream(name)
-        known = self._connection.execute(
-            "SELECT digest, count FROM idempotency WHERE stream = ? AND key = ?",
-            (stream.id, part.key),
-        ).fetchone()
-        if known is not None and known[0] != _PARTS:
-            raise _other_messages(part.key, name)
+        known = self._known_key(name, part.key, _PARTS)
         count = 0 if known is None else known[1]
         if part.after > count:
             raise Conflict(
@@ -180,19 +167,34 @@ class Transaction:
             if number > count
         ]
         sequences = self._append(name, stream, publications._replace(messages=new))
+        self._keep_key(name, part.key, _PARTS, sequences.start, max(count, part.last))
+        return sequences
+
+    def _known_key(self, name: str, key: str, digest: bytes) -> tuple[int, int] | None:
+        """Returns the first sequence and the number of the messages of a key, or None.
+
+        Raises:
+            Conflict: the key was used for messages with a different digest.
+        """
+        row = self._connection.execute(
+            "SELECT digest, first, count FROM idempotency WHERE stream = ? AND key = ?",
+            (self._stream(name).id, key),
+        ).fetchone()
+        if row is not None and row[0] != digest:
+            raise Conflict(
+                f"the key {key!r} was used for other messages in {name}",
+                status=422,
+                hint="use a new key for new messages",
+            )
+        return None if row is None else (row[1], row[2])
+
+    def _keep_key(self, name: str, key: str, digest: bytes, first: int, count: int) -> None:
+        time, state = self.streams[name]
         self._connection.execute(
             "INSERT INTO idempotency (stream, key, digest, first, count, time) VALUES (?, ?, ?, ?, ?, ?)"
             " ON CONFLICT (stream, key) DO UPDATE SET count = excluded.count, time = excluded.time",
-            (
-                stream.id,
-                part.key,
-                _PARTS,
-                sequences.start,
-                max(count, part.last),
-                self.streams[name].time,
-            ),
+            (state.id, key, digest, first, count, time),
         )
-        return sequences
 
     def _append(self, name: str, stream: StoredStream, publications: Publications) -> range:
         state = stream.state
@@ -228,22 +230,22 @@ class Transaction:
             self._changed.add(name)
 
     def put_state(self, owner: str, key: str, value: bytes | None) -> None:
-        """Keeps a value for a program; None removes it."""
+        """Saves a value of a program; None removes it."""
         saved_state.put_state(self._connection, owner, key, value)
 
     def put_seen(self, owner: str, seen: Iterable[Seen]) -> None:
-        """Keeps digests of what a program saw; those with a count of 0 are removed."""
+        """Saves digests of a program; those with a count of 0 are removed."""
         saved_state.put_seen(self._connection, owner, seen)
 
     def forget(self, owner: str) -> None:
-        """Removes all that is kept for a program."""
+        """Removes all state of a program."""
         saved_state.forget(self._connection, owner)
 
     def prune(self, *, every_stream: bool) -> None:
         """Removes elements by retention, and writes the states of the streams.
 
         Args:
-            every_stream: whether elements that became too old are looked for in all streams, and old keys forgotten.
+            every_stream: whether to remove elements by age in all streams, and to forget old keys.
         """
         if every_stream:
             self._connection.execute(
@@ -264,9 +266,9 @@ class Transaction:
             )
 
     def purge(self) -> None:
-        """Deletes rows of elements that are kept no longer, some at a time.
+        """Deletes rows of removed elements, a limited number at a time.
 
-        SQLite writes each page that it frees to its log: all at once, they would need as much room again as they have.
+        SQLite writes each freed page to its log, so deleting all rows at once would need as much space as they have.
         """
         left = _PURGED_BYTES
         while self.garbage and left > 0:
@@ -291,7 +293,7 @@ class Transaction:
                 self.garbage[0] = (row + 1, last)
 
     def _first_kept(self, stream: StoredStream) -> int:
-        """The sequence of the oldest element that retention keeps."""
+        """Returns the sequence of the oldest element that retention keeps."""
         state = stream.state
         retention, first = state.description.retention, state.first
         if retention.count is not None:
@@ -331,21 +333,13 @@ class Transaction:
         return stream
 
 
-def _other_messages(key: str, name: str) -> Conflict:
-    return Conflict(
-        f"the key {key!r} was used for other messages in {name}",
-        status=422,
-        hint="use a new key for new messages",
-    )
-
-
 _NEXT: Final = "SELECT id FROM element WHERE id >= ? ORDER BY id LIMIT 1"
 
 
 def find_garbage(connection: sqlite3.Connection, streams: Mapping[str, StoredStream]) -> list[Rows]:
-    """Finds the rows that an earlier process did not come to delete: of elements that are kept no longer.
+    """Finds the rows of removed elements that an earlier process has not deleted.
 
-    No stream ever gets the number of another, so that rows without a stream are those of one that was deleted.
+    Numbers of streams are never reused, so rows without a stream belong to a deleted one.
     """
     kept = {stream.id: stream.state.first for stream in streams.values()}
     garbage, start = list[Rows](), 0

@@ -1,7 +1,7 @@
-"""The terms that describe streams, and the JSON-LD context in which they are written.
+"""The terms of descriptions of streams, and their JSON-LD context.
 
 LDN for RDF streams (`rsp`, the vocabulary of its prototype), Linked Data Platform, PROV-O, TREE, LDES.
-`cm` are terms of this package: what the others have no word for.
+`cm` has the terms of this package that the other vocabularies lack.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PROV: Final = "http://www.w3.org/ns/prov#"
 RDFS: Final = "http://www.w3.org/2000/01/rdf-schema#"
 
 PROFILE: Final = "https://w3id.org/tree/profile"
-"""The TREE profile: a page has hypermedia first, and then the quads of each member together."""
+"""The TREE profile: a page has its hypermedia first, and then the quads of each member together."""
 
 PREFIXES: Final = {"cm": CM, "ldp": LDP, "prov": PROV, "rdfs": RDFS, "rsp": RSP, "xsd": XSD}
 
@@ -64,4 +64,4 @@ CONTEXT: Final[dict[str, Any]] = {
     "lag": {"@id": "cm:lag", "@type": "xsd:integer"},
     **{name: _link(f"cm:{name}") for name in (Property.STREAM, Property.NEXT, Property.PREVIOUS)},
 }
-"""The context of all descriptions; each of them contains it, so that nothing has to be fetched."""
+"""The context of all descriptions; each description includes it, so that it need not be fetched."""

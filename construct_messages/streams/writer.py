@@ -1,8 +1,7 @@
-"""The one thread that writes to a store: all waiting changes are committed together, and acknowledged changes are on
-disk.
+"""The thread that writes to a store: commits all waiting changes together, and acknowledges those on disk.
 
-A commit takes as long as the disk needs to confirm it, whether it holds one element or thousands. So publishers hand in
-changes and wait, and the thread takes all that wait into one transaction. Nothing here reads for followers.
+A commit takes as long as the disk needs to confirm it, for one element as for thousands. So publishers submit changes
+and wait, and the thread puts all waiting changes into one transaction. Followers read elsewhere.
 """
 
 from __future__ import annotations
@@ -30,11 +29,9 @@ from construct_messages.streams.transaction import Transaction, find_garbage
 
 T = TypeVar("T")
 
-_COMMIT_BYTES: Final = 1 << 24  # after this many, no further change joins a transaction
-_CHECK_SECONDS: Final = (
-    5.0  # that the check of a large store may hold up its opening; it goes on afterwards
-)
-_PRUNE_SECONDS: Final = 1.0  # how often elements that became too old are looked for
+_COMMIT_BYTES: Final = 1 << 24  # the maximal bytes of changes in a transaction
+_CHECK_SECONDS: Final = 5.0  # that opening waits for the check of the file, which then continues
+_PRUNE_SECONDS: Final = 1.0  # the interval at which elements are removed by age
 
 Clock = Callable[[], int]
 """Microseconds since 1970 in UTC."""
@@ -44,9 +41,9 @@ class Change(NamedTuple, Generic[T]):
     """A change of a store.
 
     Args:
-        apply: makes it, all or nothing: it raises errors of this package before it changes anything.
-        bytes: how much it is going to write.
-        relieves: whether it makes room, so that it may have the reserve of a full disk.
+        apply: applies it, all or nothing: it raises errors of this package before it changes anything.
+        bytes: the number of bytes that it writes.
+        relieves: whether it frees space, so that it may use the reserve of a full disk.
     """
 
     apply: Callable[[Transaction], T]
@@ -55,27 +52,27 @@ class Change(NamedTuple, Generic[T]):
 
 
 class _Waiting(NamedTuple):
-    """A change, and who waits for its result: a thread, or a coroutine."""
+    """A change, and the thread or coroutine that waits for its result."""
 
     change: Change[Any]
     future: Future[Any] | asyncio.Future[Any]
 
     def begin(self) -> bool:
-        """Whether the change is still wanted."""
+        """Whether the change is still needed."""
         if isinstance(self.future, Future):
             return self.future.set_running_or_notify_cancel()
         return not self.future.cancelled()
 
 
 class _Outcome(NamedTuple):
-    """What became of a change."""
+    """The result of a change."""
 
     future: Future[Any] | asyncio.Future[Any]
     result: Any
     error: ConstructMessagesError | None
 
     def tell(self) -> None:
-        """Ends the wait; for a coroutine in its event loop, where nothing else may have ended it meanwhile."""
+        """Ends the wait; for a coroutine in its event loop, unless it has ended meanwhile."""
         if self.future.done():
             return
         if self.error is None:
@@ -85,7 +82,7 @@ class _Outcome(NamedTuple):
 
 
 def _tell(outcomes: Iterable[_Outcome]) -> None:
-    """Ends the waits for changes, with one wake-up for all that wait in an event loop."""
+    """Ends the waits for changes, with one call for all coroutines of an event loop."""
     waiting: defaultdict[asyncio.AbstractEventLoop, list[_Outcome]] = defaultdict(list)
     for outcome in outcomes:
         if isinstance(outcome.future, Future):
@@ -93,7 +90,7 @@ def _tell(outcomes: Iterable[_Outcome]) -> None:
         else:
             waiting[outcome.future.get_loop()].append(outcome)
     for loop, those in waiting.items():
-        with suppress(RuntimeError):  # the loop was closed under those that waited in it
+        with suppress(RuntimeError):  # the loop was closed while coroutines waited in it
             loop.call_soon_threadsafe(_tell_all, those)
 
 
@@ -106,11 +103,11 @@ class Writer:
     """Writes to a store until it is closed.
 
     Args:
-        path: of the store; made where there is none.
-        broadcast: is notified of each commit.
+        path: the path of the store, which is created if it does not exist.
+        broadcast: notified of each commit.
         clock: returns the time of elements.
-        damage: of the store; nothing is written once there is some.
-        reserve_bytes: how much of the disk is kept for changes that make room.
+        damage: the damage of the store; if there is any, nothing is written.
+        reserve_bytes: the size of the reserve on the disk for changes that free space.
 
     Raises:
         StoreLocked: another process writes to it.
@@ -144,7 +141,7 @@ class Writer:
         self._thread.start()
 
     def state(self, name: str) -> State | None:
-        """Returns the state of a stream at the last commit; None: there is no such stream."""
+        """Returns the state of a stream at the last commit, or None."""
         stream = self._streams.get(name)
         return stream and stream.state
 
@@ -155,7 +152,7 @@ class Writer:
         )
 
     def write(self, change: Change[T]) -> T:
-        """Makes a change, and returns its result once that is on disk.
+        """Makes a change, and returns its result when it is on disk.
 
         Raises:
             StoreError: the store is closed.
@@ -177,7 +174,7 @@ class Writer:
             self._queue.put(_Waiting(change, future))
 
     def close(self) -> None:
-        """Commits what waits and lets go of the file."""
+        """Commits waiting changes and closes the file."""
         self._end()
         self._thread.join()
         self._check.close()
@@ -185,7 +182,7 @@ class Writer:
         self._lock.release()
 
     def _end(self) -> None:
-        """Takes no more changes."""
+        """Rejects further changes."""
         with self._closing:
             if not self._closed:
                 self._closed = True
@@ -210,7 +207,7 @@ class Writer:
                 _tell([_Outcome(left.future, None, self._stopped())])
 
     def _waiting(self) -> tuple[list[_Waiting], bool]:
-        """Returns the changes that wait, and whether more may come."""
+        """Returns the waiting changes, and whether there may be more."""
         found: list[_Waiting] = []
         try:
             waiting = (
@@ -232,11 +229,11 @@ class Writer:
 
     @property
     def _purges(self) -> bool:
-        """Whether rows are to be deleted, and need not wait until the next second, as after a failure."""
+        """Whether to delete rows now, rather than in the next second, as after a failure."""
         return bool(self._garbage) and self._committed
 
     def _commit(self, waiting: Sequence[_Waiting], *, every_stream: bool) -> None:
-        """Commits changes. On a full disk, the reserve is for those that make room."""
+        """Commits changes. On a full disk, those that free space may use the reserve."""
         if self._damage.error is not None:
             _tell([_Outcome(future, None, self._damage.error) for _, future in waiting])
             self._committed = False
@@ -246,7 +243,7 @@ class Writer:
         kept = relieving if last_resort else []
         if not self._transact(waiting, waiting, every_stream=every_stream):
             return
-        # the database may have free pages, and what it needs is room for its log
+        # the database may have free pages, and only needs space for its log
         if self._fold_log():
             full = self._transact(waiting, kept, every_stream=every_stream)
         else:
@@ -264,25 +261,25 @@ class Writer:
             self._fold_log(truncate=True)
 
     def _fold_log(self, *, truncate: bool = False) -> bool:
-        """Writes the log of the database into it, so that the log can begin again; returns whether that freed space."""
+        """Writes the log of the database into it, so that the log restarts; returns whether that freed space."""
         mode = "TRUNCATE" if truncate else "PASSIVE"
         try:
-            self._connection.execute("PRAGMA busy_timeout = 0")  # readers are not waited for
+            self._connection.execute("PRAGMA busy_timeout = 0")  # does not wait for readers
             _, pages, folded = self._connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
             self._connection.execute("PRAGMA busy_timeout = 5000")
-        except sqlite3.Error:  # there is no room for that, either
+        except sqlite3.Error:  # the disk has no space for that, either
             return False
         return bool(pages) and pages == folded
 
     def _transact(
         self, waiting: Sequence[_Waiting], kept: Sequence[_Waiting], *, every_stream: bool
     ) -> bool:
-        """One transaction of several changes: those that are refused change nothing, and hold up none of the others.
+        """Commits several changes in one transaction; a failing change does not affect the others.
 
         Args:
             waiting: the changes.
-            kept: changes that are not answered if the disk is full, because they are tried again.
-            every_stream: whether all streams are pruned.
+            kept: changes that get no result if the disk is full, because they are retried.
+            every_stream: whether to prune all streams.
 
         Returns:
             Whether the disk is full.
@@ -299,7 +296,7 @@ class Writer:
                     try:
                         outcomes.append(_Outcome(future, change.apply(transaction), None))
                     except StoreDamaged:
-                        raise  # it is not about this change only
+                        raise  # it concerns not only this change
                     except ConstructMessagesError as error:
                         outcomes.append(_Outcome(future, None, error))
                 transaction.prune(every_stream=every_stream)
@@ -313,9 +310,7 @@ class Writer:
         finally:
             self._committed = failed is None
             if failed is not None:
-                with suppress(
-                    sqlite3.Error
-                ):  # then it fails again, with an error, when the next change begins
+                with suppress(sqlite3.Error):  # the next change fails again, with an error
                     if self._connection.in_transaction:
                         self._connection.execute("ROLLBACK")
                 told = (
@@ -328,12 +323,12 @@ class Writer:
             return isinstance(failed, StoreFull)
         self._streams, self._garbage = transaction.streams, transaction.garbage
         self._broadcast.publish(transaction.elements, transaction.gone)
-        # publishers first: they need not wait until all followers have been served
+        # publishers first, so that they do not wait for the followers
         _tell(outcomes)
         if transaction.elements or transaction.gone:
-            # who waits for elements would ask for others in vain, and may commit something for it
+            # a follower may commit a change because of the elements, so its wake-up comes last
             self._broadcast.wake()
         return False
 
     def _stopped(self) -> StoreError:
-        return StoreError(f"{self._path}: nothing is written any more", hint="open the store again")
+        return StoreError(f"{self._path}: writing has stopped", hint="open the store again")

@@ -148,7 +148,10 @@ def test_an_extension_that_is_unknown(command: str, name: str, here: Here, place
     """Issue 13, 12: N-Quads are not written under any name."""
     done = here(*OUTPUTS[command](name))
     assert (done.status, done.log) == (2, "")
-    assert "is the extension of no log\nhint: end the name in .nq, .trig, .nt, .ttl," in done.errors
+    assert (
+        "is not the extension of a log format\nhint: end the name in .nq, .trig, .nt, .ttl,"
+        in done.errors
+    )
     assert here(*OUTPUTS[command](name), "--format", "nt").status == 0
     assert (place / name).read_bytes().count(b"<") >= 3
 

@@ -156,7 +156,7 @@ async def test_an_endpoint_that_fails_meanwhile(
         assert not warnings
         return
     assert len(warnings) == 2
-    assert "warning: the evaluation failed, and is made again: " in warnings[0]
+    assert "warning: the evaluation failed and is retried: " in warnings[0]
     assert "was cut" in warnings[0]
     assert "status 503" in warnings[1]
 
@@ -236,10 +236,10 @@ def test_once(here: Callable[..., Done], endpoint: FaultServer, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        ("--every 60", 2, "--every 60 is no duration"),
-        ("--every soon", 2, "--every soon is no duration"),
+        ("--every 60", 2, "--every 60 is not a duration"),
+        ("--every soon", 2, "--every soon is not a duration"),
         ("--to log.jelly", 2, "a Jelly log cannot be continued"),
-        ("--to log.nq.gz", 2, "a log that grows is not packed"),
+        ("--to log.nq.gz", 2, "a growing log cannot be compressed"),
         ("--to log.txt", 2, "txt"),
         ("--to none/log.nq", 1, "cannot write none/log.nq"),
         ("--to http://127.0.0.1:1/a --format nq", 2, "--format is for a log"),

@@ -188,7 +188,7 @@ def test_default_format() -> None:
 )
 def test_an_extension_that_is_unknown(name: str) -> None:
     """Issue 13, 12: nothing is written under a name that says something else."""
-    with pytest.raises(UsageError, match="is the extension of no log") as error:
+    with pytest.raises(UsageError, match="is not the extension of a log format") as error:
         default_format(name)
     assert all(
         f".{extension}" in str(error.value.hint)

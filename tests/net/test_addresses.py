@@ -85,7 +85,7 @@ def test_what_a_url_allows(url: str, allowed: list[str], refused: list[str]) -> 
     for text in allowed:
         addresses.check(ipaddress.ip_address(text))
     for text in refused:
-        with pytest.raises(SourceError, match="no public address") as caught:
+        with pytest.raises(SourceError, match="not a public address") as caught:
             addresses.check(ipaddress.ip_address(text))
         assert caught.value.status == 502
         assert not caught.value.transient
@@ -147,7 +147,9 @@ async def test_a_name_with_any_address_that_is_not_public_is_refused(
 ) -> None:
     url = f"http://sparql.example:{server.port}/"
     addresses = Addresses(url)
-    with pytest.raises(SourceError, match=r"sparql\.example is at \S+, which is no public address"):
+    with pytest.raises(
+        SourceError, match=r"sparql\.example is at \S+, which is not a public address"
+    ):
         await fetch(url, addresses, CheckedResolver(addresses, Names(answer)))
     assert server.connections == 0
 
@@ -155,9 +157,9 @@ async def test_a_name_with_any_address_that_is_not_public_is_refused(
 async def test_the_connection_is_checked_whatever_the_resolver_said(server: FaultServer) -> None:
     """A resolver that is not checked, as a literal has none: the socket is refused."""
     url = f"http://sparql.example:{server.port}/"
-    with pytest.raises(SourceError, match="no public address"):
+    with pytest.raises(SourceError, match="not a public address"):
         await fetch(url, Addresses(url), Names(["127.0.0.1"]))
-    with pytest.raises(SourceError, match="no public address"):
+    with pytest.raises(SourceError, match="not a public address"):
         await fetch(server.url, Addresses("https://sparql.example/"), Names(["8.8.8.8"]))
     assert server.connections == 0
 

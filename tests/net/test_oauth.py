@@ -155,7 +155,7 @@ async def test_a_token_endpoint_that_fails(issuer: Issuer) -> None:
 
 
 def test_no_secret_goes_over_plain_http() -> None:
-    with pytest.raises(UsageError, match="read and changed on its way"):
+    with pytest.raises(UsageError, match="read and changed in transit"):
         ClientCredentials("http://id.example.org/token", "me", "x")
 
 

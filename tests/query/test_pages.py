@@ -139,7 +139,7 @@ def test_what_cannot_be_bound(name: str, term: Term, words: str) -> None:
 )
 def test_what_a_sub_select_keeps_to_itself_cannot_be_bound(group: str) -> None:
     """Issue 13, 5: its sibling, a binding that has no effect."""
-    with pytest.raises(UsageError, match="stands only in a sub-select"):
+    with pytest.raises(UsageError, match="is only in a sub-select"):
         select(f"CONSTRUCT {{ ?a a ?b }} {group}").bind({"hidden": iri("a:b")})
 
 

@@ -174,7 +174,7 @@ def test_by_an_endpoint(
             if isinstance(refused.value, SourceError):
                 found, own = _PLACE.search(str(refused.value)), of_endpoint(url, query)
                 assert (found is None) == (own is None), name
-                if "places in this message" in str(refused.value.hint):
+                if "positions in this message" in str(refused.value.hint):
                     assert page_size, name  # in the ORDER BY of pages, at which Oxigraph stops
                 elif found is not None and own is not None:
                     assert found.groups() == own.groups(), (name, page_size)

@@ -178,7 +178,7 @@ REFUSED = {
     ),
     "content of a resource": (
         of("<e:p rdf:resource='urn:o'>x</e:p>"),
-        "has its value as an attribute",
+        "whose value is an attribute",
     ),
     "two names": (f"<e:C {NAMESPACES} rdf:about='urn:a' rdf:ID='b'/>", "a node has one name"),
     "a name that is none": (f"<e:C {NAMESPACES} rdf:ID='1'/>", "rdf:ID='1' is no name"),
@@ -190,7 +190,7 @@ REFUSED = {
     "a direction that is none": (of("<e:p its:dir='up'/>", " rdf:version='1.2'"), "its:dir='up'"),
     "two triples": (
         of("<e:p rdf:parseType='Triple'><e:C e:p='x'/></e:p>", " rdf:version='1.2'"),
-        "holds 2 triples, and not one",
+        "contains 2 triples instead of one",
     ),
 }
 

@@ -94,10 +94,10 @@ def test_shapes(document: str, values: list[str], size: int | None) -> None:
         (b'{"results":{"bindings":[{},"x"]}}', "after solution 1"),
         (b'{"results":{"bindings":[{}]}', "damaged after its 1 solutions"),
         (b'{"results":{"bindings":[{}]}}}', "damaged after its 1 solutions"),
-        (b'{"results":{"bindings":[{}],"bindings":[{}]}}', "member 'bindings' comes twice"),
+        (b'{"results":{"bindings":[{}],"bindings":[{}]}}', "member 'bindings' is repeated"),
         (
             b'{"results":{"bindings":[{}]},"results":{"bindings":[{}]}}',
-            "member 'results' comes twice",
+            "member 'results' is repeated",
         ),
         (
             b'{"results":{"bindings":[{"x":{"type":"literal","value":"a\nb"}}]}}',

@@ -29,14 +29,14 @@ REFUSED = [
         "misspelt",
         "ex:S sh:targetNode ex:a ;\n  sh:property [ sh:path ex:p ; sh:mincount 1 ] .",
         (2, 32),
-        "sh:mincount is no property",
+        "sh:mincount is not a known property",
         "write sh:minCount",
     ),
     (
         "misspelt target, of a shape without a type",
         "ex:R sh:targetNode ex:a .\nex:S sh:tragetNode ex:a ;\n  sh:property [ sh:path ex:p ] .",
         (2, 6),
-        "sh:tragetNode is no property",
+        "sh:tragetNode is not a known property",
         "write sh:targetNode",
     ),
     (
@@ -50,7 +50,7 @@ REFUSED = [
         "count without path",
         "ex:S sh:targetNode ex:a ;\n  sh:minCount 1 .",
         (2, 3),
-        "needs sh:path beside it",
+        "needs an sh:path in the same shape",
         "sh:property",
     ),
     (
@@ -85,14 +85,14 @@ REFUSED = [
         "no list",
         "ex:S sh:targetNode ex:a ; sh:in ex:b .",
         (1, 27),
-        "sh:in is no list",
+        "sh:in is not a list",
         "in parentheses",
     ),
     (
         "broken list",
         "ex:S sh:targetNode ex:a ; sh:in [ rdf:first 1 ] .",
         (1, 27),
-        "sh:in is no list",
+        "sh:in is not a list",
         "in parentheses",
     ),
     (
@@ -128,7 +128,7 @@ REFUSED = [
         "unknown path",
         "ex:S sh:targetNode ex:a ; sh:property [ sh:path [ ex:back ex:p ] ] .",
         (1, 41),
-        "which is no path",
+        "which is not a path",
         "inversePath",
     ),
     (
@@ -220,7 +220,7 @@ def test_files(tmp_path: Path) -> None:
         ' "http://www.w3.org/ns/shacl#minCount": 1}'
     )
     with pytest.raises(
-        ShapesError, match=r"c\.jsonld: shape <urn:S>: sh:minCount needs sh:path"
+        ShapesError, match=r"c\.jsonld: shape <urn:S>: sh:minCount needs an sh:path"
     ) as caught:
         Shapes(tmp_path / "c.jsonld")
     assert caught.value.position is None

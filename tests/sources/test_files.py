@@ -166,7 +166,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such file"):
         load_files([tmp_path / "absent.ttl"])
     (tmp_path / "data.doc.gz").write_bytes(b"")
-    with pytest.raises(UsageError, match="is no RDF format"):
+    with pytest.raises(UsageError, match="is not an RDF format"):
         load_files([tmp_path / "data.doc.gz"])
     (tmp_path / "bad.ttl").write_text("ex:a ex:b\n ex:c .")
     with pytest.raises(SourceError, match=r"bad\.ttl: .*line 1"):

@@ -143,11 +143,11 @@ async def test_blocks_of_lines_with_elements_missing(filled: Path) -> None:
     [
         (
             "UPDATE element SET nquads = x'FFFE' WHERE id & 255 = 9",
-            "a, element 9: it is no N-Quads",
+            "a, element 9: it is not N-Quads",
         ),
         (
             "UPDATE element SET time = 1 WHERE id & 255 = 9",
-            "a, element 9: it is earlier than the one before",
+            "a, element 9: it is earlier than the previous one",
         ),
         ("UPDATE stream SET bytes = 1 WHERE name = 'a'", "a: its elements have"),
         ("DELETE FROM element WHERE id & 255 IN (9, 10)", "a, elements 9 to 10: it is missing"),

@@ -61,7 +61,7 @@ def test_what_is_no_store(path: Path, read_only: bool) -> None:
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE x (y)")
     connection.close()
-    with pytest.raises(StoreError, match="no store of streams"):
+    with pytest.raises(StoreError, match="not a store of streams"):
         open_store(path, read_only=read_only)
     path.unlink()
     open_store(path).close()
@@ -69,7 +69,7 @@ def test_what_is_no_store(path: Path, read_only: bool) -> None:
         connection.execute(f"PRAGMA user_version = {VERSION + 1}")
     connection.close()
     with pytest.raises(
-        StoreError, match=f"version {VERSION + 1}, and this program knows version {VERSION}"
+        StoreError, match=f"version {VERSION + 1}, and this program has version {VERSION}"
     ):
         open_store(path, read_only=read_only)
 

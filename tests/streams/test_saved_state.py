@@ -139,10 +139,10 @@ def test_a_store_of_the_version_before_is_brought_to_this_one(path: Path) -> Non
     connection.executescript(VERSION_1)
     connection.close()
     with pytest.raises(
-        StoreError, match=f"version 1, and this program knows version {VERSION}"
+        StoreError, match=f"version 1, and this program has version {VERSION}"
     ) as refused:
         open_store(path, read_only=True)
-    assert refused.value.hint == "open it to write once, which brings it to this version"
+    assert refused.value.hint == "open it to write once, which migrates it to this version"
     with open_store(path) as store:
         assert [element.nquads for element in store.read("a")] == [b"<urn:s> <urn:p> <urn:o> ."]
         assert store.commit("w", {"k": b"v"}, stream="a", messages=[numbered(2)]) == range(2, 3)

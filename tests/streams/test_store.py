@@ -365,6 +365,14 @@ def test_by_time(path: Path) -> None:
         ):
             time = epoch + timedelta(microseconds=start) + timedelta(seconds=after)
             assert store.sequence_at("a", time) == sequence
+        began = epoch + timedelta(microseconds=start)
+        for seconds, period, counts in (
+            (-2, 1, [0, 0, 10, 10]),
+            (0, 2.5, [30, 20, 30, 20]),
+            (8, 1, [10, 10, 0, 0]),
+        ):
+            since = began + timedelta(seconds=seconds)
+            assert store.counts("a", since, timedelta(seconds=period), 4) == counts
 
 
 def test_time_never_goes_back(path: Path) -> None:

@@ -175,12 +175,12 @@ TARGETS: dict[str, tuple[Callable[[Path], Any], dict[str, Any], str]] = {
     "13.12-an unknown extension": (
         lambda path: path / "log.rdf",
         {},
-        r"\.rdf is the extension of no log",
+        r"\.rdf is not the extension of a log format",
     ),
     "13.12-an unknown packing": (
         lambda path: path / "log.nq.zip",
         {},
-        r"\.zip is the extension of no log",
+        r"\.zip is not the extension of a log format",
     ),
     "a folder": (lambda path: path, {}, "is a directory"),
     "no folder": (lambda path: path / "absent" / "log.nq", {}, "cannot write"),

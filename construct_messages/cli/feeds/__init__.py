@@ -1,4 +1,4 @@
-"""The commands `publish`, `subscribe`, `relay` and `register`, and the options that others share with them."""
+"""The commands `publish`, `subscribe`, `relay` and `register`, and options that they share with other commands."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from construct_messages.cli.arguments import Commands
 
 def add(commands: Commands) -> None:
     """Adds the commands."""
-    # imported here: other commands need the options alone
+    # imported here because other commands only need the options
     from construct_messages.cli.feeds import commands as clients
     from construct_messages.cli.feeds import relay
 

@@ -1,4 +1,4 @@
-"""The commands `publish`, `subscribe` and `register`: a log into a stream, a stream into a log, a query at a server."""
+"""The commands `publish` (a log to a stream), `subscribe` (a stream to a log) and `register` (a query at a server)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from construct_messages.shapes import Validation
     from construct_messages.writing.growing import OpenLog
 
-# clients are imported only where they are used: other commands need no HTTP client, and would wait for it
+# clients are imported where they are used: other commands need no HTTP client, and would take longer to start
 
 
 def add(commands: Commands) -> None:
@@ -157,7 +157,7 @@ def _register(options: argparse.Namespace) -> int:
 
 
 def _publish(options: argparse.Namespace) -> int:
-    # what labels mean in the whole log, they mean when it is read again
+    # labels mean the same in the whole log, and when it is read again
     with validating(options, grows=True) as validation:
         log = open_log(options.log, options, standard=astandard_input)
         asyncio.run(_send(log, options, validation))
@@ -209,9 +209,7 @@ def _subscribe(options: argparse.Namespace) -> int:
         and known is None
         and not any(each is not None for each in where.values())
     ):
-        print(
-            "begins with what comes next; --after 0 begins with the first message", file=sys.stderr
-        )
+        print("begins with the next message; --after 0 begins with the first one", file=sys.stderr)
     elements = subscribe(
         options.url,
         **(where if known is None else {"checkpoint": known.checkpoint}),
@@ -243,7 +241,7 @@ def _subscribe(options: argparse.Namespace) -> int:
 def _opened(
     options: argparse.Namespace, type: LogType, own: FormatOptions | None, at: int
 ) -> Iterator[OpenLog]:
-    """Opens the output. A file that grows has its name from the start; any other has it when it is whole."""
+    """Opens the output. A growing file has its name from the start; any other file gets it when it is complete."""
     from construct_messages.writing.growing import GrowingLog, OpenLog
 
     place = target(options.output)

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from construct_messages.feeds.delivery.targets import Target
 
-# `feeds` is imported only where it is used: other commands would wait for it
+# `feeds` is imported where it is used: other commands would take longer to start
 
 
 def add_start(command: argparse.ArgumentParser) -> None:
-    """Adds the options of where reading a stream starts, and whether it ends."""
+    """Adds the options for the start and the end of reading a stream."""
     where = command.add_mutually_exclusive_group()
     option(where, "--last N", "start with the N newest messages", type=int)
     option(
@@ -51,20 +51,20 @@ def start(options: argparse.Namespace) -> dict[str, Any]:
     """The positions of `add_start`, of which at most one is not None.
 
     Raises:
-        UsageError: no time.
+        UsageError: an invalid time.
     """
     since = None if options.since is None else _time(options.since)
     return {"last": options.last, "after": options.after, "since": since}
 
 
 def _time(text: str) -> datetime:
-    from datetime import datetime  # which other commands do without
+    from datetime import datetime  # imported here because other commands do not need it
 
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
         raise UsageError(
-            f"--since {text} is no time", hint="write it as in 2026-11-22T12:00:00Z"
+            f"--since {text} is not a time", hint="write it as in 2026-11-22T12:00:00Z"
         ) from None
     if time.tzinfo is None:
         raise UsageError(
@@ -74,7 +74,7 @@ def _time(text: str) -> datetime:
 
 
 def add_reading(group: argparse._ActionsContainer) -> None:
-    """Adds the options of a stream that is read, except for its token and the options of its transport."""
+    """Adds the options of an input stream, except for its token and the options of its transport."""
     from construct_messages.feeds.table import TRANSPORTS
 
     names = [kind.name for kind in TRANSPORTS]
@@ -94,12 +94,12 @@ def add_reading(group: argparse._ActionsContainer) -> None:
     option(
         group,
         "--dead-letters PLACE",
-        "append records of a broker that are no message to this file or topic, instead of stopping",
+        "append records of a broker that are not messages to this file or topic, instead of stopping",
     )
 
 
 def add_transport(group: argparse._ActionsContainer) -> None:
-    """Adds the options of the transport of a stream that is written to."""
+    """Adds the options of the transport of an output stream."""
     option(group, "--create", "create the stream if it does not exist")
     add_token(group)
     add_set(group, "--set")
@@ -128,32 +128,32 @@ def transport_arguments(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def refuse_stream_options(options: argparse.Namespace, reason: str) -> None:
-    """Refuses the options of `add_transport`, where no stream is written.
+    """Rejects the options of `add_transport` if the output is not a stream.
 
     Args:
-        options: of the command.
-        reason: what is written instead.
+        options: the options of the command.
+        reason: a clause that names the output.
 
     Raises:
-        UsageError: one of them is given.
+        UsageError: one of them is set.
     """
     for name in ("create", "token_variable", "oauth", "set", "media_type"):
         if getattr(options, name):
             raise UsageError(
                 f"--{name.replace('_', '-')} is for a stream, and {reason}",
-                hint="give --to its URL",
+                hint="pass its URL as --to",
             )
 
 
 def refuse_log_options(options: argparse.Namespace, *names: str) -> None:
-    """Refuses options of a log, where a stream is written.
+    """Rejects options of a log if the output is a stream.
 
     Args:
-        options: of the command.
-        names: those of a log.
+        options: the options of the command.
+        names: the names of the options.
 
     Raises:
-        UsageError: one of them is given.
+        UsageError: one of them is set.
     """
     for name in names:
         if getattr(options, name) not in (None, STANDARD):
@@ -172,7 +172,7 @@ def target_of(options: argparse.Namespace) -> Target:
     """Returns the target `--to`: a stream, a log that grows, or standard output.
 
     Raises:
-        UsageError: options that this target does not have.
+        UsageError: options that do not apply to this target.
     """
     from construct_messages.feeds.delivery import targets
     from construct_messages.feeds.transport import Settings

@@ -1,4 +1,4 @@
-"""The command `relay`: a stream or a log into another one. `feeds/relaying.py` does it."""
+"""The command `relay`, from a stream or log to another one. `feeds/relaying.py` implements it."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def _relayed(options: argparse.Namespace, change: Change | None) -> None:
 
 
 def _changes(options: argparse.Namespace, validation: Validation | None) -> Change | None:
-    """The messages to write for those of a batch: transformed, then validated; None: the same.
+    """The function from the messages of a batch to those to write: transformed, then validated; None: unchanged.
 
     Raises:
         UsageError: `--one-per-message` without `--transform`.

@@ -1,4 +1,4 @@
-"""The commands `spark load`, `run` and `convert`, jobs for dumps that one process is too small for.
+"""The commands `spark load`, `run` and `convert`, for dumps that are too large for one process.
 
 The session is this program's own (local, or on the cluster of `--master`), that of `spark-submit`, or one of Spark
 Connect. `construct_messages/spark/` implements the commands.
@@ -251,7 +251,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _check_query(query: str, given: Mapping[str, Any]) -> None:
-    """Refuses what is no query, or none that this package evaluates, before a session is waited for."""
+    """Rejects queries that are invalid or that this package cannot evaluate, before waiting for a session."""
     require(java=False)
     from construct_messages.spark.planning import plan_query
 
@@ -299,20 +299,21 @@ def _is_file(options: argparse.Namespace) -> bool:
 
 
 def _log(options: argparse.Namespace) -> tuple[str, str, str | None]:
-    """Returns path and format of the log; invalid options are refused before Spark starts.
+    """Returns path and format of the log; invalid options are rejected before Spark starts.
 
     Raises:
-        UsageError: no place, an unknown extension, format or syntax, or an option for folders beside a file.
+        UsageError: no output, an unknown extension, format or syntax, or an option for folders although the output is a
+            file.
     """
     if options.output is None:
         raise UsageError(
-            "the log has no place",
-            hint="give --output DIR, or a FILE with an extension such as .nq.gz",
+            "there is no output",
+            hint="pass --output DIR, or a FILE with an extension such as .nq.gz",
         )
     if _is_file(options) and (options.compression or options.mode != "error"):
         raise UsageError(
             f"--compression and --mode are for folders, and {options.output} is one log",
-            hint="give the name an extension such as .nq.gz to pack it; what is there is replaced",
+            hint="add an extension such as .nq.gz to the name to compress the log; an existing file is replaced",
         )
     format = options.format
     if format is None:
@@ -331,7 +332,7 @@ def _folder(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _table(spark: SparkSession, options: argparse.Namespace) -> QuadTable:
-    """The table that has been loaded, or one of dumps as they are read."""
+    """The loaded table, or a table that reads the dumps."""
     from construct_messages.spark.quads.loading import is_table, read_quads
     from construct_messages.spark.quads.table import QuadTable
 

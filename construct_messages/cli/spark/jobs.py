@@ -1,4 +1,4 @@
-"""The Spark session of a command: opens it, reports what was done in it, and stops its work on a signal.
+"""The Spark session of a command: opens it, reports its work, and stops the work on a signal.
 
 The session is this program's own (local, or on the cluster of `--master`), that of `spark-submit`, or one of Spark
 Connect. The commands of `spark` do the work in it.
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
-"""The environment variable by which spark-submit passes a program its session."""
+"""The environment variable by which spark-submit passes the session to a program."""
 
 _SHIPPED: Final = (".zip", ".py", ".egg", ".jar")
 """The extensions of files that Spark's workers can import from; Spark silently ignores other files."""
@@ -58,7 +58,7 @@ class Job:
 
     Args:
         spark: the session.
-        started: when the program began to make it, of `time.monotonic`.
+        started: when the program began to create it, by `time.monotonic`.
     """
 
     def __init__(self, spark: SparkSession, started: float) -> None:
@@ -68,13 +68,13 @@ class Job:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Takes the time of a stage."""
+        """Records the time of a stage."""
         started = time.monotonic()
         yield
         self._seconds[name] = time.monotonic() - started
 
     def report(self, name: str, figure: int | None) -> None:
-        """Takes a figure."""
+        """Records a figure."""
         self._figures[name] = figure or 0
 
     @property
@@ -108,7 +108,7 @@ def add_session(command: argparse.ArgumentParser) -> None:
 
 
 def use_kept_session(options: argparse.Namespace, *paths: str) -> None:
-    """Lets a command that names no session use the one that `spark serve` keeps, if its versions are those installed.
+    """Uses the session that `spark serve` keeps, if a command names no session and the installed versions are the same.
 
     Args:
         options: those of `add_session`. `remote` becomes the address of the kept session, and paths become absolute,
@@ -134,26 +134,26 @@ def use_kept_session(options: argparse.Namespace, *paths: str) -> None:
 
 
 def _absolute(path: str | None) -> str | None:
-    """Returns the path as it is from any folder.
+    """Returns the path as an absolute one, unless it is a URL or None.
 
     >>> _absolute("s3a://bucket/dump.nt"), _absolute("/dumps/*.nt"), _absolute(None)
     ('s3a://bucket/dump.nt', '/dumps/*.nt', None)
     """
     if path is None or _REMOTE_PATH.match(path):
         return path
-    return os.path.join(os.getcwd(), path)  # which keeps the slash at the end of a folder's name
+    return os.path.join(os.getcwd(), path)  # this keeps the slash at the end of a folder's name
 
 
 @contextmanager
 def open_job(options: argparse.Namespace, inputs: Sequence[str]) -> Iterator[Job]:
-    """The session that the options name, until the block ends, and then the summary.
+    """Opens the session of the options until the block ends, and then prints the summary.
 
     Args:
         options: those of `add_session`.
         inputs: the files, folders and patterns that are going to be read.
 
     Raises:
-        ConstructMessagesError: what Spark reports of itself is a `SourceError`.
+        ConstructMessagesError: errors of Spark are `SourceError`s.
     """
     started = time.monotonic()
     with _Stop() as stop:
@@ -170,7 +170,7 @@ def open_job(options: argparse.Namespace, inputs: Sequence[str]) -> Iterator[Job
             if is_own:
                 with suppress(
                     *failures()
-                ):  # Java may have gone, which is an error already, or what a signal wanted
+                ):  # Java may have ended, because of an error that is raised already or a signal
                     spark.stop()
     is_first = (
         is_own
@@ -185,12 +185,12 @@ def open_job(options: argparse.Namespace, inputs: Sequence[str]) -> Iterator[Job
 
 
 class _Stop:
-    """Lets a signal end a program that waits for Spark: its jobs are cancelled, and what waits for them fails.
+    """Ends a program that waits for Spark at a signal: its jobs are cancelled, so waiting for them fails.
 
-    An exception raised while Java's answer is awaited would leave the answer in the connection: the next call would
-    read it, and the program could no longer stop Spark. (pyspark's handler of SIGINT does that.) Raised while Java
-    starts, it would leave Java running. So the jobs are cancelled from another thread, and the handler that was there
-    is called when the work has ended; while nothing is awaited, and at a second signal, at once.
+    An exception raised while waiting for Java's answer would leave the answer in the connection: the next call would
+    read it, and the program could no longer stop Spark. (pyspark's handler of SIGINT has this problem.) Raised while
+    Java starts, it would leave Java running. So another thread cancels the jobs, and the previous handler is called
+    when the work has ended. It is called at once if the program does not wait for Java, and at a second signal.
     """
 
     def __init__(self) -> None:
@@ -211,7 +211,7 @@ class _Stop:
     def cancels(self, spark: SparkSession) -> None:
         """Cancels the jobs of this session from now on; ends the program if a signal came while it was created."""
         self._spark = spark
-        self.__enter__()  # pyspark has put a handler of its own in the place of that for SIGINT
+        self.__enter__()  # pyspark has replaced the handler of SIGINT
         self._pass_on()
 
     def __exit__(self, *_: object) -> None:
@@ -234,7 +234,7 @@ class _Stop:
             Thread(target=self._cancel, args=(self._spark,), daemon=True).start()
 
     def _cancel(self, spark: SparkSession) -> None:
-        """Cancels the jobs that run, and those that begin later."""
+        """Cancels running jobs, and jobs that begin later."""
         with suppress(*failures()):  # Java may be gone, too
             while not self._ended.is_set():
                 spark.interruptAll()
@@ -259,12 +259,12 @@ def _session(options: argparse.Namespace, inputs: Sequence[str]) -> tuple[SparkS
     if (submitted or options.remote) and (options.master or settings):
         raise UsageError(
             "--master and --conf are for a session of this program's own",
-            hint="give them to spark-submit, or to the server that --remote names",
+            hint="pass them to spark-submit, or to the server of --remote",
         )
     if submitted and options.py_files:
         raise UsageError(
             "--py-files is spark-submit's own here",
-            hint="give it to spark-submit, before the program",
+            hint="pass it to spark-submit, before the program",
         )
     for file in options.py_files:
         _check_shipped(file)
@@ -302,13 +302,13 @@ def _check_shipped(file: str) -> None:
 
 @contextmanager
 def _java_heard(*, start: bool, later: bool) -> Iterator[None]:
-    """A block that starts Java: its standard error during the start, and later.
+    """A block that starts Java: filters Java's standard error during the start and later.
 
-    A start prints the same lines every time, some of them before Spark reads any setting. They are held back, and shown
+    A start always prints the same lines, some of them before Spark reads any setting. They are held back, and shown
     only if the block fails.
 
     Args:
-        start: whether standard error is left alone.
+        start: whether output during the start is shown at once.
         later: whether Java's output after the start is shown.
     """
     if start:
@@ -346,7 +346,7 @@ def _java_heard(*, start: bool, later: bool) -> Iterator[None]:
 
 @contextmanager
 def _failures() -> Iterator[None]:
-    """Raises failures that Spark reports as errors of this package."""
+    """Raises Spark's errors as errors of this package."""
     try:
         yield
     except failures() as error:

@@ -42,9 +42,9 @@ def _serve(options: argparse.Namespace) -> int:
             f"--bind {options.bind!r} is not HOST:PORT", hint="write --bind 127.0.0.1:15002"
         )
     settings = pairs("--conf", options.conf, "NAME=VALUE")
-    # which of the free ports a server takes is known to nobody before it listens
+    # the port is not known before the server listens
     if _is_local(options.master, settings) and port != "0":
-        # clients on this machine reach a server that listens on all its addresses at this one, too
+        # clients on this machine use this address for a server that listens on all addresses
         address = "127.0.0.1" if host in ("0.0.0.0", "[::]") else host
         if not kept.record(kept.KeptSession.here(f"sc://{address}:{port}")):
             warn("another session is kept already: use --remote for this one")
@@ -58,6 +58,6 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _is_local(master: str, settings: Mapping[str, str]) -> bool:
-    """Whether the server reads and writes paths as the commands on this machine do."""
+    """Whether paths mean the same for the server and for commands on this machine."""
     files = settings.get("spark.hadoop.fs.defaultFS", "file:")
     return master.startswith("local") and files.startswith("file:")

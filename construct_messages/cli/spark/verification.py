@@ -19,9 +19,9 @@ def add(steps: Commands) -> None:
     """Adds the command."""
     verify = steps.add_parser(
         "verify",
-        help="check that folders of logs are whole",
-        description="Read all logs in the folders that spark run and convert have written, and compare them with what "
-        "their runs say in _SUCCESS and in their records. This starts no Spark.",
+        help="check that folders of logs are complete",
+        description="Read all logs in the folders that spark run and convert have written, and compare them with "
+        "_SUCCESS and the records of their runs. This does not start Spark.",
         examples=["construct-messages spark verify messages"],
         epilog="Exit status: 0 all folders are whole, 2 wrong usage, 3 a log is missing or damaged.",
     )

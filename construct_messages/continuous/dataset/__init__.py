@@ -1,1 +1,1 @@
-"""What windows hold, as a store that changes as elements enter and leave. No times, and no bounds of windows."""
+"""The contents of windows, as a store that changes as elements enter and leave. No times or bounds of windows here."""

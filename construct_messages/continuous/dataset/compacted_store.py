@@ -1,8 +1,8 @@
-"""A store that quads enter and leave without end, in bounded memory.
+"""A store whose quads change endlessly, in bounded memory.
 
-Oxigraph's store in memory keeps what is removed from it: each quad takes some 400 bytes and its text for ever, and
-queries walk over it. So the store is built again when removed quads outweigh the others.
-docs/decisions/070-compaction-of-windows.md. Windows and elements are not known here.
+Oxigraph's store in memory keeps removed quads: each takes some 400 bytes and its text for ever, and queries scan them.
+So the store is rebuilt when removed quads outweigh the others. docs/decisions/070-compaction-of-windows.md. No windows
+and no elements here.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from typing import Final
 
 import pyoxigraph as ox
 
-_QUAD_BYTES: Final = 400  # about what Oxigraph 0.5 takes for a quad with short texts
+_QUAD_BYTES: Final = 400  # the approximate size of a quad with short texts in Oxigraph 0.5
 _SPARE_BYTES: Final = 1 << 16
-_OF_CHANGING: Final = 4  # times their weight may have been removed, before the store is built again
+_OF_CHANGING: Final = 4  # the factor of their weight that may be removed before a rebuild
 _OF_FIXED: Final = 0.5
 
 
 class CompactedStore:
-    """A store in memory, which is built again when it has kept too many removed quads.
+    """A store in memory, which is rebuilt when it has too many removed quads.
 
     Args:
         fixed: the quads that always stay.
 
     Attributes:
         store: holds the quads; another object after each compaction.
-        compactions: how often it was built again.
+        compactions: the number of rebuilds.
 
     >>> quads = CompactedStore([])
     >>> for number in range(1000):
@@ -40,8 +40,8 @@ class CompactedStore:
         self.store = ox.Store()
         self.store.extend(fixed)
         fixed_text = self.store.dump(format=ox.RdfFormat.N_QUADS)
-        assert fixed_text is not None  # without a file, it is what is returned
-        self._fixed = fixed_text  # which takes a third of what quads would
+        assert fixed_text is not None  # without a file, it returns the bytes
+        self._fixed = fixed_text  # this takes a third of the time of adding quads
         self._fixed_bytes = len(self._fixed) + _QUAD_BYTES * len(self.store)
         self._changing_bytes = self._removed_bytes = 0
         self.compactions = 0
@@ -49,12 +49,12 @@ class CompactedStore:
     def change(
         self, removed: Collection[ox.Quad], added: Collection[ox.Quad], changing: Iterable[ox.Quad]
     ) -> None:
-        """Takes quads out and puts others in.
+        """Removes quads and adds others.
 
         Args:
-            removed: quads that are there, none of them fixed.
-            added: quads that are not there.
-            changing: all that are there afterwards; fixed ones may be among them.
+            removed: quads in the store, none of them fixed.
+            added: quads that are not in the store.
+            changing: all quads afterwards; fixed ones may be among them.
         """
         removed_bytes = sum(map(_bytes_of, removed))
         self._removed_bytes += removed_bytes
@@ -76,7 +76,7 @@ class CompactedStore:
 
 
 def _bytes_of(quad: ox.Quad) -> int:
-    """About what a store takes for a quad."""
+    """The approximate size of a quad in a store."""
     object = quad.object
     if isinstance(object, ox.Literal):
         return _QUAD_BYTES + len(object.value)

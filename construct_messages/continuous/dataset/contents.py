@@ -1,8 +1,7 @@
-"""The dataset that a continuous query is asked of: a store that changes as elements enter windows and leave them.
+"""The dataset of a continuous query: a store that changes as elements enter windows and leave them.
 
-docs/decisions/047-windows-as-datasets.md defines the graph of each triple. A quad is counted, as several messages and
-windows may hold it; the store changes when it is asked, by what is different then. Times and windows' bounds are not
-known here.
+docs/decisions/047-windows-as-datasets.md defines the graph of each triple. Quads are counted, as several messages and
+windows may hold the same one; `update` applies the differences to the store. No times and no bounds of windows here.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from construct_messages.query.continuous.values import (
     absolute,
 )
 from construct_messages.streams.element import GENERATED_AT, Element
-from construct_messages.terms import XSD, OxTerm, Term
+from construct_messages.terms import XSD, Term
 from construct_messages.terms.date_times import date_time_of
 
 Name: TypeAlias = ox.NamedNode | ox.BlankNode
@@ -37,11 +36,9 @@ _DEFAULT: Final = ox.DefaultGraph()
 _WINDOWS: Final = ox.NamedNode(WINDOWS_GRAPH)
 _STATIC: Final = ox.NamedNode(STATIC)
 _MEMBER: Final = ox.NamedNode(MEMBER)
-_GENERATED_AT: Final = ox.NamedNode(GENERATED_AT)
-_SEQUENCE: Final = ox.NamedNode(f"{CM}sequence")
-_STREAM: Final = ox.NamedNode(f"{CM}stream")
-_GRAPH: Final = ox.NamedNode(f"{CM}graph")
-_DATE_TIME: Final = ox.NamedNode(f"{XSD}dateTime")
+
+CONTEXT_GRAPH: Final = f"<{CM}graph>"
+"""The predicate of context triples between an element and a named graph of its message."""
 
 _ALL: Final = ~Needs.NOTHING
 
@@ -51,11 +48,11 @@ class HeldElement:
     """An element as windows hold it.
 
     Args:
-        sequence: of the element.
+        sequence: its sequence.
         name: its IRI.
-        quads: of its message, as a store returns them.
-        named: those in a named graph.
-        context: the triples about it, in the default graph.
+        quads: the quads of its message, as a store returns them.
+        named: the quads in named graphs.
+        context: its context triples, in the default graph.
     """
 
     sequence: int
@@ -70,10 +67,10 @@ class Contents:
     """The contents of the windows of a query, with static data, as a store.
 
     Args:
-        query: its windows, and what it needs of them.
+        query: its windows, and the graphs that it needs of them.
         static: the quads of static data.
-        labels: make those of all blank nodes.
-        predicates: of the quads of default graphs that the query reads; None: it may read all.
+        labels: create the labels of all blank nodes.
+        predicates: the predicates of the default graphs that the query reads; None: it may read all.
     """
 
     def __init__(
@@ -88,7 +85,7 @@ class Contents:
         self._before: dict[
             ox.Quad, bool
         ] = {}  # whether the store has a quad whose count has changed since
-        self._static: set[ox.Quad] = set()  # what stays, of the quads that windows hold, too
+        self._static: set[ox.Quad] = set()  # the fixed quads that windows hold, too
         self._stored = StoredTerms()
         self._windows = [ox.NamedNode(window.name) for window in query.windows]
         self._needs = [query.needs.get(window.name, _ALL) for window in query.windows]
@@ -106,14 +103,14 @@ class Contents:
     def hold(
         self, stream: int, stream_iri: str, name: str, time: int, element: Element
     ) -> HeldElement:
-        """An element, to enter windows.
+        """Returns an element in the form that enters windows.
 
         Args:
-            stream: the number of its stream; blank nodes of one stream are no others'.
-            stream_iri: of its stream, without brackets.
+            stream: the number of its stream; different streams have different blank nodes.
+            stream_iri: the IRI of its stream, without brackets.
             name: its own IRI, without brackets.
-            time: its time, as windows read it.
-            element: with its message.
+            time: its time in windows.
+            element: the element.
         """
         nquads = element.nquads
         if b"_:" in nquads:
@@ -130,17 +127,18 @@ class Contents:
         named = [quad for quad in quads if quad.graph_name != _DEFAULT]
         context: list[ox.Quad] = []
         if self._has_context:
-            said = _context(stream_iri, time, element.sequence)
+            graphs = map(str, _graphs(named))
+            triples = context_triples(str(node), stream_iri, time, element.sequence, graphs)
+            lines = "".join(f"{s} {p} {o} .\n" for s, p, o in triples)
             context += (
-                ox.Quad(node, predicate, object)
-                for predicate, object in said
-                if read is None or predicate in read
+                quad
+                for quad in ox.parse(lines, format=ox.RdfFormat.N_QUADS, lenient=True)
+                if read is None or quad.predicate in read
             )
-            context += (ox.Quad(node, _GRAPH, graph) for graph in _graphs(named))
         return HeldElement(element.sequence, node, quads, named, context)
 
     def enter(self, window: int, held: HeldElement) -> None:
-        """Counts what an element adds to a window."""
+        """Counts the quads that an element adds to a window."""
         quads = held._in_window[window] = self._quads(window, held)
         counts, before = self._counts, self._before
         for quad in quads:
@@ -150,7 +148,7 @@ class Contents:
                 before[quad] = count > 0 or quad in self._static
 
     def leave(self, window: int, held: HeldElement) -> None:
-        """Takes back what `enter` counted."""
+        """Reverts `enter`."""
         counts, before = self._counts, self._before
         for quad in held._in_window.pop(window):
             count = counts.pop(quad)
@@ -173,7 +171,7 @@ class Contents:
         return self._store.store
 
     def _quads(self, window: int, held: HeldElement) -> list[ox.Quad]:
-        """What an element adds to a window; some of it maybe twice."""
+        """The quads that an element adds to a window; some may be repeated."""
         needs, quads = self._needs[window], list[ox.Quad]()
         own = held.quads + held.context if Needs.CONTEXT in needs else held.quads
         if Needs.UNION in needs:
@@ -193,21 +191,29 @@ class Contents:
         return quads
 
     def _kept(self, quad: ox.Quad) -> ox.Quad:
-        """A quad of a graph that static data may have, too: what is there without a window is static."""
+        """Returns a quad of a graph with static data, after recording whether it is a static quad."""
         if quad not in self._counts and quad not in self._before and quad in self._store.store:
             self._static.add(quad)
         return quad
 
 
-def _context(
-    stream: str, microseconds: int, sequence: int
-) -> Iterator[tuple[ox.NamedNode, OxTerm]]:
-    yield (
-        _GENERATED_AT,
-        ox.Literal(date_time_of(microseconds), datatype=_DATE_TIME),
-    )  # as a store returns it
-    yield _SEQUENCE, ox.Literal(sequence)
-    yield _STREAM, ox.NamedNode(absolute(stream, STREAM_NAMES))
+def context_triples(
+    node: str, stream: str, microseconds: int, sequence: int, graphs: Iterable[str]
+) -> Iterator[tuple[str, str, str]]:
+    """Yields the context triples of an element, with terms as a store returns them.
+
+    Args:
+        node: the IRI of the element.
+        stream: the name of its stream, without brackets.
+        microseconds: its time.
+        sequence: its sequence.
+        graphs: the named graphs of its message.
+    """
+    yield node, f"<{GENERATED_AT}>", f'"{date_time_of(microseconds)}"^^<{XSD}dateTime>'
+    yield node, f"<{CM}sequence>", f'"{sequence}"^^<{XSD}integer>'
+    yield node, f"<{CM}stream>", f"<{absolute(stream, STREAM_NAMES)}>"
+    for graph in graphs:
+        yield node, CONTEXT_GRAPH, graph
 
 
 def _graphs(named: Iterable[ox.Quad]) -> list[Name]:

@@ -1,6 +1,6 @@
-"""Quads as a store of pyoxigraph returns them, so that equal ones are recognised before they are stored.
+"""Converts quads to the form in which a store of pyoxigraph returns them, so that equal ones can be recognised.
 
-Oxigraph stores values of the types of XML Schema: `01` and `1` are one integer, and removing the one removes the other.
+Oxigraph stores values of the types of XML Schema: `01` and `1` are one integer, and removing one removes the other.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PLAIN_FORMS: Final = {
     "dateTime": f"[1-9][0-9]{{3}}-(?:{_MONTH})T{_TIME}Z",
     "boolean": "true|false",
 }
-"""Some of the texts that are stored as they are, by the name of their XML Schema datatype: those that most data has."""
+"""Common lexical forms that are stored unchanged, by the name of their XML Schema datatype."""
 
 _SAME: Final = {
     f"{XSD}string": re.compile(""),
@@ -47,7 +47,7 @@ def is_plain(text: str, name: str) -> bool:
 
 
 class StoredTerms:
-    """The terms that a store returns.
+    """Converts terms to those that a store returns.
 
     >>> terms = StoredTerms()
     >>> terms.term(ox.Literal("01", datatype=ox.NamedNode(f"{XSD}integer"))) == ox.Literal(1)
@@ -58,7 +58,7 @@ class StoredTerms:
         self._known: dict[OxTerm, OxTerm] = {}
 
     def quad(self, quad: ox.Quad) -> ox.Quad:
-        """A quad as a store returns it."""
+        """Returns a quad as a store returns it."""
         object = quad.object
         if isinstance(object, (ox.NamedNode, ox.BlankNode)):
             return quad
@@ -70,7 +70,7 @@ class StoredTerms:
         )
 
     def term(self, term: OxTerm) -> OxTerm:
-        """The object of a quad as a store returns it; the same object if it is equal."""
+        """Returns the object of a quad as a store returns it; the same Python object if it is equal."""
         if isinstance(term, ox.Literal):
             datatype = term.datatype.value
             if not datatype.startswith(XSD):
@@ -80,7 +80,7 @@ class StoredTerms:
                 return term
         known = self._known.get(term)
         if known is None:
-            store = ox.Store()  # a new one each time: it would keep what is removed from it
+            store = ox.Store()  # a new store each time, as it would keep removed quads
             store.add(ox.Quad(_SUBJECT, _PREDICATE, term))
             ((_, _, known, _),) = store
             if len(self._known) == _REMEMBERED:

@@ -1,5 +1,5 @@
-"""Solutions that change with the quads of windows, without asking the whole query again.
+"""Maintains solutions as the quads of windows change, without evaluating the whole query again.
 
-Incremental view maintenance: `planner.py` decides which queries, and docs/decisions/098-windows-by-difference.md why
-the solutions are those of the engine. Times and bounds of windows are not known here, and there is no I/O.
+Incremental view maintenance: `planner.py` selects the queries, and docs/decisions/098-windows-by-difference.md explains
+why the solutions are those of the engine. No times or bounds of windows here, and no I/O.
 """

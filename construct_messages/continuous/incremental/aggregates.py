@@ -1,8 +1,8 @@
-"""Aggregates of groups whose values come and go: COUNT, SUM, AVG, MIN and MAX.
+"""Aggregates of groups whose values change: COUNT, SUM, AVG, MIN and MAX.
 
-SPARQL 1.1 Query, section 18.5.1 (set functions). Sums of integers and decimals are exact, so that values can be taken
-out of them again. Sums of other numbers depend on their order, and values of several types have no order of their own:
-then the query is no longer maintained.
+SPARQL 1.1 Query, section 18.5.1 (set functions). Sums of integers and decimals are exact, so that values can be
+subtracted again. Sums of other numbers depend on their order, and values of several types are not ordered: the query is
+then no longer maintained.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from construct_messages.query.algebra.nodes import Aggregation
 from construct_messages.terms import XSD
 from construct_messages.terms.date_times import microseconds_of_date_time
 
-_MOST: Final = 10**18  # sums below it are integers in the engine, too, in any order of the values
+_MOST: Final = 10**18  # sums below it do not overflow in the engine, in any order of the values
 _FRACTION: Final = 10**18  # the digits of a decimal in the engine
 _SPARE: Final = 16
 _INTEGER: Final = f'"^^<{XSD}integer>'
@@ -28,17 +28,17 @@ _DOUBLE: Final = f'"^^<{XSD}double>'
 
 
 class NotMaintained(Exception):
-    """Raised where solutions can no longer be maintained, with the reason."""
+    """Raised if solutions can no longer be maintained, with the reason."""
 
 
 class Count:
-    """COUNT: how many values there are that are bound."""
+    """COUNT: the number of bound values."""
 
     def __init__(self) -> None:
         self._count = 0
 
     def change(self, term: str, count: int) -> None:
-        """Adds a number of equal values; negative: takes them out."""
+        """Adds a number of equal values; a negative number removes them."""
         if term:
             self._count += count
 
@@ -67,10 +67,10 @@ class Sum:
         self._count = self._decimals = 0
 
     def change(self, term: str, count: int) -> None:
-        """Adds a number of equal values; negative: takes them out.
+        """Adds a number of equal values; a negative number removes them.
 
         Raises:
-            NotMaintained: it is no integer and no decimal, or the sum is very large.
+            NotMaintained: the value is neither an integer nor a decimal, or the sum is very large.
         """
         try:
             value = value_of(term)
@@ -97,7 +97,7 @@ class Sum:
         if not self._average and not self._decimals:
             return f'"{self._integers}{_INTEGER}'
         digits = int(self._sum * _FRACTION) + self._integers * _FRACTION
-        if self._average:  # the engine cuts what is beyond its digits
+        if self._average:  # the engine truncates further digits
             digits = abs(digits) // self._count * (1 if digits >= 0 else -1)
         whole, fraction = divmod(abs(digits), _FRACTION)
         text = f"{whole}.{fraction:018}".rstrip("0").rstrip(".")
@@ -120,14 +120,14 @@ class Extreme:
     def __init__(self, *, largest: bool) -> None:
         self._key: Callable[[Any], Any] = _Descending if largest else _itself
         self._counts: dict[str, int] = {}
-        self._heap: list[tuple[Any, str]] = []  # some of them may have vanished
+        self._heap: list[tuple[Any, str]] = []  # some of them may have been removed
         self._kind: object = None
 
     def change(self, term: str, count: int) -> None:
-        """Adds a number of equal values; negative: takes them out.
+        """Adds a number of equal values; a negative number removes them.
 
         Raises:
-            NotMaintained: it has another type than the others, or one whose order is not known here.
+            NotMaintained: its type differs from the others, or its order is unknown here.
         """
         before = self._counts.get(term, 0)
         if before + count:
@@ -156,7 +156,7 @@ class Extreme:
 
 
 class DistinctAggregate:
-    """An aggregate to which equal terms count once.
+    """An aggregate that counts equal terms once.
 
     Args:
         aggregate: the aggregate.
@@ -167,10 +167,10 @@ class DistinctAggregate:
         self._counts: dict[str, int] = {}
 
     def change(self, term: str, count: int) -> None:
-        """Adds a number of equal values; negative: takes them out.
+        """Adds a number of equal values; a negative number removes them.
 
         Raises:
-            NotMaintained: see the aggregate.
+            NotMaintained: see `aggregate`.
         """
         before = self._counts.get(term, 0)
         if now := before + count:
@@ -190,7 +190,7 @@ Aggregate = Count | Sum | Extreme | DistinctAggregate
 
 
 def aggregate_of(aggregation: Aggregation) -> Aggregate:
-    """The state of an aggregate without any value.
+    """Returns the state of an aggregate without values.
 
     Args:
         aggregation: COUNT, SUM, AVG, MIN or MAX.
@@ -207,7 +207,7 @@ def aggregate_of(aggregation: Aggregation) -> Aggregate:
 
 
 class _Descending:
-    """A value whose order is reversed."""
+    """A value with reversed order."""
 
     __slots__ = ("value",)
 
@@ -228,10 +228,10 @@ def _itself(value: Any) -> Any:
 
 
 def _ordered(term: str) -> tuple[object, Any]:
-    """The type of a value, and what orders it among those of its type.
+    """Returns the type of a value, and its sort key among the values of this type.
 
     Raises:
-        NotMaintained: its order is not known here.
+        NotMaintained: its order is unknown here.
     """
     if term.endswith(_DATE_TIME) and is_plain(term[1 : -len(_DATE_TIME)], "dateTime"):
         return _DATE_TIME, microseconds_of_date_time(term[1 : -len(_DATE_TIME)])
@@ -243,4 +243,4 @@ def _ordered(term: str) -> tuple[object, Any]:
         value = None
     if type(value) in (int, Decimal, Text):
         return type(value), value
-    raise NotMaintained("MIN or MAX of values whose order is that of the engine")
+    raise NotMaintained("MIN or MAX of values with an order of the engine")

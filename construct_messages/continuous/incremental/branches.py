@@ -1,7 +1,7 @@
-"""The operators of one branch of a plan, and which of them get the matches of each triple pattern.
+"""The operators of one branch of a plan, and the handlers for the matches of each triple pattern.
 
-Patterns that share their graph's variable or their subject are joined first, as a quad changes few of these joins' rows
-in a window; what these joins give is joined then. SPARQL 1.1 Query, section 18.5. No quads are read here.
+Patterns that share their graph's variable or their subject are joined first, as a quad changes few rows of these joins
+in a window; then the results of these joins are joined. SPARQL 1.1 Query, section 18.5. No quads are read here.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class BranchOperators:
 
     Args:
         branch: the branch.
-        names: the variables of each triple pattern: those of the branch, then those of its dependents, in order. The
+        names: the variables of each triple pattern of the branch, and then of its dependents, in order. The
             matches of a pattern of the branch have passed the conditions that only read its variables.
         target: called with the rows of the branch, before its steps.
 
     Attributes:
-        variables: of these rows.
-        handlers: called with the rows of each triple pattern.
+        variables: the variables of these rows.
+        handlers: the functions to call with the rows of each triple pattern.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ def _told(join: JoinOperator, place: int) -> Target:
 
 
 def _hub(pattern: Triple) -> str:
-    """The variable by which a pattern is joined first."""
+    """The variable on which a pattern is joined first."""
     if isinstance(pattern.graph, Var):
         return pattern.graph.name
     if isinstance(pattern.subject, Var):

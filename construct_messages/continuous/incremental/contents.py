@@ -1,7 +1,7 @@
-"""The quads that windows hold, as far as patterns match them, and which appear and vanish.
+"""The quads in windows that match patterns, and their changes.
 
-The same dataset as that of `dataset/contents.py` (docs/decisions/047-windows-as-datasets.md), as texts, and without a
-store: quads are counted, and only those are kept that a pattern of the query matches. No SPARQL and no joins here.
+The same dataset as in `dataset/contents.py` (docs/decisions/047-windows-as-datasets.md), as texts, and without a store:
+quads are counted, and only those that match a pattern of the query are kept. No SPARQL and no joins here.
 """
 
 from __future__ import annotations
@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from construct_messages.continuous.dataset.contents import HeldElement
+from construct_messages.continuous.dataset.contents import (
+    CONTEXT_GRAPH,
+    HeldElement,
+    context_triples,
+)
 from construct_messages.continuous.incremental.quads import (
     PatternMatcher,
     QuadReader,
@@ -19,43 +23,34 @@ from construct_messages.continuous.incremental.quads import (
 from construct_messages.labels import Labels
 from construct_messages.message import Message, Quad
 from construct_messages.query.continuous.values import (
-    CM,
     MEMBER,
     STATIC,
-    STREAM_NAMES,
     WINDOWS_GRAPH,
     ContinuousQuery,
     Needs,
-    absolute,
 )
-from construct_messages.streams.element import GENERATED_AT, Element
-from construct_messages.terms import XSD, Term
-from construct_messages.terms.date_times import date_time_of
+from construct_messages.streams.element import Element
+from construct_messages.terms import Term
 
 _WINDOWS: Final = f"<{WINDOWS_GRAPH}>"
 _STATIC: Final = f"<{STATIC}>"
 _MEMBER: Final = f"<{MEMBER}>"
-_GENERATED_AT: Final = f"<{GENERATED_AT}>"
-_SEQUENCE: Final = f"<{CM}sequence>"
-_STREAM: Final = f"<{CM}stream>"
-_GRAPH: Final = f"<{CM}graph>"
 
 _ALL: Final = ~Needs.NOTHING
 
 Origin: TypeAlias = "tuple[int, str, str, int, Element]"
-"""The number and the IRI of a stream, the name and the time of an element of it, and the element."""
+"""The number and the IRI of a stream, the name and the time of one of its elements, and the element."""
 
 
 class HeldQuads:
     """An element as windows hold it.
 
     Args:
-        quads: what it adds to each window on its stream, by the window's number.
-        origin: the element and the other arguments of `MatchedContents.hold`, to hold it in another form; None: not
-            kept.
+        quads: the quads that it adds to each window on its stream, by the window's number.
+        origin: the arguments of `MatchedContents.hold`, to convert the element to a `HeldElement`; None: not kept.
 
     Attributes:
-        whole: it in that form; None: not made yet.
+        whole: the `HeldElement`; None: not created yet.
     """
 
     __slots__ = ("origin", "quads", "whole")
@@ -66,14 +61,14 @@ class HeldQuads:
 
 
 class Changes(NamedTuple):
-    """Quads that are there now and were not, and the other way round."""
+    """Added and removed quads."""
 
     appeared: list[TextQuad]
     vanished: list[TextQuad]
 
 
 class _Holding:
-    """What a window makes of a quad of an element."""
+    """The graphs to which a window adds a quad of an element."""
 
     def __init__(self, query: ContinuousQuery, number: int) -> None:
         window = query.windows[number]
@@ -89,11 +84,11 @@ class MatchedContents:
     """The quads of the windows of a query, with static data, that a pattern matches.
 
     Args:
-        query: its windows, and what it needs of them.
+        query: its windows, and the graphs that it needs of them.
         static: the quads of static data.
-        labels: make those of all blank nodes.
-        matcher: of the patterns.
-        keep: whether elements are kept with what is held of them.
+        labels: create the labels of all blank nodes.
+        matcher: matches the patterns.
+        keep: whether to keep the elements.
     """
 
     def __init__(
@@ -116,11 +111,11 @@ class MatchedContents:
         self._has_context = any(window.context for window in windows)
         predicates = matcher.reader.predicates
         self._has_graphs = any(window.graphs for window in windows) or (
-            self._has_context and (predicates is None or _GRAPH in predicates)
+            self._has_context and (predicates is None or CONTEXT_GRAPH in predicates)
         )
         self._read_all = matcher.reader.read if predicates is None else QuadReader(None).read
         self._counts: dict[TextQuad, int] = {}
-        self._before: dict[TextQuad, int] = {}  # counts, of quads that have changed since
+        self._before: dict[TextQuad, int] = {}  # the earlier counts of changed quads
         data = Message(static).map_blanks(lambda node: Term(f"_:{labels.of_data}{node[2:]}"))
         fixed = self._read(data.lines.decode())
         graphs = dict.fromkeys(f"{quad.graph}" for quad in data if quad.graph is not None)
@@ -129,7 +124,7 @@ class MatchedContents:
     def hold(
         self, stream: int, stream_iri: str, name: str, time: int, element: Element
     ) -> HeldQuads:
-        """An element, to enter windows.
+        """Returns an element in the form that enters windows.
 
         Args:
             stream, stream_iri, name, time, element: see `Contents.hold`.
@@ -143,15 +138,12 @@ class MatchedContents:
         windows = self._of_stream[stream_iri]
         node = f"<{name}>"
         graphs: Sequence[str] = ()
-        if self._has_graphs:  # also of quads that no pattern matches
+        if self._has_graphs:  # also of quads that match no pattern
             graphs = list(dict.fromkeys(quad[3] for quad in self._read_all(text) if quad[3]))
         context: list[TextQuad] = []
         if self._has_context:
-            context += (
-                (node, predicate, object, "")
-                for predicate, object in _context(stream_iri, time, element.sequence)
-            )
-            context += ((node, _GRAPH, graph, "") for graph in graphs)
+            triples = context_triples(node, stream_iri, time, element.sequence, graphs)
+            context += ((*triple, "") for triple in triples)
         return HeldQuads(
             {
                 window.number: matched(self._matcher, _quads(window, node, quads, context, graphs))
@@ -161,11 +153,11 @@ class MatchedContents:
         )
 
     def enter(self, window: int, held: HeldQuads) -> None:
-        """Counts what an element adds to a window."""
+        """Counts the quads that an element adds to a window."""
         self._enter(held.quads[window])
 
     def leave(self, window: int, held: HeldQuads) -> None:
-        """Takes back what `enter` counted."""
+        """Reverts `enter`."""
         counts, before = self._counts, self._before
         for quad in held.quads[window]:
             count = counts[quad]
@@ -176,7 +168,7 @@ class MatchedContents:
                 counts[quad] = count - 1
 
     def changes(self) -> Changes:
-        """What has changed since the last call."""
+        """Returns the changes since the last call."""
         counts = self._counts
         changes = Changes([], [])
         for quad, before in self._before.items():
@@ -203,7 +195,7 @@ def _quads(
     context: list[TextQuad],
     graphs: Iterable[str],
 ) -> Iterator[TextQuad]:
-    """What an element adds to a window; some of it maybe twice."""
+    """Yields the quads that an element adds to a window; some may be repeated."""
     own = quads + context if window.context else quads
     if window.union:
         graph = window.name
@@ -224,9 +216,3 @@ def _quads(
 
 def _member(group: str, graph: str) -> TextQuad:
     return group, _MEMBER, graph, _WINDOWS
-
-
-def _context(stream: str, microseconds: int, sequence: int) -> Iterator[tuple[str, str]]:
-    yield _GENERATED_AT, f'"{date_time_of(microseconds)}"^^<{XSD}dateTime>'
-    yield _SEQUENCE, f'"{sequence}"^^<{XSD}integer>'
-    yield _STREAM, f"<{absolute(stream, STREAM_NAMES)}>"

@@ -1,7 +1,8 @@
-"""Expressions of SPARQL on solutions of texts, where their value is certain without the engine.
+"""Evaluates expressions of SPARQL on solutions of texts if their value is certain without the engine.
 
 SPARQL 1.1 Query, section 17.3 (operators). Integers, decimals, booleans, plain strings without escapes, IRIs and blank
-nodes, in the forms in which a store returns them. All else raises `Undecided`, and the engine decides (`rows.py`).
+nodes, in the forms in which a store returns them. Other values raise `Undecided`, and the engine evaluates them
+(`rows.py`).
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from construct_messages.query.algebra.nodes import Call, Constant, Expression, V
 from construct_messages.terms import XSD, Term
 
 Native: TypeAlias = Callable[[Row], Any]
-"""The value of an expression for a row, an `int`, `bool`, `Decimal`, `Text` or `Resource`; None: it has none."""
+"""The value of an expression for a row, an `int`, `bool`, `Decimal`, `Text` or `Resource`, or None."""
 
 
 class Undecided(Exception):
-    """Raised where the value of an expression is not certain here."""
+    """Raised if the value of an expression is not certain here."""
 
 
 class Text(NamedTuple):
@@ -47,7 +48,7 @@ _INTEGER_TAIL: Final = len(_INTEGER_END)
 _DECIMAL_TAIL: Final = len(_DECIMAL_END)
 _INTEGER: Final = re.compile(PLAIN_FORMS["integer"]).fullmatch
 _DECIMAL: Final = re.compile(PLAIN_FORMS["decimal"]).fullmatch
-_MOST: Final = 10**18  # what is less has an integer in the engine, too
+_MOST: Final = 10**18  # integers below it do not overflow in the engine
 
 _COMPARED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge,
@@ -56,10 +57,10 @@ _COMPUTED: Final[Mapping[str, Callable[[Any, Any], Any]]] = {"+": add, "-": sub,
 
 
 def value_of(term: str) -> Any:
-    """The value of a term; None: it is unbound.
+    """Returns the value of a term; None if it is unbound.
 
     Raises:
-        Undecided: a term of another kind.
+        Undecided: another kind of term.
 
     >>> value_of(f'"5"^^<{XSD}integer>'), value_of('"a"'), value_of("")
     (5, Text(text='a'), None)
@@ -84,10 +85,10 @@ def value_of(term: str) -> Any:
 
 
 def term_of(value: Any) -> str:
-    """The term of a value; unbound where there is none.
+    """Returns the term of a value; unbound without a value.
 
     Raises:
-        Undecided: a value whose term depends on how it was computed.
+        Undecided: the term of the value depends on its computation.
 
     >>> term_of(Text("a")), term_of(None), term_of(True)
     ('"a"', '', '"true"^^<http://www.w3.org/2001/XMLSchema#boolean>')
@@ -107,11 +108,11 @@ def term_of(value: Any) -> str:
 
 
 def native(expression: Expression, columns: Mapping[str, int]) -> Native | None:
-    """A function for the value of an expression; None where the engine always decides.
+    """Returns a function for the value of an expression; None if only the engine can evaluate it.
 
     Args:
         expression: without EXISTS.
-        columns: the places of variables in rows; others are unbound.
+        columns: the columns of variables in rows; other variables are unbound.
 
     >>> x = Var("x")
     >>> is_more = native(Call(">", (x, Constant(Term(f'"5"^^<{XSD}integer>')))), {"x": 0})
@@ -164,7 +165,7 @@ def _comparison(
         return None
     if isinstance(left, Var) and isinstance(right, Constant) and left.name in columns:
         limit = value_of(right.term)
-        if type(limit) is int:  # what most filters are
+        if type(limit) is int:  # the most common filters
             return _limit(compare, columns[left.name], limit)
     is_equality = name in ("=", "!=")
 
@@ -189,7 +190,7 @@ def _limit(compare: Callable[[Any, Any], bool], place: int, limit: int) -> Nativ
         term = row[place]
         if term.endswith(_INTEGER_END):
             text = term[1:-_INTEGER_TAIL]
-            if len(text) < 19 and text.isdigit() and text.isascii():  # without the longer way
+            if len(text) < 19 and text.isdigit() and text.isascii():  # a shortcut
                 return compare(int(text), limit)
         value = value_of(term)
         if value is None:
@@ -220,7 +221,7 @@ def _computation(compute: Callable[[Any, Any], Any], first: Native, second: Nati
 def _truth(value: Any) -> bool | None:
     if value is None or type(value) is bool:
         return value
-    raise Undecided  # other values are true or false, too
+    raise Undecided  # other values have effective boolean values, too
 
 
 def _logical(name: str, inner: list[Native]) -> Native:

@@ -1,4 +1,4 @@
-"""Groups of solutions, which change with the solutions. SPARQL 1.1 Query, sections 11 and 18.5."""
+"""Maintains groups of solutions. SPARQL 1.1 Query, sections 11 and 18.5."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from construct_messages.query.algebra.nodes import Expression, Var
 
 
 class _Group:
-    """A group: how many solutions it has, and its aggregates."""
+    """A group: the number of its solutions, and its aggregates."""
 
     __slots__ = ("aggregates", "count", "row")
 
     def __init__(self, aggregates: list[Aggregate]) -> None:
         self.aggregates = aggregates
         self.count = 0
-        self.row: Row | None = None  # what was passed on of it
+        self.row: Row | None = None  # the row that was passed on
 
 
 class Groups:
     """The groups of solutions.
 
     Args:
-        grouping: how they are grouped.
+        grouping: the keys and aggregates.
 
     Attributes:
-        needed: the variables of the solutions that it reads.
-        variables: those of the rows of groups, after the steps.
+        needed: the variables that it reads of the solutions.
+        variables: the variables of the rows of groups, after the steps.
     """
 
     def __init__(self, grouping: GroupingPlan) -> None:
@@ -65,7 +65,7 @@ class Groups:
             self._changed[()] = self._group(())
 
     def changes(self, rows: Iterable[Counted]) -> list[Counted]:
-        """What changes of the rows of groups with the solutions, since the last call.
+        """Returns the changes of the rows of groups since the last call.
 
         Raises:
             NotMaintained: see `Aggregate`.

@@ -1,7 +1,7 @@
-"""The solutions of a plan, kept up to date as elements enter windows and leave them.
+"""Maintains the solutions of a plan as elements enter windows and leave them.
 
-SPARQL 1.1 Query, section 18.5: the solutions of a query are a multiset, so what changes is one, too. What is given out
-of it, and when, is not known here.
+SPARQL 1.1 Query, section 18.5: the solutions of a query are a multiset, and so are their changes. The selection and
+time of the output are not decided here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from construct_messages.streams.element import Element
 
 
 class SolutionChanges(NamedTuple):
-    """Solutions that have appeared, and those that have vanished; as often as they have."""
+    """Added and removed solutions, with repetitions."""
 
     appeared: list[Row]
     vanished: list[Row]
@@ -34,10 +34,10 @@ class MaintainedSolutions:
     """The solutions of a query over windows, by a plan.
 
     Args:
-        plan: how they are maintained.
-        query: its windows, and what it needs of them.
+        plan: the plan.
+        query: its windows, and the graphs that it needs of them.
         static: the quads of static data.
-        labels: make those of all blank nodes.
+        labels: create the labels of all blank nodes.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class MaintainedSolutions:
     def hold(
         self, stream: int, stream_iri: str, name: str, time: int, element: Element
     ) -> HeldQuads:
-        """An element, to enter windows; see `MatchedContents.hold`."""
+        """Returns an element in the form that enters windows; see `MatchedContents.hold`."""
         return self._contents.hold(stream, stream_iri, name, time, element)
 
     def enter(self, window: int, held: HeldQuads) -> None:
@@ -81,7 +81,7 @@ class MaintainedSolutions:
         self._contents.leave(window, held)
 
     def difference(self) -> SolutionChanges:
-        """What has changed since the last call.
+        """Returns the changes since the last call.
 
         Raises:
             SourceError: the engine failed.
@@ -103,7 +103,7 @@ class MaintainedSolutions:
 
 
 class _Branch:
-    """What has changed of the rows of a branch, and its steps."""
+    """The changes of the rows of a branch, and its steps."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class _Branch:
             self._net[row] = count
 
     def changes(self) -> list[Counted]:
-        """The rows that have changed, and how many more or fewer there are, since the last call."""
+        """Returns the changed rows and the changes of their counts, since the last call."""
         if not self._net:
             return []
         rows = self._steps.made(self._net.items())
@@ -133,7 +133,7 @@ class _Branch:
 
 
 def projection(variables: Sequence[str], needed: Sequence[str]) -> Callable[[Row], Row]:
-    """A function for the values of some variables; those that a row does not have are unbound.
+    """Returns a function for the values of some variables; missing ones are unbound.
 
     >>> projection(("x", "y"), ("y", "z"))(('"1"', '"2"'))
     ('"2"', '')
@@ -158,7 +158,7 @@ def _difference(rows: Iterable[Counted]) -> SolutionChanges:
 
 
 def _distinct(rows: Iterable[Counted], counts: dict[Row, int]) -> list[Counted]:
-    """What changes of distinct rows."""
+    """The changes of distinct rows."""
     before: dict[Row, int] = {}
     for row, count in rows:
         known = counts.get(row, 0)

@@ -1,7 +1,7 @@
-"""Operators whose rows are kept up to date: joins, OPTIONAL, MINUS and EXISTS, each called with the changes below it.
+"""Operators that maintain their rows: joins, OPTIONAL, MINUS and EXISTS, each called with the changes of its operands.
 
-All rows have all variables of their patterns, so that none is there twice. SPARQL 1.1 Query, section 18.5. What a query
-consists of is in `plan.py`.
+All rows have all variables of their patterns, so that none is repeated. SPARQL 1.1 Query, section 18.5. `plan.py` has
+the structure of queries.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from construct_messages.continuous.incremental.relations import (
 
 Test: TypeAlias = Callable[[Row], bool]
 Target: TypeAlias = Callable[[Row, int], None]
-"""Called with a row that has appeared (1) or vanished (-1)."""
+"""Called with a row that was added (1) or removed (-1)."""
 
 
 class JoinOperator:
-    """The join of relations, each of which is called with its rows.
+    """The join of relations.
 
     Args:
-        variables: of each relation.
-        test: makes the test of a row, given its variables, without which it is not passed on; None: all pass.
+        variables: the variables of each relation.
+        test: creates the filter of rows from their variables; None: all rows pass.
 
     Attributes:
-        variables: those of its rows.
+        variables: the variables of its rows.
         target: called with its rows.
     """
 
@@ -45,7 +45,7 @@ class JoinOperator:
         self.target: Target = _nobody
 
     def change(self, number: int, row: Row, sign: int) -> None:
-        """A row of a relation has appeared or vanished."""
+        """A row of a relation was added or removed."""
         relation = self._relations[number]
         if sign < 0:
             relation.remove(row)
@@ -58,17 +58,17 @@ class JoinOperator:
 
 
 class DependentOperator:
-    """Rows that depend on matches among others: OPTIONAL, MINUS, EXISTS.
+    """Rows that depend on matching other rows: OPTIONAL, MINUS, EXISTS.
 
     Args:
-        kind: how.
-        variables: of the rows.
-        others: of those they depend on; what is shared is bound in all rows of both.
-        condition: makes the test of a row that is extended by a match, given its variables; None: all pass.
+        kind: the kind of dependence.
+        variables: the variables of the rows.
+        others: the variables of the other rows; shared variables are bound in all rows of both.
+        condition: creates the filter of rows extended by a match from their variables; None: all pass.
 
     Attributes:
-        variables: those of the rows that result.
-        target: called with these.
+        variables: the variables of the resulting rows.
+        target: called with the resulting rows.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class DependentOperator:
         self.variables = extended if kind is Dependence.OPTIONAL else variables
 
     def change(self, row: Row, sign: int) -> None:
-        """A row has appeared or vanished."""
+        """A row was added or removed."""
         if sign > 0:
             self._rows.insert(row)
         else:
@@ -111,7 +111,7 @@ class DependentOperator:
                 self.target(extended, sign)
 
     def change_other(self, other: Row, sign: int) -> None:
-        """A row that others depend on has appeared or vanished."""
+        """A row that others depend on was added or removed."""
         if sign < 0:
             self._others.remove(other)
         for row in list(self._of_row(self._key_of_other(other))):

@@ -1,6 +1,6 @@
-"""The values of a plan for maintained solutions: joins of patterns, what depends on them, steps and groups.
+"""The values of a plan for maintained solutions: joins of patterns, dependent patterns, steps and groups.
 
-Made by `planner.py` of the SPARQL algebra, and read by what evaluates. No evaluation here.
+`planner.py` creates plans from the SPARQL algebra, and the operators evaluate them. No evaluation here.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ Row: TypeAlias = "tuple[str, ...]"
 
 
 class Dependence(Enum):
-    """How a solution depends on further patterns."""
+    """The dependence of a solution on further patterns."""
 
     OPTIONAL = "OPTIONAL"
-    """It is extended by each match, or left as it is."""
+    """It is extended by each match, or unchanged without a match."""
     MINUS = "MINUS"
-    """It is left out where there is a match: MINUS, NOT EXISTS."""
+    """It is left out if there is a match: MINUS, NOT EXISTS."""
     EXISTS = "EXISTS"
-    """It is left out where there is none."""
+    """It is left out if there is no match."""
 
 
 @dataclass(frozen=True)
 class Dependent:
-    """Patterns on which each solution of a branch depends, by variables that all of these bind.
+    """Patterns on which each solution of a branch depends, by variables that all solutions bind.
 
     Args:
-        kind: how.
-        patterns: to be joined.
-        condition: on solutions of both; None: there is none.
+        kind: the kind of dependence.
+        patterns: the patterns to join.
+        condition: on solutions of both, or None.
     """
 
     kind: Dependence
@@ -45,7 +45,7 @@ class Dependent:
 
 @dataclass(frozen=True)
 class FilterStep:
-    """Keeps a solution where a condition is true."""
+    """Keeps a solution if a condition is true."""
 
     condition: Expression
 
@@ -66,10 +66,10 @@ class Branch:
     """One operand of a UNION, or the whole pattern.
 
     Args:
-        patterns: to be joined.
-        tables: inline data to be joined, without UNDEF and without equal rows, as a store returns them.
-        dependents: in their order.
-        steps: made with each solution.
+        patterns: the patterns to join.
+        tables: inline data to join, without UNDEF and without equal rows, with terms as a store returns them.
+        dependents: the dependent patterns, in order.
+        steps: applied to each solution.
     """
 
     patterns: tuple[Triple, ...]
@@ -97,9 +97,9 @@ class GroupingPlan:
     """GROUP BY over the solutions of all branches.
 
     Args:
-        keys: the variables of a group; without any, there is always one group.
-        aggregates: variables, and what they are bound to.
-        steps: made with each group.
+        keys: the variables of a group; without keys, there is always one group.
+        aggregates: variables, and the aggregates that they are bound to.
+        steps: applied to each group.
     """
 
     keys: tuple[Var, ...]
@@ -109,11 +109,11 @@ class GroupingPlan:
 
 @dataclass(frozen=True)
 class MaintenancePlan:
-    """How the solutions of a query are maintained.
+    """The plan for maintaining the solutions of a query.
 
     Args:
-        branches: whose solutions are all counted.
-        grouping: of these; None: there is none.
+        branches: the branches, whose solutions are combined.
+        grouping: their grouping, or None.
         distinct: whether equal solutions count once.
         variables: the names of the values of a solution.
     """
@@ -125,12 +125,12 @@ class MaintenancePlan:
 
     @property
     def may_end(self) -> bool:
-        """Whether there are values with which the solutions can no longer be maintained."""
+        """Whether some values make maintaining the solutions impossible."""
         grouping = self.grouping
         return grouping is not None and any(one.name != "COUNT" for _, one in grouping.aggregates)
 
     def __str__(self) -> str:
-        """The plan for people: the operators, innermost first."""
+        """Describes the plan: its operators, innermost first."""
         return "; ".join(
             (
                 " union ".join(map(_described, self.branches)),

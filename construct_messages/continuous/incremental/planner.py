@@ -1,9 +1,9 @@
-"""Which queries are maintained by difference, and how: SPARQL algebra to a plan.
+"""Creates the plan for maintaining a query by difference from the SPARQL algebra, if possible.
 
 Joins of triple patterns and inline data, OPTIONAL, MINUS and EXISTS of triple patterns on variables that are bound,
-FILTER, BIND, UNION around these, one GROUP BY or DISTINCT around all: for everything else, the query is asked again.
-SPARQL 1.1 Query, section 18.5; Pérez, Arenas, Gutierrez, "Semantics and Complexity of SPARQL" (2009), on the patterns
-whose OPTIONALs may be made last.
+FILTER, BIND, UNION around these, one GROUP BY or DISTINCT around all: other queries are evaluated as a whole. SPARQL
+1.1 Query, section 18.5; Pérez, Arenas, Gutierrez, "Semantics and Complexity of SPARQL" (2009), on the patterns whose
+OPTIONALs may be evaluated last.
 """
 
 from __future__ import annotations
@@ -62,21 +62,21 @@ from construct_messages.query.tokens import tokenize
 from construct_messages.terms import Term
 
 _NOW: Final = Term('"now"')
-"""Stands for the value of NOW(), which no text of a query is compared with."""
+"""The value of NOW(), which cannot occur in the text of a query."""
 
 _NEW: Final = frozenset(("RAND", "UUID", "STRUUID", "BNODE", "FRESH"))
 _MOST_BRANCHES: Final = 16
 
 
 class _Refused(Exception):
-    """Raised with the reason why a query is not maintained."""
+    """Raised with the reason why a query cannot be maintained."""
 
 
 def plan_of(select: str, windows: Iterable[str]) -> MaintenancePlan | str:
-    """The plan of a query; or the reason why it is asked again as a whole.
+    """Returns the plan of a query, or the reason why it is evaluated as a whole.
 
     Args:
-        select: a SELECT query, without prefixed names that the engine does not read.
+        select: a SELECT query, without prefixed names that the engine cannot parse.
         windows: the names of windows, without brackets.
 
     >>> plan_of("SELECT ?s { GRAPH <urn:w> { ?s <urn:p> ?o } }", ["urn:w"]).variables
@@ -94,11 +94,11 @@ def plan_of(select: str, windows: Iterable[str]) -> MaintenancePlan | str:
 
 @dataclass(frozen=True)
 class _Part:
-    """A branch in the making.
+    """A branch under construction.
 
     Args:
-        branch: what it consists of.
-        core: the variables of its patterns and tables, which all its solutions bind.
+        branch: its patterns and steps so far.
+        core: the variables of its patterns and tables, which are bound in all its solutions.
         possible: all variables of its solutions.
     """
 
@@ -108,7 +108,7 @@ class _Part:
 
     @property
     def only_patterns(self) -> bool:
-        """Whether it has patterns and filters, and nothing else."""
+        """Whether it only has patterns and filters."""
         branch = self.branch
         filters = all(isinstance(step, FilterStep) for step in branch.steps)
         return bool(branch.patterns) and filters and not branch.dependents and not branch.tables
@@ -118,7 +118,7 @@ class _Part:
 
 
 class _Planner:
-    """Makes the plan of one query.
+    """Creates the plan of one query.
 
     Args:
         windows: the names of windows.
@@ -128,11 +128,11 @@ class _Planner:
         self._windows = windows
 
     def plan(self, select: str) -> MaintenancePlan:
-        """The plan.
+        """Returns the plan.
 
         Raises:
-            _Refused: there is none.
-            QueryError: a query that this package's algebra does not know.
+            _Refused: the query cannot be maintained.
+            QueryError: this package's algebra does not support the query.
         """
         if TIMESTAMP in select:
             raise _Refused("the function timestamp")
@@ -200,7 +200,7 @@ class _Planner:
         raise _Refused(_NAMES.get(type(node), type(node).__name__))
 
     def _within(self, graph: object, other: Node) -> list[_Part]:
-        """A pattern within the graph of a window, which the engine does not ask for where nothing is matched in it."""
+        """A pattern within the graph of a window; the engine ignores the graph if it has no pattern to match."""
         parts = self._parts(other)
         if graph not in self._windows or not all(part.branch.patterns for part in parts):
             raise _Refused("GRAPH without a pattern in it")
@@ -218,7 +218,7 @@ class _Planner:
     def _without(self, part: _Part, right: Node, within: Vars) -> _Part:
         found = self._parts(right)
         if all(not (one.possible & part.possible) - within for one in found):
-            return part  # what shares no variable excludes nothing
+            return part  # without a shared variable, it excludes nothing
         return self._depending(part, Dependence.MINUS, right, None)
 
     def _depending(
@@ -234,13 +234,11 @@ class _Planner:
             other.possible & part.possible <= part.core,
             f"{kind.value} with a variable that may be unbound",
         )
-        for one in conditions:  # of the other alone, but in EXISTS
+        for one in conditions:  # on the other alone, except for EXISTS
             outside = frozenset(mentioned(one)) - other.possible
-            known = (
-                part.core if kind is Dependence.EXISTS or kind is Dependence.MINUS else frozenset()
-            )
+            visible = frozenset() if kind is Dependence.OPTIONAL else part.core
             _require(
-                outside & part.possible <= known,
+                outside & part.possible <= visible,
                 f"{kind.value} whose FILTER reads more than it binds",
             )
         if condition is not None:
@@ -286,7 +284,7 @@ def _table(node: Values) -> _Part:
 
 
 def _joined(left: _Part, right: _Part) -> _Part:
-    """The join of two branches: their steps and what they depend on come after it, where that makes no difference."""
+    """The join of two branches, followed by their steps and dependents, if that makes no difference."""
     for part, other in ((left, right), (right, left)):
         _require(
             part.possible & other.possible <= part.core,
@@ -323,7 +321,7 @@ def _variables_of(patterns: Sequence[Triple]) -> Vars:
 
 
 def _check_steps(part: _Part, other: _Part) -> None:
-    """Refuses steps that would see variables of what is joined before them."""
+    """Rejects steps that would see variables of patterns that are joined before them."""
     for step in part.branch.steps:
         expression = step.condition if isinstance(step, FilterStep) else step.expression
         _require(
@@ -364,7 +362,7 @@ def _grouping(node: Group, steps: Sequence[Step]) -> GroupingPlan:
 
 
 def _check(expression: Expression) -> None:
-    """Refuses expressions whose value is not that of the solution alone."""
+    """Rejects expressions whose value depends on more than the solution."""
     if exists_in(expression):
         raise _Refused("EXISTS within an expression")
     left = [expression]

@@ -1,7 +1,6 @@
-"""Quads of messages as texts of terms, as a store returns them; and which of them triple patterns match.
+"""Parses quads of messages to texts of terms, as a store returns them, and matches them with triple patterns.
 
-N-Quads (RDF 1.2). What a line has beyond the common forms goes through pyoxigraph, one term after the other. Which
-graphs windows have is not known here.
+N-Quads (RDF 1.2). Uncommon forms in a line are parsed by pyoxigraph, term by term. No windows here.
 """
 
 from __future__ import annotations
@@ -42,10 +41,10 @@ _NONE: Final = ox.DefaultGraph()
 
 
 class QuadReader:
-    """Reads the quads of messages whose predicates matter.
+    """Reads the quads of messages with certain predicates.
 
     Args:
-        predicates: with brackets; None: all matter.
+        predicates: with brackets; None: all predicates.
 
     Attributes:
         predicates: the same.
@@ -67,17 +66,17 @@ class QuadReader:
         self._stored = StoredTerms()
 
     def read(self, text: str) -> list[TextQuad]:
-        """The quads of a message.
+        """Returns the quads of a message.
 
         Args:
-            text: the message as N-Quads, as elements have it.
+            text: the message as canonical N-Quads.
         """
         found: list[TextQuad] = self._find(text)
         if self._names is None:
             expected = text.count("\n") + (text[-1:] not in ("", "\n"))
         else:
             expected = sum(map(text.count, self._names))
-        # a predicate may be part of a literal or in a triple term, too: such messages are read with care
+        # the text of a predicate may also be in a literal or triple term: such messages are parsed completely
         return found if len(found) == expected else list(self._read_all(text))
 
     def _read_all(self, text: str) -> Iterator[TextQuad]:
@@ -100,14 +99,14 @@ class QuadReader:
 
 
 class Match(NamedTuple):
-    """What a quad is to a pattern: the pattern's number, and the values of its variables."""
+    """A match of a pattern: the pattern's number, and the values of its variables."""
 
     pattern: int
     row: Row
 
 
 class _CompiledPattern:
-    """One triple pattern: what a quad must have, and where its variables are."""
+    """A triple pattern: the required terms of a quad, and the positions of variables."""
 
     def __init__(
         self, number: int, pattern: Triple, conditions: Iterable[Expression], reader: QuadReader
@@ -152,7 +151,7 @@ class PatternMatcher:
 
     Attributes:
         reader: reads the quads that may match.
-        variables: of each pattern.
+        variables: the variables of each pattern.
 
     >>> matcher = PatternMatcher([Triple(Var("s"), Term("<urn:p>"), Var("o"))])
     >>> matcher.matches(("<urn:s>", "<urn:p>", '"o"', ""))
@@ -192,7 +191,7 @@ class PatternMatcher:
         return False
 
     def matches(self, quad: TextQuad) -> list[Match]:
-        """What the quad is to each pattern that matches it."""
+        """Yields the matches of a quad."""
         return [
             Match(one.number, one.row(quad))
             for one in self._of.get(quad[1], self._others)
@@ -201,5 +200,5 @@ class PatternMatcher:
 
 
 def matched(matcher: PatternMatcher, quads: Iterable[TextQuad]) -> list[TextQuad]:
-    """Those that a pattern matches."""
+    """Returns the quads that match a pattern."""
     return [quad for quad in quads if matcher.is_matched(quad)]

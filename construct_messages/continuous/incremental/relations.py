@@ -1,8 +1,8 @@
-"""Relations whose rows come and go, and joins of them by difference.
+"""Relations whose rows change, and their joins by difference.
 
-A row that appears in one relation, or vanishes from it, changes a join by what it gives with the rows of the others at
-that moment. Rows are found by hash indexes, so that the cost of a change depends on what it gives, not on how many rows
-there are. Delta rules of joins: Gupta, Mumick, Subrahmanian, "Maintaining Views Incrementally" (1993). No SPARQL here.
+Adding or removing a row of one relation changes a join by its combinations with the current rows of the others. Rows
+are found by hash indexes, so that the cost of a change depends on the number of combinations, not on the number of
+rows. Delta rules of joins: Gupta, Mumick, Subrahmanian, "Maintaining Views Incrementally" (1993). No SPARQL here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Take: TypeAlias = Callable[[Row], Any]
 
 
 def taking(columns: Sequence[int]) -> Take:
-    """A function for the values of some columns: none as (), one as itself, several as a tuple.
+    """Returns a function for the values of some columns: () for none, the value itself for one, a tuple for several.
 
     >>> taking([1])(("a", "b")), taking([1, 0])(("a", "b")), taking([])(("a", "b"))
     ('b', ('b', 'a'), ())
@@ -30,7 +30,7 @@ def taking(columns: Sequence[int]) -> Take:
 
 
 def picking(columns: Sequence[int]) -> Callable[[Row], Row]:
-    """A function for the row of some columns."""
+    """Returns a function for the row of some columns."""
     if len(columns) == 1:
         (column,) = columns
         return lambda row: (row[column],)
@@ -57,7 +57,7 @@ class IndexedRelation:
         self._indexes: dict[Names, tuple[Take, dict[Any, Bucket]]] = {}
 
     def finder(self, names: Names) -> Callable[[Any], Iterable[Row]]:
-        """Returns a function for the rows with some values, see `taking`; to be asked for before the first row."""
+        """Returns a function for the rows with some values, see `taking`; call this before adding the first row."""
         if names not in self._indexes:
             self._indexes[names] = (taking([self.variables.index(name) for name in names]), {})
         index = self._indexes[names][1]
@@ -72,7 +72,7 @@ class IndexedRelation:
         return find
 
     def insert(self, row: Row) -> None:
-        """Adds a row, which is not there."""
+        """Adds a row, which must be new."""
         for take, index in self._indexes.values():
             key = take(row)
             found = index.get(key)
@@ -84,7 +84,7 @@ class IndexedRelation:
                 cast("dict[Row, None]", found)[row] = None
 
     def remove(self, row: Row) -> None:
-        """Removes a row, which is there."""
+        """Removes a row, which must exist."""
         for take, index in self._indexes.values():
             key = take(row)
             found = index[key]
@@ -102,10 +102,10 @@ class IncrementalJoin:
 
     Args:
         relations: at least one.
-        fixed: names of columns whose values are few for each of their rows: see `_order`.
+        fixed: names of columns with few values for each row: see `_order`.
 
     Attributes:
-        variables: the names of the columns of its rows: those of the relations, in order.
+        variables: the names of the columns of the relations, in order.
 
     >>> left, right = IndexedRelation(("s", "x")), IndexedRelation(("x", "o"))
     >>> join = IncrementalJoin([left, right])
@@ -122,7 +122,7 @@ class IncrementalJoin:
         self._ways = [self._way(number) for number in range(len(relations))]
 
     def rows_of(self, number: int, row: Row) -> list[Row]:
-        """What a row of one relation gives with the rows that the others have now."""
+        """Returns the combinations of a row of one relation with the current rows of the others."""
         steps, pick = self._ways[number]
         rows = [row]
         if not steps:
@@ -142,7 +142,7 @@ class IncrementalJoin:
         list[tuple[Take, Callable[[Any], Iterable[Row]], Callable[[Row], Row] | None]],
         Callable[[Row], Row] | None,
     ]:
-        """The steps from a row of one relation to rows of the join, and what puts their columns in order."""
+        """The steps from a row of one relation to rows of the join, and the function that orders their columns."""
         names = self._relations[first].variables
         left = [relation for number, relation in enumerate(self._relations) if number != first]
         steps = []
@@ -164,6 +164,6 @@ class IncrementalJoin:
 
 
 def _selectivity(variables: Names, known: Names) -> tuple[int, int]:
-    """The fewer columns are left, the fewer rows are found; of these, first those that share columns."""
+    """Relations with fewer remaining columns have fewer matches; among them, those that share columns come first."""
     shared = sum(name in known for name in variables)
     return (shared - len(variables) if shared else -len(variables) - 1, shared)

@@ -1,7 +1,7 @@
-"""Patterns of the algebra with other names for some variables, and without projections that only hide names.
+"""Renames variables in patterns of the algebra, and removes projections that only hide names.
 
-SPARQL 1.1 Query, section 12: what a sub-select does not project is not visible outside. So it may have any name that
-nothing else has.
+SPARQL 1.1 Query, section 12: variables that a sub-select does not project are not visible outside, so they may be
+renamed to any unused name.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from construct_messages.query.algebra.nodes import (
 
 
 def renamed(node: Node, names: Mapping[Var, Var]) -> Node:
-    """A pattern with other variables.
+    """Returns a pattern with renamed variables.
 
     Args:
         node: without paths, stars, sub-selects that are sliced, and names of graphs.
-        names: the new ones by those they replace.
+        names: the new names by the old ones.
 
     >>> renamed(Bgp((Triple(Var("s"), Var("p"), Var("o")),)), {Var("s"): Var("x")}).patterns[0].subject
     Var(name='x')
@@ -92,13 +92,13 @@ def _renamed_in(expression: Expression, names: Mapping[Var, Var]) -> Expression:
 
 
 class Unprojected:
-    """Removes projections, under names for hidden variables that nothing else has."""
+    """Removes projections, and renames hidden variables to unused names."""
 
     def __init__(self) -> None:
         self._number = count()
 
     def __call__(self, node: Node) -> Node:
-        """The pattern without them; its solutions bind hidden variables, too."""
+        """Returns the pattern without projections; its solutions also bind hidden variables."""
         if node.children:
             node = node.with_children(tuple(map(self, node.children)))
         node = node.map_expressions(lambda expression: map_bodies(expression, self))

@@ -1,7 +1,7 @@
-"""Steps that are made with rows: conditions and expressions, here where their value is certain, else by the engine.
+"""Applies steps to rows: conditions and expressions, by `expressions.py` if their value is certain, else by the engine.
 
-The engine is asked about all rows of a change at once: each is a node of a small store, and its values are the objects
-of that node. SPARQL 1.1 Query, section 18.6 (Filter, Extend). Nothing is kept between two calls.
+The engine evaluates all rows of a change at once: each row is a node of a small store, and its values are the objects
+of that node. SPARQL 1.1 Query, section 18.6 (Filter, Extend). There is no state between calls.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from construct_messages.query.algebra.nodes import Call, Constant, Exists, Expre
 from construct_messages.terms import Term, to_pyoxigraph
 
 Counted: TypeAlias = "tuple[Row, int]"
-"""A row, and how many more there are of it; negative: how many fewer."""
+"""A row, and the change of its count."""
 
 _ROW: Final = "urn:row:"
 _COLUMN: Final = "urn:column:"
@@ -32,14 +32,14 @@ _INFIX: Final = frozenset(("=", "!=", "<", ">", "<=", ">=", "+", "-", "*", "/", 
 
 
 class Steps:
-    """Steps, one after the other.
+    """A sequence of steps.
 
     Args:
         steps: the steps.
         variables: the names of the columns of rows.
 
     Attributes:
-        variables: those of the rows that are left: the same, and one for each Extend.
+        variables: the variables of the resulting rows: the same, and one for each Extend.
 
     >>> from construct_messages.continuous.incremental.plan import ExtendStep
     >>> from construct_messages.terms import number
@@ -65,7 +65,7 @@ class Steps:
         self._engine: _RowQuery | None = None
 
     def made(self, rows: Iterable[Counted]) -> list[Counted]:
-        """The rows that are left, with what was added to them."""
+        """Returns the resulting rows, with the added values."""
         if not self._native:
             return list(rows)
         made, undecided = list[Counted](), list[Counted]()
@@ -85,7 +85,7 @@ class Steps:
         return made
 
     def _made(self, row: Row) -> Row | None:
-        """A row after all steps; None: it is left out.
+        """Returns a row after all steps; None if it is left out.
 
         Raises:
             Undecided: see `native`.
@@ -106,17 +106,17 @@ class Steps:
 
 
 def _copied(expression: Expression, columns: Mapping[str, int]) -> Native | None:
-    """As `native`, but of a variable its term, of whatever kind."""
+    """Like `native`, but a variable has its term, of any kind."""
     if isinstance(expression, Var) and (place := columns.get(expression.name)) is not None:
         return lambda row: row[place]
     return native(expression, columns)
 
 
 class RowTest:
-    """Whether a condition is true for a row.
+    """Returns a function for whether a condition is true for a row.
 
     Args:
-        condition: on the variables.
+        condition: a condition on the variables.
         variables: the names of the columns of rows.
     """
 
@@ -128,7 +128,7 @@ class RowTest:
 
 
 class _RowQuery:
-    """Steps as a query to the engine."""
+    """Returns the query to the engine for some steps."""
 
     def __init__(self, steps: Sequence[Step], variables: Sequence[str]) -> None:
         names = {name: f"?v{number}" for number, name in enumerate(variables)}
@@ -154,7 +154,7 @@ class _RowQuery:
         self._query = StoreQuery(f"SELECT ?number {' '.join(added)} {group}")
 
     def answers(self, rows: Sequence[Row]) -> list[tuple[int, Row]]:
-        """The numbers of the rows that are left, and what each step adds to them.
+        """Returns the numbers of the resulting rows, and the values that each step adds.
 
         Raises:
             SourceError: the evaluation failed.
@@ -188,11 +188,11 @@ def _read_by(step: Step) -> set[str]:
 
 
 def text_of(expression: Expression, names: dict[str, str]) -> str:
-    """An expression as SPARQL writes it.
+    """Returns an expression as text of SPARQL.
 
     Args:
         expression: without EXISTS.
-        names: of the variables, with `?`; others are unbound.
+        names: the names of the variables, with `?`; others are unbound.
 
     >>> text_of(Call("IN", (Var("x"), Constant(Term('"a"')))), {"x": "?v0"})
     '(?v0 IN ("a"))'
@@ -211,7 +211,7 @@ def text_of(expression: Expression, names: dict[str, str]) -> str:
         case Call(name, arguments):
             return f"{name}({_listed(arguments, names)})"
         case Exists():
-            raise AssertionError("EXISTS is no expression on a row")
+            raise AssertionError("EXISTS is not an expression on a row")
 
 
 def _listed(expressions: Sequence[Expression], names: dict[str, str]) -> str:

@@ -1,8 +1,8 @@
-"""The program of a process that evaluates one registered query over streams: elements of a store in, messages out.
+"""The program of a process that evaluates one registered query over streams: reads elements, and sends messages.
 
-Elements come from the store, which it only reads. What it answers is committed by the process that started it
-(`process.py`), which also kills it when an answer takes too long. An answer is short: after a second, or a thousand
-messages, it ends after the evaluation that is being made, and the rest is for the next order. Ends with its parent.
+It only reads the store. The process that started it (`process.py`) commits its answers, and kills it when an answer
+takes too long. Answers are short: after a second, or a thousand messages, an answer ends with the current evaluation,
+and the next order continues. The process ends with its parent.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _SLICE_BYTES: Final = 1 << 20
 
 
 class _Engine(Protocol):
-    """A query that takes elements; the part of `Stepped` that it knows."""
+    """A query that takes elements, with or without windows."""
 
     @property
     def positions(self) -> dict[str, int]: ...
@@ -62,15 +62,15 @@ class _Engine(Protocol):
 
     @property
     def due(self) -> bool:
-        """Whether there may be evaluations that are due."""
+        """Whether evaluations may be due."""
 
     def run(
         self, elements: Iterable[tuple[str, Element]], now: int | None
     ) -> Iterator[Iterable[Message] | None]:
-        """Makes the evaluations that are due, takes elements, and then the time.
+        """Makes the due evaluations, takes elements, and then advances the time.
 
-        Yields the messages of each evaluation, and None after an element that caused none. Where it is not read to its
-        end, nothing is lost: the next call goes on.
+        Yields the messages of each evaluation, and None after an element without one. If it is not read to its end, the
+        next call continues.
         """
 
     def skip(self, stream: str, element: Element) -> None:
@@ -80,7 +80,7 @@ class _Engine(Protocol):
 
 
 class _Stateless:
-    """A query that sees each message alone."""
+    """A query over single messages."""
 
     due = False
     plan = ""
@@ -180,7 +180,7 @@ class _Windows:
             yield from self._evaluated(engine.advance(now, most=1))
 
     def _evaluated(self, firings: Sequence[Firing]) -> Iterator[Iterable[Message]]:
-        """The messages of an evaluation, if one was made, and of those that are due after it."""
+        """Yields the messages of an evaluation, if there was one, and of due ones after it."""
         engine = self._engine
         while engine.due or firings:
             yield firings[0].messages if firings else ()
@@ -222,7 +222,7 @@ class _Query:
         )
 
     def step(self, step: TakeElements) -> Stepped:
-        """Makes some of what is to be done: takes the next elements, and after the last of them the time."""
+        """Does some of the work: takes the next elements, and advances the time after the last one."""
         began = time.monotonic()
         before = self._engine.positions
         elements = self._next(before, step)
@@ -263,11 +263,11 @@ class _Query:
         )
 
     def _next(self, after: Mapping[str, int], step: TakeElements) -> list[tuple[str, Element]]:
-        """The next elements, with the names of their streams, in the order of their times: so windows hold back little.
+        """Returns the next elements with the names of their streams, ordered by time, so that windows hold back few.
 
         Args:
-            after: the sequences after which they are.
-            step: up to where, and how many.
+            after: the sequences of the last elements.
+            step: the limits of sequences and number.
         """
         streams = [
             [
@@ -282,10 +282,10 @@ class _Query:
 
 
 class _Results:
-    """The messages of an answer, ready to be stored.
+    """The messages of an answer, in their stored form.
 
     Args:
-        most: how many bytes one evaluation may give.
+        most: the maximal number of bytes of one evaluation.
     """
 
     def __init__(self, most: int) -> None:
@@ -295,14 +295,14 @@ class _Results:
 
     @property
     def is_full(self) -> bool:
-        """Whether the answer is to end."""
+        """Whether to end the answer."""
         return len(self.messages) >= _SLICE_MESSAGES or self._size >= _SLICE_BYTES
 
     def add(self, messages: Iterable[Message]) -> None:
         """Adds the messages of an evaluation.
 
         Raises:
-            TermError: a message is no RDF.
+            TermError: a message is not RDF.
             LimitExceeded: they are too large.
         """
         before = self._size
@@ -313,7 +313,7 @@ class _Results:
             if self._size - before > self._most:
                 raise LimitExceeded(
                     f"the messages of one evaluation have more than {self._most} bytes",
-                    hint="construct less of each message or window",
+                    hint="construct fewer triples from each message or window",
                 )
 
 
@@ -322,7 +322,7 @@ def _count(elements: Iterable[tuple[str, Element]], name: str) -> int:
 
 
 def _resident() -> int:
-    """The bytes that this process has in memory; 0 if the system does not report them."""
+    """Returns the number of bytes of this process in memory; 0 if the system does not report it."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     except OSError:
@@ -330,7 +330,7 @@ def _resident() -> int:
 
 
 def _elements(store: StreamStore, name: str, after: int, last: int) -> Iterator[Element]:
-    """The elements after one, up to another."""
+    """Returns the elements after one, up to another."""
     if after >= last:
         return iter(())
     return takewhile(lambda element: element.sequence <= last, store.read(name, after))
@@ -349,12 +349,12 @@ def main() -> None:
                 query = _Query(order)
                 answer = query.begun()
             else:
-                assert query is not None  # nothing is asked before it began well
+                assert query is not None  # the parent sends no order before a successful start
                 answer = query.step(order)
         except ConstructMessagesError as error:
             answer = Failure.of(error)
         except MemoryError:
-            answer = Failure.of(LimitExceeded("the query needs more memory than it may take"))
+            answer = Failure.of(LimitExceeded("the query needs more memory than its limit"))
         parent.report(answer)
 
 

@@ -1,7 +1,7 @@
 """The orders to a process that evaluates a query, and its answers, as data; `process.py` and `evaluator.py` are the two
 ends.
 
-How they are sent is in `processes/`. No I/O here.
+`processes/` sends them. No I/O here.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from construct_messages.processes.failure import Failure
 from construct_messages.streams import Publication
 
 SLICE_SECONDS: Final = 1.0
-"""After how long an answer ends, once the evaluation that is being made is done."""
+"""The seconds after which an answer ends, with the current evaluation."""
 
 SKIPPED: Final = "skipped"
-"""The reason why an element is dropped that the query could not be evaluated with."""
+"""The reason for dropping an element with which the evaluation fails."""
 
 POSITIONS: Final = "positions"
-"""The key, in what is kept, of the sequences up to which the input streams are read."""
+"""The key in the saved state of the positions in the input streams."""
 
 DROPPED: Final = "dropped"
-"""The key of how many elements a query without windows has left out, by reason."""
+"""The key in the saved state of the numbers of elements that a query without windows has left out, by reason."""
 
 
 class Begin(msgspec.Struct, tag=True, frozen=True):
-    """Take up a query.
+    """Start a query.
 
     Args:
         store: the path of the store.
         registration: the query, as `Registration.encode` returns it.
-        saved: what was kept of its state.
-        memory_bytes: how much this process may take for itself.
-        output_bytes: how large the messages of one evaluation may be together.
-        static: the store directory of the data beside the windows; None: there are none.
+        saved: its saved state.
+        memory_bytes: the limit of this process's own memory.
+        output_bytes: the maximal size of all messages of one evaluation.
+        static: the store directory of the static data, or None.
     """
 
     store: str
@@ -50,13 +50,13 @@ class Begin(msgspec.Struct, tag=True, frozen=True):
 
 
 class TakeElements(msgspec.Struct, tag=True, frozen=True):
-    """Evaluate over what came.
+    """Evaluate over new elements.
 
     Args:
-        last: by the names of the input streams: the sequence up to which elements are read.
-        now: after these, no element is to come that is earlier than this time in microseconds; None: unknown.
-        most: how many elements to take at most.
-        skip: leave the next element out, and do nothing else.
+        last: the sequence up to which elements are read, by the names of the input streams.
+        now: the time, in microseconds, before which no further element will arrive; None: unknown.
+        most: the maximal number of elements to take.
+        skip: only leave out the next element.
     """
 
     last: dict[str, int]
@@ -69,19 +69,19 @@ class Stepped(msgspec.Struct, tag=True, frozen=True):
     """The result of an order.
 
     Args:
-        messages: what is given out, ready to be stored.
-        state: what is to be kept in one transaction with it.
-        positions: by the names of the input streams: the sequences up to which they are read now.
-        taken: how many elements were read.
-        dropped: how many of all elements so far entered no window, or were left out, by reason; see `OnDrop`.
-        more: whether there is more to do: elements to read, or evaluations that are due.
-        due: whether evaluations are due, before further elements are taken.
+        messages: the output, in stored form.
+        state: the state to save in the same transaction.
+        positions: the sequences up to which the input streams have been read, by their names.
+        taken: the number of elements read.
+        dropped: the number of all elements so far that entered no window or were left out, by reason; see `OnDrop`.
+        more: whether there is more work: elements to read, or due evaluations.
+        due: whether evaluations are due before further elements are taken.
         timed: whether the query needs the current time, as windows of arrival time do.
-        evaluations: how many were made.
-        seconds: what they took, with reading elements.
-        slowest: what the slowest of them took, in seconds.
-        memory_bytes: what the process has in memory.
-        plan: how solutions come about, see `WindowedQuery.plan`; empty without windows.
+        evaluations: the number of evaluations.
+        seconds: their time, including reading elements.
+        slowest: the time of the slowest one, in seconds.
+        memory_bytes: the memory of the process.
+        plan: see `WindowedQuery.plan`; empty without windows.
     """
 
     messages: list[Publication] = []
@@ -105,11 +105,11 @@ Answer: TypeAlias = Stepped | Failure
 
 
 def positions_of(registration: Registration, saved: Mapping[str, bytes]) -> dict[str, int]:
-    """Up to where the input streams of a query are read, by their names.
+    """Returns the positions in the input streams of a query, by their names.
 
     Args:
         registration: the query.
-        saved: what was kept of its state.
+        saved: its saved state.
     """
     kept = saved.get(POSITIONS)
     return registration.after if kept is None else msgspec.json.decode(kept, type=dict[str, int])

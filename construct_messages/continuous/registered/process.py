@@ -1,6 +1,6 @@
 """A process that evaluates one registered query, as seen by the process that started it; `evaluator.py` runs in it.
 
-asyncio only. What it answers is for `registry.py` to commit.
+asyncio only. `registry.py` commits its answers.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class QueryLimits:
     """The limits of a registered query.
 
     Args:
-        seconds: for one evaluation.
-        memory_bytes: of the process that evaluates it.
-        output_bytes: of the messages of one evaluation.
-        restart_seconds: how long to wait before a process that ended is started again, the first time.
+        seconds: the maximal time of one evaluation.
+        memory_bytes: the memory of the process that evaluates it.
+        output_bytes: the size of the messages of one evaluation.
+        restart_seconds: the first pause before a process that ended is restarted.
     """
 
     seconds: float = 30.0
@@ -49,7 +49,7 @@ class QueryLimits:
 
 
 class QueryProcess:
-    """A process; made by `start`."""
+    """A process, created by `start`."""
 
     def __init__(self, child: Child[Answer], limits: QueryLimits) -> None:
         self._child, self._limits = child, limits
@@ -63,7 +63,7 @@ class QueryProcess:
         limits: QueryLimits,
         static: str | None = None,
     ) -> tuple[Self, Stepped]:
-        """Starts a process, which takes up a query.
+        """Starts a process for a query.
 
         Args:
             store: the path of the store of streams.
@@ -76,7 +76,7 @@ class QueryProcess:
             The process, and the position of the query.
 
         Raises:
-            QueryError, UsageError: the query is not legal, or its options make no sense.
+            QueryError, UsageError: the query or its options are not valid.
             SourceError: it cannot be evaluated.
         """
         child = Child[Answer](
@@ -96,7 +96,7 @@ class QueryProcess:
             raise
 
     async def step(self, step: TakeElements) -> Stepped:
-        """Has the query take elements, see `TakeElements`.
+        """Makes the query take elements, see `TakeElements`.
 
         Raises:
             SourceTimeout: it takes too long.
@@ -106,14 +106,15 @@ class QueryProcess:
         return await self._ask(step, self._limits.seconds, SLICE_SECONDS)
 
     async def _ask(self, order: Order, seconds: float, before: float = 0.0) -> Stepped:
-        """Sends an order, and waits for the answer: some seconds of work before an evaluation, and those for it."""
+        """Sends an order, and waits for the answer: some seconds, and the time limit of an evaluation."""
         deadline = time.monotonic() + before + seconds
         try:
             await self._child.send(order, deadline)
             answer = await self._child.receive(deadline)
         except TimeoutError as error:
             raise SourceTimeout(
-                f"the evaluation took more than {seconds:g} seconds", hint="ask for less at a time"
+                f"the evaluation took more than {seconds:g} seconds",
+                hint="make windows smaller, or raise the limit",
             ) from error
         if isinstance(answer, Failure):
             raise answer.error()
@@ -121,7 +122,7 @@ class QueryProcess:
 
     @contextmanager
     def tell_end(self, event: asyncio.Event) -> Iterator[None]:
-        """Sets an event when the process ends meanwhile; nothing may be asked of it."""
+        """Sets an event when the process ends; it must not be used meanwhile."""
         self._child.watch(event.set)
         try:
             yield
@@ -129,7 +130,7 @@ class QueryProcess:
             self._child.watch(None)
 
     async def check(self) -> None:
-        """Checks that the process, of which nothing is asked, is there.
+        """Checks that the idle process is running.
 
         Raises:
             IncompleteResult: it ended.
@@ -138,5 +139,5 @@ class QueryProcess:
             raise await self._child.death()
 
     async def kill(self) -> None:
-        """Ends the process, whatever it does."""
+        """Kills the process."""
         await self._child.akill()

@@ -1,7 +1,8 @@
-"""One registered query: how it runs, follows its streams, fails and is started again.
+"""One registered query: runs it, follows its streams, and restarts it after failures.
 
-Its output is committed together with its progress, so each of its elements is there once, even if it is killed.
-`evaluator.py` runs in a process of its own; `recovery.py` decides what follows a failure. asyncio only; no HTTP.
+Its output is committed together with its progress, so each of its elements is appended exactly once, even if it is
+killed. `evaluator.py` runs in a separate process; `recovery.py` decides what to do after a failure. asyncio only; no
+HTTP.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ from construct_messages.streams.element import State
 from construct_messages.streams.store import StreamStore
 
 OWNER: Final = "query:"
-"""What the owner of the state of a query begins with; the name of its stream follows."""
+"""The prefix of the owner of a query's state, before the name of its stream."""
 
 REGISTRATION: Final = "registration"
 """The key of the registration in that state."""
 
 _INPUTS: Final = "inputs"  # the numbers of the input streams, by their names
-_TICK_SECONDS: Final = 0.5  # how often windows learn that time has passed where no elements come
+_TICK_SECONDS: Final = 0.5  # the interval at which windows are advanced without elements
 _LOGGER: Final = logging.getLogger(__name__)
 
 
@@ -44,10 +45,10 @@ class Watched:
     """A source that queries may watch.
 
     Args:
-        source: answers asyncio; it is closed elsewhere.
-        seconds: how long an evaluation may take; None: any time.
+        source: used in asyncio; closed elsewhere.
+        seconds: the maximal time of an evaluation; None: no limit.
         union: whether the default graph is all graphs, merged.
-        directory: the store directory of its data; None: they are elsewhere, and cannot be beside windows.
+        directory: the store directory of its data; None: the data is elsewhere, and cannot be static data of windows.
     """
 
     source: Source
@@ -57,20 +58,20 @@ class Watched:
 
 
 class RegisteredQuery:
-    """One query, and how it is doing.
+    """One query and its state.
 
     Attributes:
-        name: of its output stream.
+        name: the name of its output stream.
         registration: see `Registration`.
-        taken: how many elements it has read since it was taken up.
-        given: how many elements it has given out since then.
-        dropped: how many elements so far entered no window, or were left out, by reason.
-        evaluations, seconds: how many evaluations there were since then, and what they took together, with reading.
-        slowest: what the slowest of them took, in seconds.
-        memory_bytes: what its process had in memory when it last answered; 0: it has none.
-        plan: how its solutions come about, see `WindowedQuery.plan`; empty where it has no windows.
-        restarts: how often it was started again after a failure.
-        positions: by the names of its inputs: up to where they are read.
+        taken: the number of elements it has read since its start.
+        given: the number of elements it has appended since then.
+        dropped: the number of elements so far that entered no window or were left out, by reason.
+        evaluations, seconds: the number of evaluations since then, and their total time, including reading.
+        slowest: the time of the slowest one, in seconds.
+        memory_bytes: the memory of its process at the last answer; 0 without a process.
+        plan: see `WindowedQuery.plan`; empty without windows.
+        restarts: the number of restarts after failures.
+        positions: the positions in its inputs, by their names.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class RegisteredQuery:
 
     @property
     def error(self) -> str | None:
-        """Why it is paused, or why its last evaluation failed, which is made again."""
+        """The reason why it is paused, or why its last evaluation failed, which is retried."""
         return self.registration.error or self._last_error
 
     @property
@@ -106,12 +107,12 @@ class RegisteredQuery:
         """The number of elements of its inputs that it has not read yet."""
         lag = 0
         for name, position in self.positions.items():
-            with suppress(NotFound):  # which the query will meet
+            with suppress(NotFound):  # the query will raise the error
                 lag += self._store.state(name).last - position
         return lag
 
     async def prepare(self) -> None:
-        """Has a process take the query up, where it reads streams.
+        """Starts a process for the query, if it reads streams.
 
         Raises:
             ConstructMessagesError: see `QueryProcess.start`.
@@ -138,11 +139,11 @@ class RegisteredQuery:
         self.plan = stands.plan
 
     async def _check_inputs(self, known: bytes | None) -> None:
-        """Checks that the inputs are those that it was registered over; the first time, keeps which they are.
+        """Checks that the inputs are those at its registration; records them the first time.
 
         Raises:
             Conflict: one of them is another stream of the same name, for which positions are meaningless.
-            NotFound: one of them is gone.
+            NotFound: one of them was deleted.
         """
         if known is None:
             self._inputs = {name: self._store.state(name).id for name in sorted(self.positions)}
@@ -160,22 +161,22 @@ class RegisteredQuery:
         return states
 
     def begin(self) -> None:
-        """Runs from now on."""
+        """Starts running."""
         self._last_error = None
         self._recovery = Recovery(self._limits.restart_seconds, self.registration.skip_after)
         self._task = asyncio.create_task(self._live())
 
     async def end(self) -> None:
-        """Stops running; what was committed stays."""
+        """Stops running; commits are kept."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
             self._task = None
-            await self._store.anow()  # after what was handed in to be committed
+            await self._store.anow()  # after all submitted changes
         await self._drop_process()
 
     async def save(self, registration: Registration) -> None:
-        """Keeps another status: on disk, and then here, also where the caller is cancelled in between."""
+        """Changes the status: on disk, and then in memory, even if the caller is cancelled in between."""
         await _whole(self._save(registration))
 
     async def _save(self, registration: Registration) -> None:
@@ -201,7 +202,7 @@ class RegisteredQuery:
                     self.restarts += 1
                     self._last_error = str(error)
                     _LOGGER.warning(
-                        "the query of %s is started again in %g seconds: %s",
+                        "the query of %s is restarted in %g seconds: %s",
                         self.name,
                         again.seconds,
                         type(error).__name__,
@@ -211,7 +212,7 @@ class RegisteredQuery:
         except ConstructMessagesError as error:
             await self._fail(str(error), type(error).__name__)
         except Exception:  # a fault of this package, which must not be silent
-            _LOGGER.exception("the query of %s met a fault", self.name)
+            _LOGGER.exception("the query of %s failed unexpectedly", self.name)
             await self._fail("the server failed", "a fault of the server")
 
     async def _run(self) -> None:
@@ -231,10 +232,10 @@ class RegisteredQuery:
         try:
             await self.save(failed)
         except ConstructMessagesError as unsaved:
-            # it is paused as long as this process lives, and tried again by the next one
+            # it is paused until this process ends, and retried by the next one
             self.registration = failed
             _LOGGER.warning(
-                "that the query of %s is paused could not be kept: %s", self.name, unsaved.message
+                "the pause of the query of %s could not be saved: %s", self.name, unsaved.message
             )
 
     async def _drop_process(self) -> None:
@@ -243,7 +244,7 @@ class RegisteredQuery:
             await process.kill()
 
     def _directory(self, endpoint: str) -> Path:
-        """Where the data of an endpoint are."""
+        """Returns the store directory of an endpoint's data."""
         watched = self._sources.get(endpoint)
         if watched is None or watched.directory is None:
             raise UsageError(
@@ -253,7 +254,7 @@ class RegisteredQuery:
         return watched.directory
 
     async def _watch(self, source: str) -> None:
-        """Evaluates over a source again and again."""
+        """Evaluates over a source repeatedly."""
         registration, watched = self.registration, self._sources.get(source)
         query = await asyncio.to_thread(registration.query)
         if watched is None:
@@ -278,7 +279,7 @@ class RegisteredQuery:
                 self._last_error = None if evaluation.error is None else str(evaluation.error)
 
     async def _follow(self) -> None:
-        """Takes elements as they come, and time as it passes."""
+        """Takes elements as they arrive, and advances the time."""
         process = self._process
         assert process is not None
         with self._store.changes() as changed:
@@ -294,7 +295,7 @@ class RegisteredQuery:
                     if self._more:
                         continue
                 self._idle = True
-                # one's own elements are a change, too, and after it there is nothing to take
+                # the query's own elements are a change, too, after which there is nothing to take
                 with suppress(TimeoutError), process.tell_end(changed):
                     async with asyncio.timeout(_TICK_SECONDS if self._timed else None):
                         await changed.wait()
@@ -328,7 +329,7 @@ def _another(stream: str) -> Conflict:
 
 
 async def _whole(work: Awaitable[None]) -> None:
-    """Waits for work that must be over, one way or the other, before anything follows a cancellation."""
+    """Waits for work that must end before the caller handles a cancellation."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.shield(task)

@@ -1,8 +1,8 @@
-"""What becomes of a registered query whose process ended, or whose evaluation failed. Decides; starts nothing.
+"""Decides how to continue a registered query after its process ended or its evaluation failed. Starts nothing.
 
 The reason why a process has ended is unknown: a user may have killed it, or the system, for lack of memory. It is
-started again, after longer and longer pauses, until it has failed often at one place. What the query itself answers is
-an error, and pauses it at once. A query may be registered to leave out an element with which it keeps failing.
+restarted, after longer and longer pauses, until it has failed repeatedly at one position. An error that the query
+itself returns pauses it at once. A query may be registered to leave out an element with which it keeps failing.
 docs/decisions/071-restarts-of-queries.md.
 """
 
@@ -22,13 +22,14 @@ from construct_messages.errors import (
 )
 
 TRIES: Final = 5
-"""How often a process may end at one place, where it starts or evaluates, before the query is paused."""
+"""The number of times that a process may end at one position before the query is paused."""
 
 MOST_SKIPPED: Final = 10
-"""How many elements may be left out one after the other before the query is paused."""
+"""The number of successive elements that may be left out before the query is paused."""
 
 _LONGEST_PAUSE: Final = 60.0  # seconds
-# an error of the other process has the status of its kind; one of a stream or of the query is not an element's fault
+# errors of the other process have the status of their kind; errors of a stream or the query are not caused by an
+# element
 _OF_ELEMENTS: Final = frozenset(
     kind.default_status for kind in (SourceError, SourceTimeout, LimitExceeded)
 )
@@ -36,21 +37,21 @@ _OF_ELEMENTS: Final = frozenset(
 
 @dataclass(frozen=True)
 class Again:
-    """The query is to be started again.
+    """The query is to be restarted.
 
     Args:
-        seconds: how long to wait before.
+        seconds: the pause before.
     """
 
     seconds: float
 
 
 class Recovery:
-    """The failures of a query since it last got further.
+    """The failures of a query since its last progress.
 
     Args:
         seconds: the first pause; each further one is twice as long, up to a minute.
-        skip_after: after how many failures with one element alone that is left out; None: none is.
+        skip_after: the number of failures with a single element after which it is left out; None: never.
 
     >>> recovery = Recovery(1.0, None)
     >>> [recovery.after(IncompleteResult("killed")) for _ in range(TRIES)][::2]
@@ -64,18 +65,16 @@ class Recovery:
         self._tries = 0
         self._skipped = 0  # elements in a row
         self._skip = False
-        self._singly = (
-            0  # how many elements to take one by one, so that it shows which of them it is
-        )
+        self._singly = 0  # the number of elements to take one by one, to find the one that fails
 
     def after(
         self, error: ConstructMessagesError, *, due: bool = False, idle: bool = False
     ) -> Again | None:
-        """What to do after a failure; None: pause the query with this error.
+        """Returns how to continue after a failure; None: pause the query with this error.
 
         Args:
             error: the failure.
-            due: whether evaluations are due, which no element can be left out of.
+            due: whether evaluations are due, for which no element can be left out.
             idle: whether the process waited for elements, so that the query is not the reason.
         """
         ended = isinstance(error, IncompleteResult) or (
@@ -104,10 +103,10 @@ class Recovery:
         return TakeElements(last, now, 1 if self._singly else BATCH, self._skip)
 
     def advanced(self, taken: int, *, evaluated: bool) -> None:
-        """Notes that an order was carried out.
+        """Records a completed order.
 
         Args:
-            taken: how many elements were read.
+            taken: the number of elements read.
             evaluated: whether an evaluation was made.
         """
         if self._skip:

@@ -1,4 +1,4 @@
-"""A registered query, as data: its text, where its messages come from, its options, and whether it runs. No I/O."""
+"""A registered query, as data: its text, its inputs, its options, and its status. No I/O."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from construct_messages.query.continuous.parse import parse_continuous
 from construct_messages.query.continuous.values import ContinuousQuery, Operator, Report
 
 VERSION: Final = 1
-"""Of registrations and of all other state of their queries, as a store keeps them. Any other version is refused."""
+"""The version of saved registrations and all other state of their queries. Other versions are errors."""
 
 Status: TypeAlias = Literal["running", "paused", "failed"]
 
@@ -21,23 +21,23 @@ Status: TypeAlias = Literal["running", "paused", "failed"]
 class Registration(msgspec.Struct, frozen=True, kw_only=True):
     """A registered query.
 
-    With windows it reads the streams of its windows. Without, it sees each message of one stream alone; or, where it
-    reads no stream, it watches a source.
+    With windows, it reads the streams of its windows. Without windows, it reads single messages of one stream; or, if
+    it has no stream, it watches a source.
 
     Args:
         text: RSP-QL, C-SPARQL or CQELS, or SPARQL.
         streams: the IRI of the list of streams with a slash at the end, which relative IRIs resolve against.
         inputs: names of streams, by their IRI in the query.
-        after: by the name of each: the sequence after which it is read.
+        after: the sequence after which each is read, by its name.
         source: the path of the SPARQL endpoint that is watched.
         static: the path of the SPARQL endpoint with the static data.
-        every: how often, in microseconds; with windows, the period of periodic reports.
-        operator: the operator; None: that of the text.
+        every: the interval of evaluations in microseconds; with windows, the period of periodic reports.
+        operator: the operator; None: the operator in the text.
         time, lateness, max_ahead, bounds, report, compare: see `WindowOptions`; microseconds, and the values of
             `Bounds`, `Report` and `Compared`.
-        skip_after: after how many failures with one element that element is left out; None: never.
+        skip_after: the number of failures with one element after which it is left out; None: never.
         status: `"failed"` is paused by an error.
-        error: the last one.
+        error: the last error.
     """
 
     text: str
@@ -59,7 +59,7 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
 
     def query(self) -> ContinuousQuery:
-        """The query, taken apart.
+        """The parsed query.
 
         Raises:
             QueryError: see `parse_continuous`.
@@ -92,19 +92,19 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.stream_iri(self.inputs[stream])}/output/{sequence}"
 
     def encode(self) -> bytes:
-        """The registration as a store keeps it, with `VERSION`."""
+        """Encodes the registration for a store, with `VERSION`."""
         return msgspec.json.encode(_Saved(VERSION, msgspec.Raw(msgspec.json.encode(self))))
 
     @classmethod
     def decode(cls, data: bytes) -> Registration:
-        """The registration that `encode` wrote.
+        """Decodes the result of `encode`.
 
         Raises:
-            StoreError: one of another version.
+            StoreError: it has another version.
 
         >>> Registration.decode(b'{"version": 7, "registration": {}}')
         Traceback (most recent call last):
-        construct_messages.errors.StoreError: the query is saved in version 7, and this program knows version 1
+        construct_messages.errors.StoreError: the query is saved in version 7, and this program has version 1
           hint: use the release of construct-messages that saved it
         """
         try:
@@ -113,14 +113,14 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
             saved = _Saved(0, msgspec.Raw())
         if saved.version != VERSION:
             raise StoreError(
-                f"the query is saved in version {saved.version}, and this program knows version {VERSION}",
+                f"the query is saved in version {saved.version}, and this program has version {VERSION}",
                 hint="use the release of construct-messages that saved it",
             )
         return msgspec.json.decode(saved.registration, type=cls)
 
 
 class _Saved(msgspec.Struct, frozen=True):
-    """A registration of any version."""
+    """Decodes a registration of any version."""
 
     version: int
     registration: msgspec.Raw

@@ -1,8 +1,8 @@
-"""The registered queries of a store: each runs on its own, and what it gives out is a stream of the store.
+"""The registered queries of a store: each runs separately, and its output is a stream of the store.
 
 A query is kept in the state of the owner `query:NAME`, where NAME is its output stream; its progress is committed with
-its output, so each of its elements is there once, even if it is killed. A query that fails is paused, with its error.
-docs/decisions/050-registered-queries.md. asyncio only; no HTTP.
+its output, so each of its elements is appended exactly once, even if it is killed. A query that fails is paused, with
+its error. docs/decisions/050-registered-queries.md. asyncio only; no HTTP.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Registry:
     """The registered queries of a store, which run between `start` and `stop`.
 
     Args:
-        store: of the streams, opened to write.
-        limits: what each query may take.
-        sources: what may be watched, by the path of its endpoint.
+        store: the store of streams, opened to write.
+        limits: the limits of each query.
+        sources: the sources that may be watched, by the path of the endpoint.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Registry:
         self._changing = asyncio.Lock()
 
     async def start(self) -> None:
-        """Takes up the queries that ran when the store was last open.
+        """Starts the queries that were running when the store was last closed.
 
         Raises:
             StoreError: one of them was saved by another version of this package; no query runs then.
@@ -60,7 +60,7 @@ class Registry:
             name = owner.removeprefix(OWNER)
             state = await self._store.asaved_state(owner)
             if name not in known or REGISTRATION not in state:
-                # the process ended between the two, and the registration was not acknowledged
+                # the process ended in between, and the registration was not acknowledged
                 await self._store.aforget(owner)
                 continue
             try:
@@ -76,42 +76,42 @@ class Registry:
                 query.begin()
 
     async def stop(self) -> None:
-        """Stops all queries; they go on when they are started again."""
+        """Stops all queries; they continue after the next start."""
         await asyncio.gather(*(query.end() for query in self._queries.values()))
 
     def __len__(self) -> int:
         return len(self._queries) + len(self._registering)
 
     def count(self, status: Status) -> int:
-        """How many queries have a status."""
+        """The number of queries with each status."""
         return sum(query.registration.status == status for query in self._queries.values())
 
     def lag(self) -> int:
-        """How many elements of their inputs the queries that run have not read yet."""
+        """The number of elements that the running queries have not read yet."""
         return sum(
             query.lag for query in self._queries.values() if query.registration.status == "running"
         )
 
     def queries(self) -> Collection[RegisteredQuery]:
-        """All of them."""
+        """Returns all queries."""
         return self._queries.values()
 
     def get(self, name: str) -> RegisteredQuery | None:
-        """The query that gives out a stream; None: that stream is no query's."""
+        """Returns the query whose output is a stream, or None."""
         return self._queries.get(name)
 
     async def register(
         self, name: str, registration: Registration, description: Description
     ) -> None:
-        """Takes up a new query, and makes its stream.
+        """Registers a new query, and creates its stream.
 
         Args:
-            name: of the stream that it gives out.
+            name: the name of its output stream.
             registration: the query.
-            description: of the stream.
+            description: the description of the stream.
 
         Raises:
-            ConstructMessagesError: the query is not legal, there is a stream of that name, or it is no name. Nothing is
+            ConstructMessagesError: the query is not legal, the stream exists, or its name is not valid. Nothing is
                 registered then.
         """
         taken = {
@@ -127,7 +127,8 @@ class Registry:
         query = self._query(name, registration)
         try:
             await query.prepare()
-            # the stream last: a query without one is forgotten, and a stream without its query would look like another
+            # the stream is created last: a query without a stream is removed, but a stream without its query would look
+            # like an ordinary one
             await query.save(registration)
             await self._store.acreate(name, description)
         except BaseException:
@@ -140,10 +141,10 @@ class Registry:
         query.begin()
 
     async def pause(self, name: str) -> None:
-        """Stops a query until it is resumed, also over restarts.
+        """Stops a query until it is resumed, even after a restart of the server.
 
         Raises:
-            NotFound: no query has the output such a stream.
+            NotFound: no query has this output stream.
         """
         async with self._changing:
             query = self._known(name)
@@ -152,10 +153,10 @@ class Registry:
                 await query.save(replace(query.registration, status="paused"))
 
     async def resume(self, name: str) -> None:
-        """Has a query that is paused, or failed, go on where it was.
+        """Resumes a query that is paused or failed.
 
         Raises:
-            NotFound: no query has the output such a stream.
+            NotFound: no query has this output stream.
         """
         async with self._changing:
             query = self._known(name)
@@ -165,10 +166,10 @@ class Registry:
                 query.begin()
 
     async def remove(self, name: str) -> None:
-        """Stops a query for good, and deletes its stream.
+        """Removes a query, and deletes its stream.
 
         Raises:
-            NotFound: no query has the output such a stream.
+            NotFound: no query has this output stream.
         """
         async with self._changing:
             query = self._known(name)
@@ -182,7 +183,7 @@ class Registry:
         if query is None:
             raise NotFound(
                 f"no query has the output {name}",
-                hint="pause and resume streams that registered queries fill",
+                hint="pause and resume output streams of registered queries",
             )
         return query
 

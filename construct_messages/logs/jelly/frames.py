@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Final, TypeAlias
 
+from construct_messages import compiled
 from construct_messages.errors import UnsupportedByFormat
 from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
 from construct_messages.logs.jelly.tables import Table
@@ -131,6 +132,34 @@ class FrameWriter:
 
     def statements(self, quads: Iterable[Statement], rows: list[bytes]) -> None:
         """Appends the rows of statements, triples or quads."""
+        if (wire := compiled.wire) is None:
+            self._statements(quads, rows)
+            return
+        remaining, names, prefixes = iter(quads), self.names, self.prefixes
+        while True:
+            written, unknown, self.last, self.prefix, self.name, new_names, new_prefixes = (
+                wire.jelly_statements(
+                    remaining,
+                    self.kind[0],
+                    self.last,
+                    self.prefix,
+                    self.name,
+                    self.iris,
+                    self._named,
+                    self.suffixes,
+                    iri_of,
+                    (names.ids, names.strings, names.size, names.last),
+                    (prefixes.ids, prefixes.strings, prefixes.size, prefixes.last),
+                )
+            )
+            names.follow(new_names)
+            prefixes.follow(new_prefixes)
+            rows.append(written)
+            if unknown is None:
+                return
+            self._statements((unknown,), rows)
+
+    def _statements(self, quads: Iterable[Statement], rows: list[bytes]) -> None:
         known, kind, heads = self.iris, self.kind, HEADS[self.kind]
         last_subject, last_predicate, last_object, last_graph = self.last
         for quad in quads:

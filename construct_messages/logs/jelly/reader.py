@@ -69,6 +69,8 @@ class TermReader:
         iris: the IRIs that were met, by the id of the name and by the prefix itself, so that another prefix with the
             same id changes nothing.
         ids: of the prefix and the name, by the bytes of an RdfIri.
+        made, most_made: how many characters the IRIs have that the frame has made so far, and may.
+        suffixes: what follows a literal's text in a term, by what follows it in an RdfLiteral.
     """
 
     def __init__(
@@ -92,10 +94,10 @@ class TermReader:
         self._labels: MessageLabels | None = None  # of this frame, once it has a blank node
         self._depth = 0
         # a few entries make many long IRIs, which their frame is no measure of
-        self._made, self._most_made = 0, most_made
+        self.made, self.most_made = 0, most_made
         self.iris: dict[int, dict[str, Term]] = {}
         self.ids: dict[bytes, tuple[int, int]] = {}
-        self._suffixes: dict[bytes, str] = dict(_NO_SUFFIXES)
+        self.suffixes: dict[bytes, str] = dict(_NO_SUFFIXES)
         read, node, value, quoted = self.iri, self.blank, self.literal, self.quoted
         no_node, no_value, no_quoted, no_name = (
             (node, value, quoted, value)
@@ -125,7 +127,7 @@ class TermReader:
     def enter_datatype(self, data: bytes) -> None:
         """Takes an RdfDatatypeEntry."""
         self.datatypes.enter(data)
-        self._suffixes = dict(_NO_SUFFIXES)
+        self.suffixes = dict(_NO_SUFFIXES)
 
     def demand_ids(self) -> None:
         """Takes the next entry of each table only with an id."""
@@ -185,7 +187,7 @@ class TermReader:
             number: of the frame that comes.
             terms: which the frame may repeat; a node in them becomes one of this frame.
         """
-        self._made = 0
+        self.made = 0
         self._frame = number
         if self._labels is not None:
             written = {node: label for label, node in self._labels.items()}
@@ -232,10 +234,10 @@ class TermReader:
     def new_iri(self, begin: str, name: int) -> Term:
         """The term of a prefix and the name with an id, which are met together for the first time."""
         value = begin + self.names.get(name)
-        self._made += len(value)
-        if self._made > self._most_made:
+        self.made += len(value)
+        if self.made > self.most_made:
             raise LimitExceeded(
-                f"more than {self._most_made} characters of IRIs that differ",
+                f"more than {self.most_made} characters of IRIs that differ",
                 hint="write less at once",
             )
         known = self.iris[name]
@@ -277,7 +279,7 @@ class TermReader:
                 size, start = read_varint(data, 1)
             end = start + size
             if data[0] == 0x0A and end <= len(data):
-                suffix = self._suffixes[data[end:]]
+                suffix = self.suffixes[data[end:]]
                 lexical = data[start:end].decode()
                 if not lexical.isprintable() or '"' in lexical or "\\" in lexical:
                     lexical = escape(lexical)
@@ -304,13 +306,13 @@ class TermReader:
             lambda: literal(lexical, language=language, datatype=datatype, lenience=self._lenience)
         )
         if value:
-            if len(self._suffixes) >= _MOST:
-                self._suffixes = dict(_NO_SUFFIXES)
+            if len(self.suffixes) >= _MOST:
+                self.suffixes = dict(_NO_SUFFIXES)
             # the bytes that producers write for it after the lexical form
             written = (
                 b"\x12" + delimited(value) if isinstance(value, bytes) else b"\x18" + varint(value)
             )
-            self._suffixes[written] = term[term.rindex('"') :]
+            self.suffixes[written] = term[term.rindex('"') :]
         return term
 
 

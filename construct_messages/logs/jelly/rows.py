@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from construct_messages import compiled
+from construct_messages.compiled import Wire
 from construct_messages.errors import LimitExceeded
 from construct_messages.labels import Labels
 from construct_messages.logs.jelly.options import JellyOptions, PhysicalType
@@ -120,9 +122,57 @@ class Rows:
     def _usual_rows(self, frame: bytes, start: int, stop: int) -> int:
         """Reads rows in the usual form up to a place, and returns the start of the next row, or of the first row that
         has another form, or is malformed.
+        """
+        if (wire := compiled.wire) is None:
+            return self._rows(frame, start, stop)
+        while start < stop:
+            start = self._compiled_rows(wire, frame, start, stop)
+            if start < stop:
+                following = self._rows(frame, start, start + 1)
+                if following == start:
+                    break
+                start = following
+        return start
 
-        That one is `_field`'s, which takes any form that Protocol Buffers allows. Here every call and slice counts:
-        IRIs are read as `TermReader.iri` does, without a call.
+    def _compiled_rows(self, wire: Wire, frame: bytes, start: int, stop: int) -> int:
+        """Returns the start of the first row that the compiled module does not know."""
+        reader = self._reader
+        names, prefixes = reader.names, reader.prefixes
+        (
+            start,
+            reader.begin,
+            reader.prefix,
+            reader.name,
+            reader.made,
+            names.last,
+            prefixes.last,
+        ) = wire.jelly_rows(
+            frame,
+            start,
+            stop,
+            self._statement if self._complete else -1,
+            self._last,
+            self._terms,
+            (names.strings, names.size),
+            (prefixes.strings, prefixes.size),
+            reader.iris,
+            reader.suffixes,
+            reader.blank,
+            reader.most_made,
+            reader.begin,
+            reader.prefix,
+            reader.name,
+            reader.made,
+            names.last,
+            prefixes.last,
+        )
+        return start
+
+    def _rows(self, frame: bytes, start: int, stop: int) -> int:
+        """Reads rows as `_usual_rows`.
+
+        The one at which it stops is `_field`'s, which takes any form that Protocol Buffers allows. Here every call and
+        slice counts: IRIs are read as `TermReader.iri` does, without a call.
         """
         handlers, last, reader = self._handlers, self._last, self._reader
         statement, readers = self._statement, self._readers

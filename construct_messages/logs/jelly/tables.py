@@ -29,7 +29,10 @@ class Table:
         size: how many entries there may be.
 
     Attributes:
+        size: how many entries there may be.
         ids: the ids of the strings that are entered now, from 1.
+        strings: in the order of their ids.
+        last: the id entered last.
         entered: how many strings were entered so far.
 
     >>> table = Table("prefixes", 0x52, 1)
@@ -40,12 +43,11 @@ class Table:
     """
 
     def __init__(self, name: str, tag: int, size: int) -> None:
-        self._name, self._tag, self._size = name, tag, size
+        self._name, self._tag, self.size = name, tag, size
         self._heads = _entry_heads(tag)
         self.ids: dict[str, int] = {}
-        self.entered = 0
-        self._strings: list[str] = []
-        self._last = 0  # the id entered last
+        self.strings: list[str] = []
+        self.last = self.entered = 0
 
     def enter(self, string: str, is_kept: Callable[[str], bool]) -> tuple[int, str | None, bytes]:
         """The id that a string gets, the string that had it, and the row that assigns it.
@@ -57,19 +59,19 @@ class Table:
         Raises:
             UnsupportedByFormat: it needs them all.
         """
-        old, last, strings = None, self._last, self._strings
-        if len(strings) < self._size:
+        old, last, strings = None, self.last, self.strings
+        if len(strings) < self.size:
             strings.append(string)
             number = len(strings)
         else:
-            index = last % self._size
+            index = last % self.size
             if is_kept(strings[index]):
                 index = self._free(is_kept)
             old = strings[index]
             del self.ids[old]
             strings[index] = string
             number = index + 1
-        self.ids[string] = self._last = number
+        self.ids[string] = self.last = number
         self.entered += 1
         follows = number == last + 1 > 1
         data = string.encode()
@@ -80,6 +82,12 @@ class Table:
         entry = explicit + (b"\x12" + delimited(data) if data else b"")
         return number, old, b"\x0a" + delimited(bytes((self._tag,)) + delimited(entry))
 
+    def follow(self, count: int) -> None:
+        """Takes note of strings that were entered in turn, each in the place of the oldest."""
+        if count:
+            self.last = (self.last + count - 1) % self.size + 1
+            self.entered += count
+
     def spares(self, ids: Iterable[int]) -> int:
         """Returns the number of strings that can be entered before one of these ids is replaced.
 
@@ -88,15 +96,15 @@ class Table:
         >>> table.spares([number])
         7
         """
-        return min(((number - self._last - 1) % self._size for number in ids), default=self._size)
+        return min(((number - self.last - 1) % self.size for number in ids), default=self.size)
 
     def _free(self, is_kept: Callable[[str], bool]) -> int:
-        for step in range(self._size):
-            index = (self._last + step) % self._size
-            if not is_kept(self._strings[index]):
+        for step in range(self.size):
+            index = (self.last + step) % self.size
+            if not is_kept(self.strings[index]):
                 return index
         raise UnsupportedByFormat(
-            f"one statement needs more {self._name} than the {self._size} that the stream's options allow",
+            f"one statement needs more {self._name} than the {self.size} that the stream's options allow",
             hint="choose a larger table",
         )
 
@@ -115,7 +123,9 @@ class Entries:
         size: how many entries there may be.
 
     Attributes:
+        size: how many entries there may be.
         strings: by their ids, from 1.
+        last: the id entered last; -1: the next entry must have one.
 
     >>> entries = Entries("names", 8)
     >>> entries.enter(b"\x12\x01a"), entries.enter(b"\x12\x01b"), entries.get(2)
@@ -123,9 +133,9 @@ class Entries:
     """
 
     def __init__(self, name: str, size: int) -> None:
-        self._name, self._size = name, size
+        self._name, self.size = name, size
         self.strings: dict[int, str] = {}
-        self._last = 0  # the id entered last
+        self.last = 0
 
     def enter(self, entry: bytes) -> int:
         """Takes an RdfNameEntry, RdfPrefixEntry or RdfDatatypeEntry, and returns its id.
@@ -143,22 +153,22 @@ class Entries:
                     number = integer(value, "the id of an entry")
                 elif field == 2:
                     string = text(value, f"an entry of {self._name}")
-        number = number or self._last + 1
+        number = number or self.last + 1
         if not number:
             raise Malformed(
                 f"the first entry of {self._name} after repeated options has no id: it is the next one in a "
                 "stream that goes on, and 1 in a stream that was joined to another",
                 hint=JOINED,
             )
-        if number > self._size:
-            raise Malformed(f"entry {number} in a table of {self._size} {self._name}")
+        if number > self.size:
+            raise Malformed(f"entry {number} in a table of {self.size} {self._name}")
         self.strings[number] = string
-        self._last = number
+        self.last = number
         return number
 
     def demand_id(self) -> None:
         """Takes the next entry only with an id: none could mean the one after the last as well as the first."""
-        self._last = -1
+        self.last = -1
 
     def get(self, number: int) -> str:
         """The string with an id.

@@ -216,18 +216,14 @@ class TurtleDecoder:
         end = complete.end() if complete else last
         if end > min(_LONGEST, self._message_bytes) or not self._declare():
             return []
-        try:
-            text = scanner.text[:end].decode()
-        except UnicodeDecodeError:
-            return []  # the simple path says where
         assert self._plain is not None
-        messages, size = self._plain.read(text)
+        messages, size, has_blanks = self._plain.read(bytes(scanner.text[:end]))
         # as much as was read this time is likely to be plain the next time
         self._block = max(_SMALLEST_BLOCK, min(_BLOCK, 4 * size))
         if messages:
-            scanner.skip(end - len(text[size:].encode()))
+            scanner.skip(size)
             self._searched, self._tried = 0, False
-            if "_:" in text:
+            if has_blanks:
                 for number, terms in enumerate(messages, self._number):
                     self._rename(terms, number)
             self._number += len(messages)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from construct_messages import compiled
 from construct_messages.formats import Format, Syntax
 from construct_messages.logs import EncoderOptions
 from construct_messages.logs.layout import Place, Texts, WriteTerm, plain
@@ -21,14 +22,15 @@ from construct_messages.terms import (
     RDF,
     XSD,
     Term,
+    grammar,
     is_iri,
     is_triple,
     triple_parts,
 )
 
-_PREFIX: Final = re.compile(f"(?:[{PN_BASE}](?:[{PN_CHARS}.]*[{PN_CHARS}])?)?")
+_PREFIX: Final = f"(?:[{PN_BASE}](?:[{PN_CHARS}.]*[{PN_CHARS}])?)?"
 # PN_LOCAL without backslash escapes, and the empty name; an IRI that needs an escape is written in full
-_LOCAL: Final = re.compile(
+_LOCAL: Final = (
     f"(?:(?:[{PN_BASE}_:0-9]|%[0-9A-Fa-f]{{2}})"
     f"(?:(?:[{PN_CHARS}.:]|%[0-9A-Fa-f]{{2}})*(?:[{PN_CHARS}:]|%[0-9A-Fa-f]{{2}}))?)?"
 )
@@ -76,9 +78,11 @@ class TurtleEncoder(TextEncoder):
         self._namespaces = {
             prefix: value
             for prefix, value in (options.prefixes or {}).items()
-            if _PREFIX.fullmatch(prefix) and is_iri(value)
+            if grammar.compiled(_PREFIX, prefix.isascii()).fullmatch(prefix) and is_iri(value)
         }
-        super().__init__(format, syntax, _Notation(self._namespaces).texts)
+        notation = _Notation(self._namespaces)
+        super().__init__(format, syntax, notation.texts)
+        self._packed = "".join(f"{iri}\0{prefix}\0" for iri, prefix in notation.namespaces).encode()
         self._head = _declarations(self._namespaces)
         self._before, self._after = "", syntax.delimiter
         if syntax.delimiter_first:
@@ -90,6 +94,22 @@ class TurtleEncoder(TextEncoder):
             return b""  # this delimiter must come ahead of everything, so the prefixes wait for the first message
         head, self._head = self._head, ""
         return f"{self.syntax.announcement}{head}".encode()
+
+    def encode(self, message: Message) -> bytes:
+        """One message with its delimiter; see `TextEncoder.encode`."""
+        if compiled.wire is not None:
+            statements = compiled.wire.turtle_statements(
+                message.statements, self._packed, self.format.graphs
+            )
+            if statements is not None:
+                self.capabilities.count(1)
+                head, self._head = self._head, ""
+                return b"%b%b%b" % (
+                    f"{self._before}{head}".encode(),
+                    statements,
+                    self._after.encode(),
+                )
+        return super().encode(message)
 
     def declare(self, texts: list[str]) -> None:
         """Declares the prefixes in the first message, after the delimiter before it."""
@@ -155,13 +175,14 @@ class _Notation:
         namespaces: IRIs by prefix.
 
     Attributes:
+        namespaces: these IRIs and their prefixes, the longest first.
         texts: for each kind of place.
         used: the prefixes that any of them has.
     """
 
     def __init__(self, namespaces: Mapping[str, str]) -> None:
         # of two namespaces that both begin an IRI, the longer one shortens it more
-        self._namespaces = sorted(
+        self.namespaces = sorted(
             ((value, prefix) for prefix, value in namespaces.items()), key=lambda n: -len(n[0])
         )
         self.used: set[str] = set()
@@ -178,8 +199,9 @@ class _Notation:
             subject, predicate, object = triple_parts(term)
             terms = self.texts[_TERM]
             return f"<<( {terms[subject]} {self.texts[_VERB][predicate]} {terms[object]} )>>"
-        for namespace, prefix in self._namespaces:  # none of which begins a blank node
-            if term.startswith(namespace, 1) and _LOCAL.fullmatch(
+        local = grammar.compiled(_LOCAL, term.isascii())
+        for namespace, prefix in self.namespaces:  # none of which begins a blank node
+            if term.startswith(namespace, 1) and local.fullmatch(
                 term, len(namespace) + 1, len(term) - 1
             ):
                 self.used.add(prefix)

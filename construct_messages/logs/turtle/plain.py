@@ -15,8 +15,9 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from itertools import compress, count
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
+from construct_messages import compiled
 from construct_messages.logs.from_pyoxigraph import most_characters
 from construct_messages.logs.turtle.strings import ANY_STRING, QUICK_STRING, make_canonical
 from construct_messages.logs.turtle.tokens import Tokens
@@ -91,11 +92,13 @@ class PlainRead(NamedTuple):
 
     Args:
         messages: subject, predicate, object and graph of each quad in turn; labels of blank nodes are kept.
-        size: how many characters they take, each with its delimiter.
+        size: how many bytes they take, each with its delimiter.
+        has_blanks: whether any of them may have a blank node.
     """
 
     messages: list[list[Term | None]]
     size: int
+    has_blanks: bool
 
 
 class PlainMessages:
@@ -107,24 +110,37 @@ class PlainMessages:
 
     >>> plain = PlainMessages(by_comment=False, graphs=False)
     >>> plain.declare({"": "urn:x:"})
-    >>> messages, size = plain.read(":a :b :c, :d . MESSAGE MESSAGE :e :f (:g) . MESSAGE ")
+    >>> messages, size, _ = plain.read(b":a :b :c, :d . MESSAGE MESSAGE :e :f (:g) . MESSAGE ")
     >>> messages[0][:4], len(messages[0]), messages[1], size
     (['<urn:x:a>', '<urn:x:b>', '<urn:x:c>', None], 8, [], 30)
     """
 
     def __init__(self, *, by_comment: bool, graphs: bool) -> None:
-        self._split = _expression(by_comment, graphs).split
+        self._by_comment, self._graphs = by_comment, graphs
         self.declare({})
 
     def declare(self, prefixes: Mapping[str, str]) -> None:
         """Takes these prefixes from now on."""
-        self._tokens = Tokens(prefixes)
+        self._prefixes, self._tokens = dict(prefixes), Tokens(prefixes)
 
-    def read(self, text: str) -> PlainRead:
+    def read(self, text: bytes) -> PlainRead:
         """Reads the plain messages that a text begins with and whose delimiters are in it."""
+        if compiled.wire is not None:
+            found = compiled.wire.turtle_messages(
+                text, self._prefixes, self._graphs, self._by_comment, _MOST
+            )
+            if found[0]:
+                return PlainRead(*cast("tuple[list[list[Term | None]], int, bool]", found))
+        try:
+            return self._read_text(text.decode())
+        except UnicodeDecodeError:
+            return PlainRead([], 0, has_blanks=False)  # the simple path says where
+
+    def _read_text(self, text: str) -> PlainRead:
+        split = _expression(self._by_comment, self._graphs).split
         known = self._tokens
         known.begin()
-        found: list[Any] = self._split(text)
+        found: list[Any] = split(text)
         subjects, predicates, strings, prefixes, locals, others, suffixes, marks = (
             found[group::9] for group in range(1, 9)
         )
@@ -186,8 +202,8 @@ class PlainMessages:
                 break
         if end < len(marks) - bool(left) or not end:
             # a second look tells where the last of them ends
-            left = self._split(text, end)[-1] if end else text
-        return PlainRead(messages, len(text) - len(left))
+            left = split(text, end)[-1] if end else text
+        return PlainRead(messages, len(text.removesuffix(left).encode()), "_:" in text)
 
     def _is_declared(self, mark: str) -> bool:
         declaration = _DECLARATION.fullmatch(mark)

@@ -1,1 +1,1 @@
-"""gRPC over HTTP/2 as far as both sides share it: messages after their prefixes, and statuses. No connection here."""
+"""The parts of gRPC over HTTP/2 that client and server share: messages, statuses, and connection settings."""

@@ -1,6 +1,6 @@
-"""A connection of HTTP/2 as both sides of gRPC have it: pings, the size of frames, and what is ignored.
+"""A connection of HTTP/2 for either side of gRPC: pings, the size of frames, and ignored frames.
 
-HTTP/2 is grpclib's: docs/decisions/087-grpc.md. Calls are the business of each side. RFC 9113.
+grpclib implements HTTP/2: docs/decisions/087-grpc.md. Each side implements its calls. RFC 9113.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from h2.events import (
 )
 from h2.settings import SettingCodes
 
-# a receiver ignores frames of types that it does not know (section 4.1)
+# a receiver ignores frames of unknown types (section 4.1)
 _IGNORED: Final = (
     AlternativeServiceAvailable,
     InformationalResponseReceived,
@@ -27,12 +27,12 @@ _IGNORED: Final = (
 
 
 def configuration(ping_seconds: float, silent_seconds: float, **windows: int) -> Configuration:
-    """Returns how a connection is kept; `__for_client__` or `__for_server__` completes it.
+    """Returns the settings of a connection; `__for_client__` or `__for_server__` completes them.
 
     Args:
-        ping_seconds: how often the other side is pinged, also while there is no call.
-        silent_seconds: how long it may take to answer a ping before the connection is closed.
-        windows: how many bytes may be on the way, as grpclib calls them.
+        ping_seconds: the time between pings to the other side, also without a call.
+        silent_seconds: the maximal time for the answer to a ping, after which the connection is closed.
+        windows: the maximal numbers of bytes in transit, by grpclib's names.
     """
     given: dict[str, Any] = dict(windows)
     return Configuration(
@@ -49,11 +49,11 @@ class GrpcProtocol(H2Protocol):
     """A connection of HTTP/2.
 
     Args:
-        calls: called with what becomes of calls.
-        kept: how the connection is kept.
-        http: which side this is.
-        frame_bytes: how many bytes the other side may send in one frame of HTTP/2. Nothing of a frame can be read
-            before all of it has come.
+        calls: called with the events of calls.
+        kept: the settings of the connection.
+        http: the configuration of h2, for client or server.
+        frame_bytes: the maximal number of bytes in one frame of HTTP/2 from the other side. A frame can only be read
+            after it has arrived completely.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class GrpcProtocol(H2Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begins the connection."""
         super().connection_made(transport)
-        # each frame of HTTP/2 costs as much as several messages; grpclib has no option for their size
+        # each frame of HTTP/2 takes as long as several messages; grpclib has no option for their size
         http = self.connection._connection
         http.update_settings({SettingCodes.MAX_FRAME_SIZE: self._frame_bytes})
         http.max_inbound_frame_size = (

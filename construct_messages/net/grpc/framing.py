@@ -1,7 +1,7 @@
-"""Messages of gRPC in the data of an HTTP/2 stream: each after a prefix of five bytes, plain or compressed with gzip.
+"""Messages of gRPC in the data of an HTTP/2 stream: each has a prefix of five bytes, and may be compressed with gzip.
 
 gRPC over HTTP/2 (Length-Prefixed-Message, https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md) and gRPC
-Compression. Knows no library of gRPC.
+Compression. No library of gRPC is imported here.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ CODINGS: Final = f"{IDENTITY},{GZIP}"
 """The value of `grpc-accept-encoding`."""
 
 FRAME_BYTES: Final = 4 << 20
-"""The size of a message that clients and servers of gRPC take, unless they are told otherwise."""
+"""The default limit of the size of a message in clients and servers of gRPC."""
 
 PIECE_BYTES: Final = 1 << 16
-"""How many bytes of messages are sent at once, in one frame of HTTP/2 where the other side takes so many."""
+"""The number of bytes of messages that are sent at once, in one frame of HTTP/2 if the other side allows this size."""
 
 _PREFIX: Final = struct.Struct(">BI")
-_LEVEL: Final = 1  # fast: repeated terms are in lookup tables already
+_LEVEL: Final = 1  # fast, because repeated terms are already in lookup tables
 _SMALL: Final = 128  # bytes that gzip would make longer
 
 
 def framed(message: bytes, coding: str = IDENTITY) -> bytes:
-    """Returns a message after its prefix.
+    """Returns a message with its prefix.
 
     >>> framed(b"abc")
     b'\\x00\\x00\\x00\\x00\\x03abc'
@@ -46,11 +46,10 @@ def framed(message: bytes, coding: str = IDENTITY) -> bytes:
 
 
 class ReceiveBuffer:
-    """The bytes of one stream that came and were not read yet: in the place of grpclib's buffer, which can only read as
-    many bytes as are known to come.
+    """The received and unread bytes of one stream; it replaces grpclib's buffer, whose reads need a known length.
 
     Args:
-        acknowledge: called with the number of bytes that were read, so that the other side may send more.
+        acknowledge: called with the number of bytes read, so that the other side may send more.
     """
 
     def __init__(self, acknowledge: Callable[[int], None]) -> None:
@@ -62,32 +61,32 @@ class ReceiveBuffer:
         self._changed = asyncio.Event()
 
     def add(self, data: bytes, ack_size: int) -> None:
-        """Takes bytes that came, which count for `ack_size` in flow control."""
+        """Adds received bytes, which count as `ack_size` in flow control."""
         self._unread += ack_size
-        if data:  # padding alone is no end
+        if data:  # padding alone is not the end
             self._chunks.append(data)
             self._changed.set()
 
     def eof(self) -> None:
-        """Nothing more comes."""
+        """Marks the end of the stream."""
         self._ended = True
         self._changed.set()
 
     def fail(self, error: Exception) -> None:
-        """Nothing more comes, as the stream or the connection has broken off."""
+        """Marks the failure of the stream or the connection."""
         self._error = error
         self._changed.set()
 
     def unacked_size(self) -> int:
-        """How many bytes were not read, at the end of the stream."""
+        """Returns the number of unread bytes, at the end of the stream."""
         size, self._unread = self._unread, 0
         return size
 
     async def take(self) -> bytes:
-        """Returns all bytes that have come; waits for some. None come after the end.
+        """Returns all unread bytes; waits if there are none. Returns none at the end.
 
         Raises:
-            Exception: that of `fail`, after all bytes that came before.
+            Exception: the exception of `fail`, after all earlier bytes.
         """
         while not self._chunks and not self._ended:
             if self._error is not None:
@@ -105,13 +104,13 @@ class MessageReader:
     """Reads the messages of one direction of a call.
 
     Args:
-        take: returns bytes that have come; none at the end of the stream.
-        coding: of compressed messages, as `grpc-encoding` names it.
-        most: how many bytes a message may have.
-        by: who sends them, for errors.
+        take: returns received bytes; none at the end of the stream.
+        coding: the coding of compressed messages, by `grpc-encoding`.
+        most: the maximal number of bytes of a message.
+        by: the sender, for errors.
 
     Attributes:
-        ready: messages that have come and were not read. Others wait with their sender while there are any.
+        ready: received and unread messages. While there are any, flow control holds back others.
     """
 
     def __init__(
@@ -119,7 +118,7 @@ class MessageReader:
     ) -> None:
         self._take, self._coding, self._most, self._by = take, coding, most, by
         self._held: list[bytes] = []  # the beginning of a message
-        self._size = 0  # of these
+        self._size = 0  # of the message
         self._error: ConstructMessagesError | None = None
         self.ready: deque[bytes] = deque()
 
@@ -128,7 +127,7 @@ class MessageReader:
 
         Raises:
             SourceError: the stream ends within a message, or its coding is unknown.
-            LimitExceeded: the message is too large, also after it is unpacked.
+            LimitExceeded: the message is too large, before or after decompression.
         """
         while not self.ready:
             if self._error is not None:
@@ -147,7 +146,7 @@ class MessageReader:
         return self.ready.popleft()
 
     _wanted = _PREFIX.size
-    """How many bytes the next message has at least, with its prefix."""
+    """The minimal number of bytes of the next message, with its prefix."""
 
     def _parse(self, data: bytes) -> None:
         place, end = 0, len(data)
@@ -167,7 +166,7 @@ class MessageReader:
                 message = data[start:place]
                 self.ready.append(self._unpacked(message) if compressed else message)
         except ConstructMessagesError as error:
-            self._error = error  # which comes after the messages before it
+            self._error = error  # raised after the previous messages
         rest = data[place:]
         self._held, self._size = [rest] if rest else [], len(rest)
 
@@ -183,12 +182,12 @@ class MessageReader:
             message = packed.decompress(data, self._most + 1)
         except zlib.error as error:
             raise SourceError(
-                f"{self._by} sends a message that is no gzip: {error}", status=400
+                f"{self._by} sends a message that is not gzip: {error}", status=400
             ) from None
         if len(message) > self._most:
             raise self._too_large("a compressed message that is larger")
         if not packed.eof:
-            raise SourceError(f"{self._by} sends gzip that is not whole", status=400)
+            raise SourceError(f"{self._by} sends truncated gzip", status=400)
         return message
 
     def _too_large(self, what: str) -> LimitExceeded:

@@ -1,4 +1,4 @@
-"""Statuses of gRPC, and the statuses of HTTP that mean the same: errors have one status, whatever the protocol.
+"""Statuses of gRPC, and the equivalent statuses of HTTP: errors have the same status in each protocol.
 
 https://grpc.github.io/grpc/core/md_doc_statuscodes.html
 """
@@ -65,7 +65,7 @@ _TO_HTTP: Final[Mapping[GrpcStatus, int]] = {
 
 
 def status_of(http_status: int) -> GrpcStatus:
-    """Returns the status of a call that fails with an error of this status of HTTP.
+    """Returns the status of a call for an error with this status of HTTP.
 
     >>> status_of(404).name, status_of(422).name, status_of(500).name
     ('NOT_FOUND', 'INVALID_ARGUMENT', 'INTERNAL')
@@ -77,7 +77,7 @@ def status_of(http_status: int) -> GrpcStatus:
 
 
 def http_status_of(status: GrpcStatus) -> int:
-    """Returns the status of HTTP for that of a call that failed.
+    """Returns the status of HTTP for the status of a failed call.
 
     >>> http_status_of(GrpcStatus.OUT_OF_RANGE), http_status_of(GrpcStatus.DATA_LOSS)
     (410, 500)
@@ -94,4 +94,4 @@ PASSING: Final = frozenset(
         GrpcStatus.UNAVAILABLE,
     )
 )
-"""Statuses of calls that may succeed in a moment. This package does not cancel the calls that it repeats."""
+"""Statuses of temporary failures. CANCELLED is one, because this package does not cancel the calls that it retries."""

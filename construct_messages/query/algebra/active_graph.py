@@ -1,4 +1,4 @@
-"""The active graph of a group: which patterns match in it, and joining the others with its name.
+"""The active graph of a group: finds the patterns that match in it, and joins the others with its name.
 
 SPARQL 1.1 Query, section 18.6: `GRAPH` evaluates its group once for each named graph of the dataset, and not at all for
 a graph that is not in it. Leaves carry their graph; a group without leaves, or whose leaves need not match, is joined
@@ -39,7 +39,7 @@ def join_active_graph(node: Node, graph: VarOrTerm | None) -> Node:
 
 
 def _is_in_graph(node: Node, graph: VarOrTerm) -> bool:
-    """Whether there is no solution without the graph, and each solution binds it if it is a variable."""
+    """Whether the node has solutions only in the graph and, if the graph is a variable, each of them binds it."""
     if isinstance(graph, Var):
         return graph in node.certain
     match node:

@@ -1,8 +1,8 @@
 """Translation of expressions to calls of the algebra.
 
-SPARQL 1.1 Query, section 17 and grammar rules [110] to [128]. What an expression needs of its surroundings comes as
-callbacks: a number for BNODE, the group of an aggregate, the body of EXISTS. Functions that SPARQL 1.1 does not have
-are refused by name. No patterns here, and no evaluation.
+SPARQL 1.1 Query, section 17 and grammar rules [110] to [128]. The surroundings of an expression (the number of a BNODE,
+the group of an aggregate, the body of an EXISTS) are passed as callbacks. Functions that SPARQL 1.1 does not define are
+rejected by name. No patterns here, and no evaluation.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ class ExpressionTranslator:
         leaves: of the query.
         now: the value of NOW().
         number: the variable of the `Number` node below, for BNODE.
-        site: gives each FRESH call an integer of its own.
+        site: returns a different integer for each FRESH call.
         exists: translates the group of an EXISTS.
-        aggregate: takes an aggregate of the group below and gives its variable; None where no aggregate may stand.
+        aggregate: adds an aggregate to the group below and returns its variable; None where aggregates are not allowed.
     """
 
     leaves: Leaves
@@ -162,9 +162,9 @@ def aggregation(
 
 
 def substituted(expression: Expression, replacements: Mapping[Var, Expression]) -> Expression:
-    """An expression with others in the place of variables, but not of those in an EXISTS.
+    """Replaces variables of an expression, except those in an EXISTS, with other expressions.
 
-    BOUND of such a variable asks whether its expression has a value: an error of it leaves the variable unbound.
+    BOUND of a replaced variable tests whether its expression has a value, since an error leaves the variable unbound.
     """
     match expression:
         case Var() as variable:

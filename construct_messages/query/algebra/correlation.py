@@ -1,9 +1,9 @@
-"""Which variables of a part of a query must have their values from outside: correlation, as databases call it.
+"""Correlation, as databases call it: finds the variables of a part of a query that need their values from outside.
 
 SPARQL 1.1 Query, section 18.6, substitutes a solution into the body of the EXISTS that is evaluated for it. Most bodies
-need no substitution: evaluated once and joined on the shared variables, they have the same result. The variables for
-which that is not so are `correlated_variables`, whose values the evaluation must hand down to the leaves. A variable
-that a sub-select does not project is another one, even of the same name. No engine here.
+need no substitution: evaluated once and joined on the shared variables, they have the same result. The other variables
+are `correlated_variables`: the evaluation must pass their values down to the leaves. A variable that a sub-select does
+not project is a different variable, even if it has the same name. No engine here.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from construct_messages.query.algebra.nodes import (
 
 
 def mentions(expression: Expression | None) -> Vars:
-    """The variables that an expression can see; of an EXISTS body all that are in its scope.
+    """The variables that an expression can read, including all variables in the scope of an EXISTS body.
 
     >>> sorted(var.name for var in mentions(Call("<", (Var("x"), Call("STRLEN", (Var("y"),))))))
     ['x', 'y']
@@ -47,10 +47,10 @@ def mentions(expression: Expression | None) -> Vars:
 
 
 def correlated_variables(node: Node) -> Vars:
-    """The variables whose values from outside must be known inside a node; all others can be compared with its results.
+    """The variables whose outer values must be known inside a node; the others can be compared with its results.
 
-    They are those that an expression reads where the pattern below it need not bind them, and those of optional,
-    subtracted or counted parts, which matter also where these have no solution.
+    These are variables that an expression reads although the pattern below it may leave them unbound, and variables of
+    optional, subtracted or counted parts, which affect the result even if the part has no solution.
 
     >>> from construct_messages.query.algebra.nodes import Bgp, Filter, Triple
     >>> from construct_messages.terms import iri

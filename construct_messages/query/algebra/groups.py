@@ -2,8 +2,8 @@
 
 SPARQL 1.1 Query, section 18.2.2: the elements of a group in order, then its filters; OPTIONAL takes the filters of its
 own group as its condition. GRAPH (section 18.6) is put into the leaves: within `GRAPH ?g` they share a hidden variable,
-every group binds it, and `?g` is joined to it outside. What the grammar's notes forbid (section 19.8) is refused, as is
-whatever is not supported. Solution modifiers are translated by `translation`.
+every group binds it, and `?g` is joined to it outside. Queries that the notes of the grammar forbid (section 19.8) are
+rejected, and so are unsupported ones. Solution modifiers are translated by `translation`.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ from construct_messages.query.syntax.tree import walk
 from construct_messages.terms import Term
 
 Scope = dict[Var, None]
-"""Variables in scope (section 18.2.1) in order of appearance: also those that no solution will bind."""
+"""Variables in scope (section 18.2.1) in order of appearance, including those that no solution binds."""
 
 
 @dataclass
 class Collected:
-    """A group as far as it is translated: its pattern, its scope, and the filters that apply at its end."""
+    """A partly translated group: its pattern, its scope, and the filters to apply at its end."""
 
     pattern: Node
     scope: Scope
@@ -74,7 +74,7 @@ class Groups:
     Args:
         leaves: of the query.
         now: the value of NOW().
-        subquery: translates a sub-query in an active graph; gives its pattern and the variables that it projects.
+        subquery: translates a sub-query in an active graph; returns its pattern and the variables that it projects.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Groups:
             pattern, scope = self._subquery(node.elements[0], graph)
             return Collected(join_active_graph(pattern, graph), dict.fromkeys(scope))
         group = Collected(Unit(), {})
-        block: list[TriplesBlock] = []  # those that only filters stand between
+        block: list[TriplesBlock] = []  # blocks with only filters between them
         for element in node.elements:
             match element:
                 case FilterPattern(condition=condition):
@@ -237,7 +237,7 @@ class Groups:
 
 
 def _named(pattern: Node, hidden: Var, graph: Var) -> Node:
-    """The pattern of `GRAPH ?graph`, in which `hidden` stands for the graph."""
+    """The pattern of `GRAPH ?graph`, in which the variable `hidden` is the graph."""
     if isinstance(pattern, Bgp):
         return Bgp(tuple(replace(triple, graph=graph) for triple in pattern.patterns))
     if graph not in pattern.possible:

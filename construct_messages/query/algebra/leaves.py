@@ -1,6 +1,6 @@
 """The leaves of a syntax tree in the algebra: variables, terms, and hidden variables for blank nodes.
 
-SPARQL 1.1 Query, section 4. What SPARQL 1.2 adds to terms is refused by name. No patterns and no expressions here.
+SPARQL 1.1 Query, section 4. The terms that SPARQL 1.2 adds are rejected by name. No patterns and no expressions here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Leaves:
     """Translates the leaves of one query.
 
     Args:
-        query: whose prologue resolves names.
+        query: its prologue resolves the names.
     """
 
     def __init__(self, query: Query) -> None:
@@ -64,4 +64,4 @@ class Leaves:
 
     def unknown(self, node: SyntaxNode) -> UnsupportedQuery:
         """Returns the error for a part of the query that SPARQL 1.1 does not have."""
-        return self.query.unsupported(node, "this is no part of SPARQL 1.1", hint=HINT_1_1)
+        return self.query.unsupported(node, "this is not part of SPARQL 1.1", hint=HINT_1_1)

@@ -36,7 +36,7 @@ class Var:
 
 
 VarOrTerm: TypeAlias = Var | Term
-"""What stands in a pattern: a variable, or a term (a `str`). The name is that of SPARQL's grammar."""
+"""A variable or a term (a `str`) in a pattern. The name is from SPARQL's grammar."""
 
 
 def variables(positions: Iterable[VarOrTerm | None]) -> Vars:
@@ -93,7 +93,7 @@ class Aggregation:
 
     Args:
         name: `COUNT`, `SUM`, `MIN`, `MAX`, `AVG`, `SAMPLE` or `GROUP_CONCAT`.
-        argument: what is aggregated; None for `COUNT(*)`.
+        argument: the aggregated expression; None for `COUNT(*)`.
         distinct: whether equal terms (for `COUNT(DISTINCT *)`: equal solutions) count once.
         separator: of `GROUP_CONCAT`.
     """
@@ -258,7 +258,7 @@ class Path(Leaf):
 
 @dataclass(frozen=True)
 class Graphs(Leaf):
-    """The names of the dataset's named graphs, each once; for a term: one empty solution if it is such a name."""
+    """The names of the dataset's named graphs, each once; for a term, one empty solution if the term is such a name."""
 
     graph: VarOrTerm
 
@@ -363,7 +363,7 @@ class Extend(Unary):
 
 @dataclass(frozen=True)
 class Number(Unary):
-    """Adds to each solution letters and digits that no other has, of any Number: the labels of BNODE's nodes."""
+    """Adds to each solution a string of letters and digits that is unique in the query: the label of BNODE's nodes."""
 
     variable: Var
 
@@ -381,9 +381,9 @@ class Group(Unary):
     """GROUP BY: one solution a group, of its keys and aggregates.
 
     Args:
-        keys: variables (an expression as key is an `Extend` below); unbound is a key too, also where `pattern` never
-            binds the variable. Without keys there is one group, even of no solution.
-        aggregates: variables and what they are bound to.
+        keys: variables (an expression as key is an `Extend` below); unbound is a key too, even if `pattern` never binds
+            the variable. Without keys there is one group, even if there are no solutions.
+        aggregates: variables and the aggregates that they are bound to.
     """
 
     keys: tuple[Var, ...]
@@ -407,7 +407,7 @@ class Group(Unary):
 
 @dataclass(frozen=True)
 class Project(Unary):
-    """Only these variables, in this order; one that the pattern does not know is unbound."""
+    """Only these variables, in this order; those that the pattern does not have are unbound."""
 
     variables: tuple[Var, ...]
 

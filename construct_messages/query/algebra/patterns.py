@@ -1,8 +1,8 @@
 """Translation of triple patterns and property paths to the algebra.
 
 SPARQL 1.1 Query, sections 18.2.2.3 (property path expressions) and 18.2.2.4 (property path patterns): sequences become
-joins, inverses swapped triples and alternatives unions, which keep duplicates; what is left to `Path` is `?`, `*`, `+`
-and negated sets. No groups and no expressions here.
+joins, inverses swapped triples and alternatives unions, which keep duplicates; only `?`, `*`, `+` and negated sets
+become a `Path`. No groups and no expressions here.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def union(nodes: Sequence[Node]) -> Node:
 
 
 class _Conjunction:
-    """Collects the leaves between which paths run: plain triples, and what is to be joined with them."""
+    """Collects the leaves that paths are translated to: plain triples, and the nodes to join with them."""
 
     def __init__(self, graph: VarOrTerm | None, fresh: Fresh) -> None:
         self.patterns: list[Triple] = []

@@ -26,7 +26,8 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Scan:
-    """A triple pattern and the filters pushed down to it, each on one variable: what fails one need not be read."""
+    """A triple pattern and the filters pushed down to it, each on one variable: quads that fail one need not be
+    read."""
 
     pattern: Triple
     filters: tuple[Expression, ...] = ()
@@ -38,7 +39,7 @@ class Plan:
 
     Args:
         form: `"SELECT"` or `"ASK"`.
-        pattern: its solutions; for SELECT a `Project` is on top, except for `Distinct` and `Slice`.
+        pattern: returns the solutions; for SELECT a `Project` is on top, below any `Distinct` and `Slice`.
         variables: the projected names, in order.
         dataset: the graphs of FROM and FROM NAMED.
         ordered: whether the order of the solutions was asked for.

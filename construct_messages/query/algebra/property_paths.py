@@ -49,7 +49,7 @@ class Closure:
 
 @dataclass(frozen=True, slots=True)
 class Negated:
-    """`!(a|^b|…)`: any predicate but some; `forward` or `backward` is None where no such member was written."""
+    """`!(a|^b|…)`: any predicate except these; `forward` or `backward` is None if there are no such members."""
 
     forward: tuple[Term, ...] | None
     backward: tuple[Term, ...] | None

@@ -127,7 +127,7 @@ def _refuse(query: Query) -> None:
     if not isinstance(query.form, SelectForm | AskForm):
         form = type(query.form).__name__.removesuffix("Form").upper()
         raise query.error(
-            query.form, f"{form} has no solutions", "give the SELECT that it rests on"
+            query.form, f"{form} has no solutions", "write a SELECT with the same WHERE clause"
         )
     depth = 0
     for token in query.source.tokens:
@@ -177,7 +177,7 @@ class _Query:
         return next((clause for clause in self._form.clauses if isinstance(clause, kind)), None)
 
     def solutions(self) -> tuple[Node, list[Var]]:
-        """The pattern, and the variables that it projects in order; none of ASK."""
+        """The pattern, and the variables that it projects in order; ASK projects none."""
         if self._grouped:
             self._read_keys()
             self._scope = dict.fromkeys(self._keys)
@@ -239,12 +239,12 @@ class _Query:
         return variable
 
     def _group(self) -> Node:
-        """The groups. Without GROUP BY there is one for each graph, also where the pattern has no solution."""
+        """The groups. Without GROUP BY there is one for each graph, even if the pattern has no solution."""
         below, aggregates = self._below, tuple(self._aggregates)
         keys = tuple(dict.fromkeys(self._keys))
         graph = (self._graph,) if isinstance(self._graph, Var) else ()
         if any(what.argument is None and what.distinct for _, what in aggregates):
-            # solutions are told apart by the variables that the query names
+            # solutions are distinguished by the variables that the query names
             below = Project(below, tuple(dict.fromkeys((*self._inside, *keys, *graph))))
         grouped = Group(below, (*keys, *graph), aggregates)
         if not graph or self._keyed is not None:
@@ -262,8 +262,8 @@ class _Query:
     def _having(self, translator: ExpressionTranslator) -> list[Expression]:
         """The conditions of HAVING.
 
-        By SPARQL 1.1 they see no variable of SELECT's expressions, which are evaluated later. As in Jena, Virtuoso and
-        others, such a variable here stands for its expression.
+        By SPARQL 1.1 they cannot read the variables of SELECT's expressions, which are evaluated later. As in Jena,
+        Virtuoso and others, such a variable is replaced with its expression.
         """
         having = []
         named = {self._leaves.variable(alias.variable) for alias in self._aliases()}
@@ -286,7 +286,8 @@ class _Query:
         return [item for item in self._projected or () if isinstance(item, AliasNode)]
 
     def _replacements(self, translator: ExpressionTranslator) -> dict[Var, Expression]:
-        """The variables that SELECT computes with their expressions, but for those that differ each time."""
+        """The variables that SELECT computes with their expressions, except expressions whose values differ each
+        time."""
         found: dict[Var, Expression] = {}
         for alias in self._aliases():
             expression = substituted(translator.expression(alias.expression), found)
@@ -297,7 +298,7 @@ class _Query:
     def _projection(
         self, translator: ExpressionTranslator
     ) -> tuple[list[Var], list[tuple[Var, Expression]]]:
-        """The variables that are projected, each once, and what some of them are bound to."""
+        """The projected variables, each once, and the expressions that some of them are bound to."""
         if self._projected is None:
             return [variable for variable in self._scope if not variable.hidden], []
         projection: dict[Var, None] = {}
@@ -339,7 +340,7 @@ class _Query:
         message = f"{clause} cannot see ?{variable.name}, which is neither a key of GROUP BY nor an aggregate"
         return self._leaves.query.unsupported(node, message, f"?{variable.name}", hint)
 
-    # --- what is left -----------------------------------------------------------------------------------------------
+    # --- other clauses -----------------------------------------------------------------------------------------------
 
     def _modified(
         self, pattern: Node, order: list[tuple[Expression, bool]], projection: list[Var]

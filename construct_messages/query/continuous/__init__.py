@@ -1,1 +1,1 @@
-"""Continuous queries as text: RSP-QL, C-SPARQL and CQELS in, windows and plain SPARQL out. No engine, no clock."""
+"""Parses continuous queries (RSP-QL, C-SPARQL and CQELS) into windows and plain SPARQL. No engine, no clock."""

@@ -34,12 +34,12 @@ _REPORTS: Final = {report.value: report for report in Report} | {
 _REGISTER_HINT: Final = "write REGISTER RSTREAM <output> AS CONSTRUCT ..."
 _BRACKET_HINT: Final = "write it as in [RANGE PT15S STEP PT5S]"
 _WINDOW_HINT: Final = "write FROM NAMED WINDOW <window> ON <stream> [RANGE PT15S STEP PT5S]"
-_MOST: Final = 18  # digits of a number of messages
+_MOST: Final = 18  # most digits in a number of messages
 
 
 @dataclass(frozen=True)
 class RegisterClause:
-    """The contents of REGISTER; all None if there is no such clause.
+    """The contents of REGISTER; all are None without such a clause.
 
     Args:
         output: the name of the output.
@@ -133,12 +133,12 @@ def read_specification(cursor: Cursor) -> Specification:
             cursor.text,
             cursor.token.start,
             message,
-            "say beside the query where the stream is to be read from",
+            "pass the URL of the stream separately from the query",
         )
     else:
         raise cursor.expected("RANGE, NOW, ALL or TRIPLES", _BRACKET_HINT)
     report = _report(cursor)
-    if cursor.take("TICK"):  # of Kolibrie: what it says follows from the report policy here
+    if cursor.take("TICK"):  # Kolibrie's; the report policy already determines it
         cursor.next()
     if not cursor.take_mark("]"):
         raise cursor.expected("]", _BRACKET_HINT)
@@ -247,7 +247,7 @@ class WindowClause:
         stream: the name of the stream.
         specification: the contents of the brackets.
         merged: whether it is part of the default graph.
-        implicit: whether it is so unless a pattern names it: it is FROM STREAM.
+        implicit: whether it is part of the default graph unless a pattern names it, as with FROM STREAM.
     """
 
     name: str | None
@@ -307,15 +307,15 @@ def _name(cursor: Cursor) -> str:
 
 
 def window_name(name: str, text: str, offset: int) -> str:
-    """The IRI of a window; a relative one, which has no base, becomes absolute, since it names a graph.
+    """The IRI of a window; a relative IRI without a base becomes absolute, since it names a graph.
 
     Args:
-        name: what `Cursor.resolved` and `Cursor.stream` return.
+        name: as `Cursor.resolved` and `Cursor.stream` return it.
         text: the query, for the position of errors.
         offset: of the name.
 
     Raises:
-        QueryError: it is no IRI.
+        QueryError: the name is not an IRI.
 
     >>> window_name("w1", "<w1>", 0)
     'urn:construct-messages:window:w1'

@@ -20,7 +20,7 @@ class Cursor(QueryParser):
     Args:
         text: the query, for the position of errors.
         tokens: of the query.
-        prologue: what the names in it mean.
+        prologue: resolves the names in the query.
     """
 
     def __init__(self, text: str, tokens: Sequence[Token], prologue: Prologue) -> None:
@@ -38,12 +38,12 @@ class Cursor(QueryParser):
         return name_of(self.text, node.written, node.start, self.prologue)
 
     def bare_name(self, what: str, hint: str, *reserved: str) -> str:
-        """Takes a name as `resolved` does, or a bare one, as C-SPARQL and CQELS 2 have them; it is a relative IRI.
+        """Takes a name as `resolved` does, or a bare name, as in C-SPARQL and CQELS 2, which is a relative IRI.
 
         Args:
-            what: what is expected.
-            hint: how to write it.
-            reserved: keywords that are no names here.
+            what: the description of the expected name, for the error.
+            hint: the hint of the error.
+            reserved: keywords that are not names here.
 
         Raises:
             Refused: there is no name.
@@ -73,11 +73,11 @@ class Cursor(QueryParser):
 def name_of(text: str, name: str, offset: int, prologue: Prologue) -> str:
     """The IRI of a name as written, without brackets.
 
-    Names stay as written that have no IRI: relative ones without base, and those of the empty prefix where nobody
-    declares it, as many published queries have them for windows and streams.
+    Names without an IRI are returned as written: relative IRIs without a base, and names with an undeclared empty
+    prefix, which many published queries use for windows and streams.
 
     Raises:
-        QueryError: another prefix that is not declared, or no IRI.
+        QueryError: another prefix is undeclared, or the result is not an IRI.
 
     >>> [name_of(name, name, 0, Prologue(None, {}, {}, frozenset())) for name in ("<in>", ":in")]
     ['in', ':in']

@@ -71,7 +71,7 @@ def read_duration(cursor: Reader, *, zero: bool = False) -> int:
 
 
 def duration(text: str, *, zero: bool = False) -> int:
-    """A duration by itself, in microseconds; it has a unit.
+    """Returns a whole text that is a duration with a unit, in microseconds.
 
     Args:
         text: the duration.

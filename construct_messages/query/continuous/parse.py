@@ -1,8 +1,8 @@
 """`parse_continuous`: the text of a continuous query taken apart into windows and SPARQL.
 
-RSP-QL, C-SPARQL and CQELS by the shapes of their clauses, not by a choice of dialect. The text is spliced, as
-`rewrite.py` does: clauses of streams become white space, patterns of windows become GRAPH patterns, and everything else
-is the user's text, at its place.
+RSP-QL, C-SPARQL and CQELS by the shapes of their clauses, not by a choice of dialect. The text is spliced, as in
+`rewrite.py`: clauses of streams become white space, patterns of windows become GRAPH patterns, and all other text keeps
+its place.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ from construct_messages.query.tokens import QueryText, Token, check_braces, erro
 def parse_continuous(text: str | QueryText, *, base: str | None = None) -> ContinuousQuery:
     """Reads a continuous query.
 
-    A plain CONSTRUCT or SELECT is one without windows.
+    A plain CONSTRUCT or SELECT is a continuous query without windows.
 
     Args:
         text: RSP-QL, C-SPARQL or CQELS, or SPARQL.
         base: an absolute IRI; the text's own BASE is resolved against it and overrides it.
 
     Raises:
-        QueryError: another form of query, a clause of streams that is none of the three's, or a window that is not
-            declared, with its place.
+        QueryError: another form of query, a clause of streams that none of the three languages has, or an undeclared
+            window, with its position.
         UsageError: a malformed base.
 
     >>> query = parse_continuous('''REGISTER RSTREAM <urn:out> AS CONSTRUCT { ?s <urn:is> ?o }
@@ -126,7 +126,8 @@ def _parse(query: QueryText, base: str | None) -> ContinuousQuery:
 
 
 class _Clause(NamedTuple):
-    """A FROM clause: the index of its FROM, that after its end, the name of its window, if any, and its contents."""
+    """A FROM clause: the index of its FROM, the index after its end, the name of its window, if any, and its
+    contents."""
 
     start: int
     end: int
@@ -141,7 +142,7 @@ class _Clause(NamedTuple):
         return self.says.specification.window(self.name, self.says.stream)
 
     def is_default(self, named: Collection[str]) -> bool:
-        """Whether it declares a window that is part of the default graph, where patterns name these."""
+        """Whether it declares a window of the default graph; `named` are the windows that patterns name."""
         if isinstance(self.says, GraphClause):
             return False
         return self.says.merged or (self.says.implicit and self.name not in named)
@@ -186,7 +187,7 @@ def _registration(cursor: Cursor, head: int) -> tuple[RegisterClause, list[Splic
 
 
 def _clauses(cursor: Cursor) -> list[_Clause]:
-    """The FROM clauses, anywhere outside of groups: Janus has them before REGISTER."""
+    """The FROM clauses anywhere outside of groups; Janus writes them before REGISTER."""
     tokens = cursor.tokens
     found: list[_Clause] = []
     windows: set[str] = set()
@@ -201,7 +202,10 @@ def _clauses(cursor: Cursor) -> list[_Clause]:
             if name in windows:
                 message = f"the window {written(name)} is declared twice"
                 raise error(
-                    cursor.text, tokens[index].start, message, "give the windows different names"
+                    cursor.text,
+                    tokens[index].start,
+                    message,
+                    "use a different name for each window",
                 )
             check_number(cursor.text, tokens[index].start, windows)
             windows.add(name)

@@ -1,7 +1,7 @@
-"""The patterns of windows as GRAPH patterns: WINDOW, CQELS' STREAM, and GRAPH within and beside them.
+"""Rewrites the patterns of windows to GRAPH patterns: WINDOW, CQELS' STREAM, and GRAPH inside and outside of them.
 
-What is put into the text is as long as what it takes the place of wherever it can be, so that places in the result are
-places in the text. What a pattern means is said in docs/decisions/046. Nothing is declared here.
+A replacement is as long as the text that it replaces wherever possible, so that positions in the result are positions
+in the text. docs/decisions/046 defines the meaning of the patterns. No clauses are read here.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _MOST: Final = 100  # windows
 
 
 class Splice(NamedTuple):
-    """A piece of the text and what takes its place."""
+    """A piece of the text and its replacement."""
 
     start: int
     end: int
@@ -75,13 +75,13 @@ class Patterns:
     """The patterns of a query after rewriting.
 
     Args:
-        splices: in no order; of a query without windows to be left out.
-        windows: by name: those that were declared, and those of CQELS' patterns.
-        needs: by the window's name.
+        splices: in no order; to be ignored for a query without windows.
+        windows: by name, the declared windows and those of CQELS' patterns.
+        needs: the graphs that the query can read of each window, by its name.
         named: the windows that a pattern names.
         streams: whether a pattern of CQELS declares a window.
         graphs: whether there is a GRAPH outside of all windows.
-        misread: why the engine would evaluate the query wrongly, if it has windows.
+        misread: the reason why the engine would evaluate the query wrongly, if it has windows.
     """
 
     windows: dict[str, Window]
@@ -99,17 +99,17 @@ def read_form(
     prologue: Prologue,
     windows: Container[str],
 ) -> FormNode:
-    """Reads a query whose clauses of streams are left out, with the patterns of windows.
+    """Reads the patterns of windows of a query whose clauses of streams have been removed.
 
     Args:
         text: the query.
         tokens: those of its form.
-        prologue: what the names mean.
-        windows: the names of those that are declared.
+        prologue: resolves the names.
+        windows: the names of the declared windows.
 
     Raises:
         Refused: an illegal head or template.
-        QueryError: a pattern of a window that is none.
+        QueryError: a malformed pattern of a window.
     """
     return _WindowReader(text, tokens, prologue, windows).form()
 
@@ -121,13 +121,13 @@ def read_patterns(
 
     Args:
         text: the query.
-        form: its tree, of `read_form`.
-        prologue: what the names mean.
-        windows: those that are declared, by name.
+        form: its tree, as `read_form` returns it.
+        prologue: resolves the names.
+        windows: the declared windows, by name.
 
     Raises:
-        QueryError: a window that is not declared, a pattern of a window within another or within SERVICE, and a
-            sub-select that the engine would not evaluate within its graph.
+        QueryError: an undeclared window, a pattern of a window within another or within SERVICE, or a sub-select that
+            the engine would not evaluate within its graph.
     """
     patterns = Patterns(dict(windows), needs=dict.fromkeys(windows, Needs.NOTHING))
     _Reading(text, prologue, patterns).read(form)
@@ -139,7 +139,7 @@ def read_patterns(
 
 
 def unused_name(windows: Collection[str]) -> str:
-    """A name for a window that the text gives none.
+    """Returns a name for a window that has none in the text.
 
     >>> unused_name({"urn:construct-messages:window:1"})
     'urn:construct-messages:window:2'
@@ -148,15 +148,15 @@ def unused_name(windows: Collection[str]) -> str:
 
 
 def check_number(text: str, offset: int, windows: Collection[str]) -> None:
-    """Makes sure that a query may have one more window: what patterns become grows with their number.
+    """Checks the number of windows before one is added: the rewritten patterns grow with it.
 
     Args:
         text: the query, for the position of errors.
         offset: where the window is declared.
-        windows: those that are there.
+        windows: the existing windows.
 
     Raises:
-        QueryError: there are very many.
+        QueryError: there are too many windows.
     """
     if len(windows) >= _MOST:
         raise error(
@@ -179,7 +179,7 @@ class _WindowReader(Cursor):
         self._declared = windows
 
     def element(self) -> PatternNode:
-        # what begins with these words is nothing else, so an error is one of the query
+        # nothing else begins with these words, so an error in the rest is an error of the query
         match self.token.keyword:
             case "WINDOW":
                 return read(self._window, self.text)
@@ -213,7 +213,7 @@ class _WindowReader(Cursor):
 
 
 class _Within(NamedTuple):
-    """What is around a node: the window's name as GRAPH writes it, its names, and the name of the active graph."""
+    """The context of a node: the window's name as GRAPH writes it, its names, and the name of the active graph."""
 
     window: str = ""
     windows: tuple[str, ...] = ()
@@ -253,7 +253,7 @@ class _Reading:
         written = self.text[name.start : name.end]
         if isinstance(name, VariableNode):
             if not self.declared:
-                message = f"{written} has no window to stand for"
+                message = f"{written} has no window that it could be bound to"
                 raise error(self.text, name.start, message, _DECLARE.format("<window>"))
             names = " ".join(iri(known) for known in self.declared)
             self.replace(node.start, node.start, f"VALUES {written} {{ {names} }} ")
@@ -327,11 +327,11 @@ class _Reading:
         self.patterns.misread = error(self.text, select.start, message, hint)
 
     def refuse_windows(self, service: ServicePattern) -> None:
-        """The group of SERVICE is the business of another engine."""
+        """The group of SERVICE, which another engine evaluates."""
         for node in walk(service.group):
             if isinstance(node, WindowPattern):
                 message = f"{node.keyword} cannot be used within SERVICE: another engine has no such window"
-                raise error(self.text, node.start, message, "put it beside the SERVICE")
+                raise error(self.text, node.start, message, "move it out of the SERVICE")
 
     def within(self, group: GroupPattern, name: str, windows: Sequence[str]) -> _Within:
         needs = read_needs(self.text, self.prologue, group)
@@ -344,7 +344,7 @@ class _Reading:
         if within.window:
             name = within.window if len(within.windows) > 1 else written(within.windows[0])
             message = f"{node.keyword} cannot be used within the window {name}"
-            hint = "put the patterns of windows beside each other"
+            hint = "write one pattern after the other"
             raise error(self.text, node.start, message, hint)
 
     def undeclared(self, name: IriNode) -> QueryError:
@@ -367,11 +367,11 @@ def _membership(window: str, member: str) -> str:
 
 
 def read_needs(text: str, prologue: Prologue, group: GroupPattern, *more: Any) -> Needs:
-    """Returns what a window's group may read: never too little, perhaps too much.
+    """Returns the graphs that a window's group may read: all that it reads, and possibly others.
 
     Args:
         text: the query.
-        prologue: what the names mean.
+        prologue: resolves the names.
         group: the group.
         more: other nodes that read the window.
     """
@@ -384,7 +384,7 @@ def read_needs(text: str, prologue: Prologue, group: GroupPattern, *more: Any) -
 
 
 def _may_read_context(text: str, prologue: Prologue, node: Any) -> bool:
-    """Whether the triple may be one of a context, or its path lead to one."""
+    """Whether the triple may be a context triple, or its path may lead to one."""
     if not isinstance(node, TripleNode):
         return isinstance(node, Unknown)
     for part in walk(node.predicate):

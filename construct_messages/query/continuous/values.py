@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 CM: Final = "https://w3id.org/construct-messages#"
 
 WINDOWS_GRAPH: Final = "urn:construct-messages:windows"
-"""The named graph, without brackets, that lists the graphs of each window."""
+"""The name, without brackets, of the graph that lists the graphs of each window."""
 
 MEMBER: Final = f"{CM}member"
 """The predicate, without brackets, between a window and the graphs that `GRAPH` sees in it."""
@@ -52,7 +52,7 @@ def absolute(name: str, below: str) -> str:
 
     Args:
         name: an absolute IRI, or the name in the text if there is none.
-        below: what the IRI begins with then.
+        below: the beginning of the IRI in the latter case.
 
     >>> absolute("urn:a", STREAM_NAMES), absolute("a", STREAM_NAMES)
     ('urn:a', 'urn:construct-messages:stream:a')
@@ -77,11 +77,11 @@ class Operator(Enum):
     """The solutions of an evaluation to return, compared with those of the previous one (R2S)."""
 
     ISTREAM = "ISTREAM"
-    """Those that are new."""
+    """The new solutions."""
     DSTREAM = "DSTREAM"
-    """Those that vanished."""
+    """The removed solutions."""
     RSTREAM = "RSTREAM"
-    """All."""
+    """All solutions."""
 
 
 class Report(Enum):
@@ -94,11 +94,11 @@ class Report(Enum):
 
 
 class Needs(Flag):
-    """Which graphs of a window a query can read: what it does not need need not be built."""
+    """The graphs of a window that a query can read; the others need not be built."""
 
     NOTHING = 0
     UNION = 1
-    """The graph that is named like the window: all its triples."""
+    """The graph with the name of the window: all its triples."""
     MEMBERS = 2
     """The graphs of single messages, and the triples of `WINDOWS_GRAPH` about them."""
     CONTEXT = 4
@@ -134,7 +134,7 @@ class CountWindow:
         name: its IRI, without brackets.
         stream: see `TimeWindow`.
         count: how many messages it holds, at least 1.
-        step: after how many messages it is evaluated again, at least 1.
+        step: the number of messages between two evaluations, at least 1.
     """
 
     name: str
@@ -151,18 +151,18 @@ class ContinuousQuery:
     """A continuous query, taken apart.
 
     Args:
-        output: the IRI of the output in REGISTER, without brackets; None: it has none.
+        output: the IRI of the output in REGISTER, without brackets; None if there is none.
         operator: selects the solutions to return. Where the text names none: ISTREAM without windows and in CQELS, else
             RSTREAM.
         windows: in the order of their declaration; empty for a query over sources, or over one message at a time.
-        query: SPARQL, without the clauses of streams. `WINDOW <w> { … }` is `GRAPH <w> { … }`; GRAPH within it sees
-            the members of the window, by `WINDOWS_GRAPH`; everything else is the user's text.
-        needs: what of each window the query can read, by the window's name.
-        default: names of windows whose triples are in the default graph, too, as C-SPARQL wants it.
+        query: SPARQL, without the clauses of streams. `WINDOW <w> { … }` is `GRAPH <w> { … }`; GRAPH within it matches
+            the members of the window, by `WINDOWS_GRAPH`; all other text is the user's.
+        needs: the graphs that the query can read of each window, by the window's name.
+        default: names of windows whose triples are in the default graph, too, as in C-SPARQL.
         default_graphs: the IRIs after FROM, which name static data; empty: all static data.
         named_graphs: the IRIs after FROM NAMED.
-        every: COMPUTED EVERY, in microseconds; None: there is no such clause.
-        report: the report policy; None: the text has none.
+        every: COMPUTED EVERY, in microseconds; None without such a clause.
+        report: the report policy; None if the text has none.
     """
 
     output: str | None

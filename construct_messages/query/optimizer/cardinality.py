@@ -1,7 +1,7 @@
-"""Cardinality estimation: how many solutions patterns have by the statistics of a table, and the order to join them in.
+"""Cardinality estimation: the numbers of solutions of patterns by the statistics of a table, and a join order.
 
-A wrong estimate costs time, never an answer. Without statistics, guesses rank patterns: constants select, `rdf:type`
-selects little. Which nodes a query becomes is decided in `optimize`.
+A wrong estimate costs time, but the result is the same. Without statistics, guesses rank patterns: constants are
+selective, `rdf:type` hardly is. `optimize` chooses the nodes of the plan.
 """
 
 from __future__ import annotations
@@ -105,7 +105,8 @@ class Estimates:
 
 
 def _guessed(rows: int, subjects: int, objects: int) -> PredicateStatistics:
-    """Figures of which only the rows are known, or not even those, from the quads that a subject and an object have."""
+    """Figures if only the rows are known, or not even the rows, by the number of quads that a subject and an object
+    have."""
     return PredicateStatistics(rows, max(rows // subjects, 1), max(rows // objects, 1))
 
 
@@ -114,6 +115,6 @@ def _given(position: VarOrTerm, bound: Vars) -> bool:
 
 
 def _connected(pattern: Triple, bound: Vars) -> bool:
-    """Whether the pattern shares a variable with what is there, or has none to share."""
+    """Whether the pattern shares one of the bound variables, or has no variable."""
     mentioned = pattern.variables
     return not mentioned or bool(mentioned & bound)

@@ -1,8 +1,8 @@
-"""Joins distributed over UNION, where its operands can then begin from few solutions.
+"""Distributes joins over UNION if its operands can then begin from few solutions.
 
 SPARQL 1.1 Query, section 18.5: Join(P, Union(A, B)) has the solutions of Union(Join(P, A), Join(P, B)), as often. As
 written, an operand without a selective pattern is evaluated in full before it is joined with the patterns outside of
-the UNION. The estimates of `cardinality` decide; filters are pushed down again by `push_down`.
+the UNION. The decision uses the estimates of `cardinality`; `push_down` pushes filters down again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from construct_messages.query.optimizer.cardinality import Estimates
 from construct_messages.query.optimizer.push_down import apply_filters, merge_bgps
 
 _GAIN: Final = 10
-"""How many times cheaper it must be: estimates are rough, and the patterns are read once for each operand."""
+"""The least factor by which it must be cheaper: estimates are rough, and each operand reads the patterns again."""
 
 
 def distribute_joins(node: Node, estimates: Estimates, outside: Vars = NOTHING) -> Node:
@@ -39,7 +39,7 @@ def distribute_joins(node: Node, estimates: Estimates, outside: Vars = NOTHING) 
 
     Args:
         node: the node, with filters pushed down.
-        estimates: of the table that the query is asked of.
+        estimates: of the table that the query is evaluated on.
         outside: in the body of an EXISTS, variables that may be bound from outside.
     """
     inside = outside & frozenset(node.variables) if isinstance(node, Project) else outside
@@ -67,7 +67,7 @@ def distribute_joins(node: Node, estimates: Estimates, outside: Vars = NOTHING) 
 
 
 def _distributed(patterns: Bgp, union: Union, estimates: Estimates, outside: Vars) -> Node | None:
-    """The UNION with the patterns joined to each operand, or None where that does not pay."""
+    """Returns the UNION with the patterns joined to each operand, or None if that is not cheaper."""
     operands = [_Operand.of(operand, patterns) for operand in _union_operands(union)]
     known = [operand for operand in operands if operand is not None]
     if len(known) < len(operands):
@@ -91,7 +91,7 @@ def _union_operands(node: Node) -> Iterator[Node]:
 
 @dataclass(frozen=True)
 class _Operand:
-    """An operand of UNION: triple patterns, what they are joined with, and the conditions on both."""
+    """An operand of UNION: triple patterns, the nodes that they are joined with, and the conditions on both."""
 
     patterns: tuple[Triple, ...]
     others: tuple[Node, ...]
@@ -99,7 +99,7 @@ class _Operand:
 
     @classmethod
     def of(cls, node: Node, beside: Bgp) -> _Operand | None:
-        """The parts of an operand; None without patterns, or if a condition would see variables of those `beside`."""
+        """The parts of an operand; None without patterns, or if a condition needs variables of `beside`."""
         conditions: tuple[Expression, ...] = ()
         while isinstance(node, Filter):
             conditions += conjuncts(node.condition)

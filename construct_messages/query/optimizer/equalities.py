@@ -2,7 +2,7 @@
 
 SPARQL 1.1 Query, sections 17.3 and 17.4.1.7 (RDFterm-equal). A subject, predicate or graph is no literal, and equals
 the same term only. `SAMEKEY` is added to any other `=` that links two operands of a join. It is true if `=` is: an
-engine can join by keys, and evaluate `=` for the pairs that have met. What a key is, is for the engine.
+engine can join by keys, and evaluate `=` for the joined pairs only. The engine defines the keys.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from construct_messages.query.algebra.nodes import (
 from construct_messages.terms import is_literal
 
 Links: TypeAlias = tuple[tuple[Vars, Vars], ...]
-"""For each equality that operands can be joined by, the variables of its two sides."""
+"""The variables of the two sides of each equality that operands can be joined by."""
 
 _JOINING: Final = ("SAMEKEY", "SAMETERM")
 
@@ -113,7 +113,7 @@ def _with_keys_below(node: Node, conditions: tuple[Expression, ...], sure: Vars)
 
     Args:
         conditions: on the solutions of the node.
-        sure: what is never bound to a literal.
+        sure: variables that are never bound to a literal.
     """
     match node:
         case Extend(pattern, variable, expression) if not (

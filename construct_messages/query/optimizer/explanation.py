@@ -1,6 +1,6 @@
 """EXPLAIN: a plan as text, its nodes from the outside in, with join orders and estimates.
 
-The same text for the same plan and statistics. Which plan it is, is decided in `optimize`.
+The text depends on the plan and the statistics only. `optimize` chooses the plan.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from construct_messages.query.optimizer.statistics import Statistics
 
 
 def explanation(plan: Plan, statistics: Statistics) -> str:
-    """A plan as an indented text, a node a line, and below each pattern list its order and what was estimated.
+    """Returns a plan as indented text: a line for each node, and below lists of patterns their order and estimates.
 
     Args:
         plan: the result of `optimize`.
@@ -84,7 +84,7 @@ def _lines(node: Node, estimates: Estimates, known: Links = ()) -> Iterator[str]
     """The lines of a node, and below it, indented, those of its parts.
 
     Args:
-        known: what the condition on a join links.
+        known: the variables that the condition on a join links.
     """
     yield _head(node, known)
     match node:

@@ -1,7 +1,7 @@
 """The optimizer: a plan with the same solutions, whose patterns are in a better order and whose filters are lower.
 
-Each rule keeps the bag of solutions of the node that it rewrites (SPARQL 1.1 Query, section 18.5); where the certain
-variables of the operands do not prove that, the node stays as it is. Costs are estimated by `cardinality`. No engine
+Each rule keeps the bag of solutions of the node that it rewrites (SPARQL 1.1 Query, section 18.5); a node is left
+unchanged if the certain variables of its operands do not prove that. Costs are estimated by `cardinality`. No engine
 here.
 """
 
@@ -115,7 +115,7 @@ class _JoinOrder:
     """Puts the patterns of a plan in the order to join them, and into stars.
 
     Args:
-        estimates: by which patterns are ordered.
+        estimates: the estimates that patterns are ordered by.
         stars: whether patterns of one subject become stars.
         as_written: whether patterns stay in the order of the query's text.
     """
@@ -155,7 +155,7 @@ class _JoinOrder:
                 self.ordered(operand.patterns) if isinstance(operand, Bgp) else [self.node(operand)]
             )
         ]
-        # inline data first: it is small, and it selects
+        # inline data first: it is small and selective
         return (
             ordered
             if self.as_written
@@ -217,7 +217,7 @@ def _stars(patterns: tuple[Triple, ...]) -> dict[_Center, set[Triple]]:
 
 
 def _with_optional(node: Node, optional: Triple) -> Node | None:
-    """The node with an optional pattern in a star of its subject, or None where there is no such star.
+    """The node with an optional pattern in a star of its subject, or None if there is no such star.
 
     The object of the pattern occurs nowhere in the node, so nothing above the star reads it.
     """

@@ -1,9 +1,9 @@
 """Filter pushdown, and the simplification of OPTIONAL that filters allow.
 
 SPARQL 1.1 Query, section 18.5: each rule keeps the bag of solutions. An OPTIONAL whose variable a filter requires is a
-join; one whose variable a filter requires to be unbound (negation before SPARQL 1.1) is NOT EXISTS. Within the body of
-an EXISTS a variable may be bound from outside, and such an OPTIONAL stays. Joined patterns become one `Bgp`. The order
-of joins is the business of `optimize`.
+join; one whose variable a filter requires to be unbound (negation before SPARQL 1.1) is NOT EXISTS. In the body of an
+EXISTS a variable may be bound from outside, so such an OPTIONAL is kept. Joined patterns become one `Bgp`. `optimize`
+chooses the order of joins.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from construct_messages.query.algebra.nodes import (
 )
 
 _LENIENT = {"BOUND", "COALESCE", "IF", "IN", "&&", "||"}
-"""What may have a value although an argument is an error."""
+"""Functions that may have a value although an argument is an error."""
 
 
 def push_down_filters(node: Node, outside: Vars = NOTHING) -> Node:
@@ -84,7 +84,7 @@ def push_down_filters(node: Node, outside: Vars = NOTHING) -> Node:
 
 
 def apply_filters(node: Node, conditions: Iterable[Expression], outside: Vars = NOTHING) -> Node:
-    """The node with conditions pushed down into it; those that cannot be are one filter on top."""
+    """The node with conditions pushed down into it; the other conditions are one filter on top."""
     stay = []
     for one in conditions:
         lower = None if _must_stay(one) else _pushed_down(node, one, outside)
@@ -116,7 +116,7 @@ def _must_stay(condition: Expression) -> bool:
 
 
 def _pushed_down(node: Node, condition: Expression, outside: Vars) -> Node | None:
-    """The node with a condition pushed down below it, or None where the condition has to stay on top."""
+    """The node with a condition pushed down below it, or None if the condition has to stay on top."""
     read = mentions(condition)
 
     def under(below: Node) -> Node:
@@ -129,7 +129,7 @@ def _pushed_down(node: Node, condition: Expression, outside: Vars) -> Node | Non
                 group for group in connected_patterns(patterns) if Bgp(tuple(group)).possible & read
             )
             concerned = Bgp(tuple(one for one in patterns if one in group))
-            # over more it would be over a product, before what connects them is joined, such as a path
+            # over several operands it would be over their product, before a node that connects them (a path) is joined
             if not read <= concerned.certain:
                 return Join(left, under(right)) if read <= right.certain else None
             apart = tuple(one for one in patterns if one not in concerned.patterns)
@@ -139,7 +139,7 @@ def _pushed_down(node: Node, condition: Expression, outside: Vars) -> Node | Non
                 else Join(under(left), right)
             )
         case Join(left, right):
-            # where a side binds all that is read, for certain, its solutions and their merge agree on it
+            # if every solution of a side binds the variables that are read, the merged solution has the same values
             if read <= left.certain:
                 return Join(under(left), right)
             return Join(left, under(right)) if read <= right.certain else None
@@ -161,7 +161,7 @@ def _pushed_down(node: Node, condition: Expression, outside: Vars) -> Node | Non
         case Extend(_, variable) | Number(_, variable) if variable in read:
             return None
         case Project(pattern, variables):
-            # a variable that is not projected is another one inside
+            # inside, a variable that is not projected is a different variable
             kept = frozenset(variables)
             return (
                 Project(apply_filters(pattern, (condition,), outside & kept), variables)

@@ -1,9 +1,9 @@
 """Semi-joins under DISTINCT: patterns that only decide whether there is a solution become EXISTS.
 
-SPARQL 1.1 Query, sections 18.5 (Distinct, Project) and 18.6 (EXISTS). Under DISTINCT it does not count how often a
-solution is found. Patterns whose own variables nothing above reads need not be joined, once for each of their matches,
-and dropped again: one match will do. What is left on both sides is joined by the same variables and equalities. The
-bodies of EXISTS are not rewritten, as bindings from outside may reach them. No engine here.
+SPARQL 1.1 Query, sections 18.5 (Distinct, Project) and 18.6 (EXISTS). Under DISTINCT the multiplicity of solutions does
+not matter. If no node above reads the other variables of some patterns, one match of them is enough, and they need not
+be joined once for each match. The nodes on both sides are joined by the same variables and equalities. The bodies of
+EXISTS are not rewritten, because bindings from outside may reach them. No engine here.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from construct_messages.query.optimizer.push_down import apply_filters
 
 
 def add_semi_joins(node: Node) -> Node:
-    """Turns triple patterns into EXISTS where only whether they match decides, under DISTINCT and LIMIT 1.
+    """Turns triple patterns into EXISTS, under DISTINCT and LIMIT 1, where it only matters whether they match.
 
     Args:
         node: the node, with filters pushed down.
@@ -72,11 +72,11 @@ def _as_set(node: Node, needed: Vars) -> Node:
 
 
 def _semi_joined(node: Node, conditions: tuple[Expression, ...], needed: Vars) -> Node:
-    """A join under conditions, without the groups of patterns that EXISTS can ask for."""
+    """A join under conditions, with the groups of patterns that can be tested by EXISTS turned into EXISTS."""
     operands = list(join_operands(node))
     patterns = [one for operand in operands if isinstance(operand, Bgp) for one in operand.patterns]
     others = [operand for operand in operands if not isinstance(operand, Bgp)]
-    # what any other operand binds is joined as it is, and so is what cannot be asked within EXISTS
+    # variables of other operands, and variables that cannot be read within EXISTS, stay joined
     needed = needed.union(*(operand.possible for operand in others))
     needed = needed.union(
         *(mentions(one) for one in conditions if is_volatile(one) or exists_in(one))
@@ -90,7 +90,7 @@ def _semi_joined(node: Node, conditions: tuple[Expression, ...], needed: Vars) -
         about = tuple(one for one in conditions if mentions(one) & own)
         left = tuple(one for one in conditions if one not in about)
         outer = (_variables(group) & needed).union(*(mentions(one) - own for one in about))
-        # what the group connects must be connected without it
+        # the patterns that the group connects must be connected without it
         connected = any(
             outer <= _variables(one) for one in connected_patterns(rest, map(mentions, left))
         )

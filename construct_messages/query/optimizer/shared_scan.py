@@ -1,7 +1,7 @@
-"""One scan for all triple patterns of a query: which patterns it serves, and which filters each of them has there.
+"""One scan for all triple patterns of a query: finds the patterns that it can read, and the filters of each.
 
 SPARQL 1.1 Query, sections 18.5 (Filter, LeftJoin) and 18.2.2.2 (a FILTER of an OPTIONAL is a condition of the join).
-Whether a scan is worth sharing is decided in `optimize`. No engine here.
+`optimize` decides whether to share a scan. No engine here.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _filtered_patterns(node: Node, conditions: _Conditions) -> Iterator[tuple[Tr
     """The triple patterns of a node, each time that they occur with the filters that one quad alone decides.
 
     Args:
-        conditions: what each solution of the node must meet.
+        conditions: true for each solution of the node.
     """
     operands: list[tuple[Node, _Conditions]] = [(child, ()) for child in node.children]
     match node:

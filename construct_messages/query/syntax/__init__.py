@@ -1,1 +1,1 @@
-"""The one reader of SPARQL text: a tree whose nodes know their place in the text."""
+"""The SPARQL parser: returns a tree whose nodes have their offsets in the text."""

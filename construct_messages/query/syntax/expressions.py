@@ -1,7 +1,7 @@
 """Expressions, read from tokens by precedence.
 
-SPARQL 1.2 Query, section 19.8, [121] Expression and below. Any word with arguments is a call: which functions there are
-is said in `checks.py`. Nothing here knows patterns, except for EXISTS.
+SPARQL 1.2 Query, section 19.8, [121] Expression and below. Any word with arguments is a call; `checks.py` has the names
+of the functions. No patterns here, except for EXISTS.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class ExpressionReader(TriplesReader):
     """Reads expressions."""
 
     def group(self) -> GroupPattern:
-        """GroupGraphPattern, of EXISTS."""
+        """GroupGraphPattern, for EXISTS."""
         raise NotImplementedError
 
     def expression(self, least: int = 1) -> ExpressionNode:
-        """Expression, of operators that bind at least so tightly.
+        """Expression, with operators of at least this precedence.
 
         Raises:
             Refused: at the first token that is not allowed there.
@@ -70,7 +70,7 @@ class ExpressionReader(TriplesReader):
                 most = _RELATION - 1
 
     def _operator(self) -> tuple[str, int]:
-        """The operator between operands that is next, and how many tokens it is; the empty string for none."""
+        """The next binary operator, and its number of tokens; the empty string if there is none."""
         token = self.tokens[self.index]
         if token.kind == "other":
             following = self.tokens[self.index + 1]

@@ -1,8 +1,8 @@
 """The syntax tree of a query: tuples with named parts, each with the offsets of its first character and after its last.
 
 SPARQL 1.2 Query, section 19.8. The short notations of triples (`;`, `,`, `[]`, `()`, reifiers, annotations) are
-expanded as section 4 says; names and literals stay as written, and `Query.term` resolves them. What the grammar does
-not know becomes an `Unknown` in its place. Nothing here reads text, and nothing knows what a query means.
+expanded by section 4; names and literals stay as written, and `Query.term` resolves them. Text that the grammar does
+not know becomes an `Unknown`. No text is read here, and the nodes have no semantics.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 
 from construct_messages.query.syntax.tree import SyntaxTuple
 
-# --- what is not known ----------------------------------------------------------------------------------------------
+# --- unknown text ---------------------------------------------------------------------------------------------------
 
 
 class Unknown(SyntaxTuple):
-    """Text of a dialect, or an error: why it is not SPARQL, where that shows, and what is known of its parts."""
+    """Text of a dialect, or an error, with the reason and position, and the parts that could be read."""
 
     start: int
     end: int
@@ -37,7 +37,7 @@ class VariableNode(SyntaxTuple):
 
 
 class IriNode(SyntaxTuple):
-    """`<iri>`, `prefix:local` or `a`, as written; what `()` and reifiers expand to as `<iri>`."""
+    """`<iri>`, `prefix:local` or `a`, as written; names that `()` and reifiers expand to are `<iri>`."""
 
     start: int
     end: int
@@ -96,7 +96,7 @@ TermNode: TypeAlias = (
 
 
 class TripleNode(SyntaxTuple):
-    """A triple pattern; where a notation is short for several, all have its place."""
+    """A triple pattern; the triples of a short notation all have the offsets of the notation."""
 
     start: int
     end: int
@@ -240,7 +240,7 @@ class ValuesPattern(SyntaxTuple):
 class WindowPattern(SyntaxTuple):
     """`WINDOW name { … }` of RSP-QL, and `STREAM name [ … ] { … }` of CQELS, by its keyword in upper case.
 
-    Only `query.continuous` reads these. `stream` and `window` are of STREAM: its name and the contents of its brackets.
+    Only `query.continuous` reads these. STREAM has `stream`, its name, and `window`, the contents of its brackets.
     """
 
     start: int
@@ -385,7 +385,7 @@ class SelectForm(SyntaxTuple):
 
 
 class ConstructForm(SyntaxTuple):
-    """A CONSTRUCT; the template None is that of the short form, which is its WHERE group.
+    """A CONSTRUCT; the template is None in the short form, where it is the WHERE group.
 
     The elements of a template are `TriplesBlock`, and of Jena's dialect `GraphPattern` and `GroupPattern`.
     """
@@ -409,7 +409,7 @@ class AskForm(SyntaxTuple):
 
 
 class DescribeForm(SyntaxTuple):
-    """A DESCRIBE; the targets None are `*`, and the group None where there is no WHERE."""
+    """A DESCRIBE; the targets are None for `*`, and the group is None without WHERE."""
 
     start: int
     end: int

@@ -1,8 +1,8 @@
 """`parse`: the syntax tree of a query, by recursive descent over its tokens.
 
-SPARQL 1.2 Query, section 19.8, [2] Query: SPARQL 1.1 and 1.2, and any dialect. The head must be legal, and the template
-of a CONSTRUCT, which the package reads itself; everything else is the engine's, and what is not SPARQL in it becomes an
-`Unknown`. `checks.py` refuses such a query, and what the grammar alone does not.
+SPARQL 1.2 Query, section 19.8, [2] Query: SPARQL 1.1 and 1.2, and any dialect. The head and the template of a CONSTRUCT
+must be legal, because the package evaluates them. The engine evaluates the rest, so text that is not SPARQL becomes an
+`Unknown` there. `checks.py` rejects queries with `Unknown` nodes, and queries that break rules beyond the grammar.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ CLAUSES: Final = {"GROUP": 0, "HAVING": 1, "ORDER": 2, "LIMIT": 3, "OFFSET": 3, 
 
 
 class QueryParser(PatternReader):
-    """Reads a query from its form on."""
+    """Reads a query, starting at its form."""
 
     def form(self) -> FormNode:
         """The form and everything after it.
@@ -142,7 +142,7 @@ class QueryParser(PatternReader):
         everything = self.token.text == "*"
         self.index += everything
         while not everything and (self.token.kind == "variable" or self.is_iri()):
-            targets.append(self.name("what is described"))
+            targets.append(self.name("the resource to describe"))
         if not (everything or targets):
             raise self.expected("a variable, an IRI or * after DESCRIBE")
         dataset = self.dataset()
@@ -163,7 +163,7 @@ class QueryParser(PatternReader):
     # --- template, dataset and WHERE --------------------------------------------------------------------------------
 
     def _template(self) -> GroupPattern:
-        """ConstructTemplate; beside that what Apache Jena adds: `GRAPH name { … }` and `{ … }`, as in Update's Quads.
+        """ConstructTemplate, with Apache Jena's extensions `GRAPH name { … }` and `{ … }`, as in Update's Quads.
 
         Raises:
             Refused: at the first token that is not allowed there.
@@ -202,7 +202,7 @@ class QueryParser(PatternReader):
             elements.append(TriplesBlock(start, self.end, tuple(self.triples)))
 
     def dataset(self) -> tuple[FromClause | Unknown, ...]:
-        """[14] DatasetClause, and between these and WHERE Blazegraph's `WITH { … } AS %name`.
+        """[14] DatasetClause, and before WHERE also Blazegraph's `WITH { … } AS %name`.
 
         Raises:
             Refused: FROM without an IRI, or another WITH.
@@ -262,7 +262,7 @@ class QueryParser(PatternReader):
                     raise self.expected("a clause or the end of the query")
                 is_late = reached and CLAUSES[keyword] < max(CLAUSES[before] for before in reached)
                 if is_late or keyword in reached:
-                    raise Refused(f"{keyword} may not stand after {reached[-1]}", self.token.start)
+                    raise Refused(f"{keyword} is not allowed after {reached[-1]}", self.token.start)
                 found.append(self._clause(keyword))
                 reached.append(keyword)
             except Refused as problem:
@@ -297,9 +297,11 @@ class QueryParser(PatternReader):
             return HavingClause(start, self.end, conditions)
         self.require("BY")
         if keyword == "GROUP":
-            keys = self._several(lambda: self._guarded(self._group_condition), "what to group by")
+            keys = self._several(
+                lambda: self._guarded(self._group_condition), "a key after GROUP BY"
+            )
             return GroupClause(start, self.end, keys)
-        sorts = self._several(self._order_condition, "what to sort by")
+        sorts = self._several(self._order_condition, "a key after ORDER BY")
         return OrderClause(start, self.end, sorts)
 
     def _several(self, read: Callable[[], T], what: str) -> tuple[T, ...]:
@@ -360,8 +362,8 @@ def parse(
         prefixes: IRI by prefix, of those that need no declaration.
 
     Raises:
-        QueryError: an update, braces that do not match, an illegal head or template, with its position. Everything else
-            that is not SPARQL is an `Unknown` in the tree.
+        QueryError: an update, braces that do not match, an illegal head or template, with its position. Other text that
+            is not SPARQL is an `Unknown` in the tree.
 
     >>> form = parse("SELECT ?s { ?s <urn:p> 01 }").form
     >>> form.projection[0].name, form.where.elements[0].triples[0].object.written
@@ -392,7 +394,7 @@ def find_form(source: QueryText) -> int:
 
 
 def _before(parser: QueryParser, head: int) -> tuple[Unknown, ...]:
-    """What is not a declaration before the form."""
+    """The tokens before the form that are not declarations."""
     found = []
     while parser.index < head:
         first = parser.index

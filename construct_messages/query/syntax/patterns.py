@@ -1,7 +1,7 @@
-"""Group graph patterns, read from tokens; what is not SPARQL becomes an `Unknown`, and reading goes on after it.
+"""Group graph patterns, read from tokens; text that is not SPARQL becomes an `Unknown`, and reading continues after it.
 
-SPARQL 1.2 Query, section 19.8, [54] GroupGraphPattern and below. Of what is unknown its variables, names and groups are
-read nevertheless. No sub-select and no clause after a group is read here, and no token twice except those of an error.
+SPARQL 1.2 Query, section 19.8, [54] GroupGraphPattern and below. The variables, names and groups in unknown text are
+read as well. Sub-selects and clauses after groups are read elsewhere. No token is read twice, except after an error.
 """
 
 from __future__ import annotations
@@ -201,10 +201,10 @@ class PatternReader(ExpressionReader):
             self.index += 1
         return AliasNode(start, self.end, expression, variable)
 
-    # --- what is unknown --------------------------------------------------------------------------------------------
+    # --- unknown text -----------------------------------------------------------------------------------------------
 
     def _or_unknown(self, read: Callable[[], PatternNode]) -> PatternNode:
-        """An element, or what is unknown up to the next one."""
+        """An element, or the unknown text up to the next one."""
         start, depth = self.index, self.depth
         try:
             return read()
@@ -213,14 +213,14 @@ class PatternReader(ExpressionReader):
             return self.unknown(start, self._next_element(start), problem)
 
     def _guarded(self, read: Callable[[], T]) -> T | Unknown:
-        """A condition, or what is unknown up to the end of its brackets."""
+        """A condition, or the unknown text up to the end of its brackets."""
         start, depth = self.index, self.depth
         try:
             return read()
         except Refused as problem:
             self.depth = depth
             opening = start if self.tokens[start].is_mark("(") else start + 1
-            # a brace ends the group: what follows it is no part of the condition
+            # a brace ends the group: the text after it is not part of the condition
             if self.tokens[start].is_mark("{", "}") or not self.tokens[opening].is_mark("("):
                 raise
             return self.unknown(start, self._closing(opening, problem) + 1, problem)
@@ -295,7 +295,7 @@ class PatternReader(ExpressionReader):
         return ends
 
     def _triples(self, elements: list[PatternNode]) -> None:
-        """TriplesBlock, and what is unknown after it."""
+        """TriplesBlock, and the unknown text after it."""
         around = self.triples
         self.triples = []
         start, statement, whole, depth = self.token.start, self.index, 0, self.depth

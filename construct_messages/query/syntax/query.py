@@ -1,4 +1,4 @@
-"""`Query`: the syntax tree of a text, with what its names mean.
+"""`Query`: the syntax tree of a text, and the resolution of its names.
 
 SPARQL 1.2 Query, section 4.1. Nothing here reads tokens.
 """
@@ -30,13 +30,13 @@ S = TypeVar("S", bound=str)
 
 @dataclass(frozen=True)
 class Query:
-    """A query that was read.
+    """A parsed query.
 
     Args:
         source: its text and tokens.
-        prologue: the declarations that hold for it.
+        prologue: the declarations that apply to it.
         form: the tree.
-        before: what is unknown before the form, as pragmas.
+        before: unknown text before the form, such as pragmas.
     """
 
     source: QueryText
@@ -46,7 +46,7 @@ class Query:
 
     @property
     def text(self) -> str:
-        """The text, to which all offsets are."""
+        """The text, which all offsets refer to."""
         return self.source.text
 
     def term(self, node: Any) -> Term:
@@ -94,13 +94,13 @@ class Query:
         return self._legal(node.start, unescape, node.quoted[quotes:-quotes])
 
     def error(self, node: Any, message: str, hint: str | None = None) -> QueryError:
-        """The error that the query is refused with because of a node, at its place."""
+        """The error with which the query is rejected because of a node, with its position."""
         return error(self.text, node.start, message, hint)
 
     def unsupported(
         self, node: Any, message: str, fragment: str | None = None, hint: str | None = None
     ) -> UnsupportedQuery:
-        """The error for a node that is legal and not supported; the fragment is its text unless it is given."""
+        """The error for a legal node that is not supported; the fragment is its text by default."""
         return UnsupportedQuery(
             message,
             fragment=self.text[node.start : node.end] if fragment is None else fragment,
@@ -113,7 +113,7 @@ class Query:
         return error(self.text, unknown.offset, unknown.message, unknown.hint)
 
     def unknown(self) -> QueryError | None:
-        """The error of the first `Unknown`; None: all of the text is SPARQL, as far as its grammar goes."""
+        """The error of the first `Unknown`; None if the whole text matches the grammar of SPARQL."""
         found = (node for node in walk(self.before, self.form) if isinstance(node, Unknown))
         first = next(found, None)
         return None if first is None else self.refusal(first)

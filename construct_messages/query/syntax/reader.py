@@ -1,4 +1,4 @@
-"""A place among the tokens of a query, from which clauses are read one token after the other.
+"""A position in the tokens of a query, from which clauses are read token by token.
 
 SPARQL 1.2 Query, section 19.8. No grammar here.
 """
@@ -14,11 +14,11 @@ from construct_messages.query.tokens import Token, decoded, error
 T = TypeVar("T")
 
 MOST_NESTED: Final = 100
-"""How deep brackets are read in each other; each takes a few frames of the interpreter's stack."""
+"""The most nested brackets that are read; each takes a few frames of the interpreter's stack."""
 
 
 class Refused(Exception):
-    """What stands somewhere is not SPARQL; it becomes a `QueryError`, or an `Unknown` in the tree."""
+    """The text at a position is not SPARQL; it becomes a `QueryError`, or an `Unknown` in the tree."""
 
     def __init__(self, message: str, offset: int, hint: str | None = None) -> None:
         super().__init__(message)
@@ -63,7 +63,7 @@ class Reader:
         return token.kind == "mark" and token.text in marks
 
     def take(self, *keywords: str) -> str:
-        """Takes a keyword if it is one of these; the empty string if it is none."""
+        """Takes a keyword if it is one of these, and returns it; else the empty string."""
         token = self.tokens[self.index]
         if token.kind == "word" and (keyword := token.text.upper()) in keywords:
             self.index += 1
@@ -97,7 +97,7 @@ class Reader:
             raise self.expected(keyword, hint)
 
     def expected(self, what: str, hint: str | None = None) -> Refused:
-        """The error that something else stands at this place."""
+        """The error that another token was expected at this position."""
         token = self.token
         found = f", found {token.text[:80]}" if token.text else ", and the query ends"
         if token.kind == "unclosed":
@@ -105,7 +105,7 @@ class Reader:
         return Refused(f"expected {what}{found}", token.start, hint)
 
     def deeper(self, what: str = "query", hint: str = "use fewer brackets") -> None:
-        """Counts a bracket that is read in others; who calls this subtracts it from `depth` at its end.
+        """Counts a nested bracket; the caller subtracts it from `depth` at its end.
 
         Raises:
             Refused: they are too many.
@@ -149,7 +149,7 @@ class Reader:
 
 
 def read(rule: Callable[[], T], text: str) -> T:
-    """What a rule of the grammar reads.
+    """Returns the result of a rule of the grammar.
 
     Raises:
         QueryError: in place of `Refused`.

@@ -1,4 +1,4 @@
-"""A syntax tree of tuples: the base of its nodes, and a walk through them, which knows no class of nodes.
+"""A syntax tree of tuples: the base class of its nodes, and a walk through them, independent of their classes.
 
 `nodes.py` has the nodes of SPARQL.
 """
@@ -12,9 +12,9 @@ from typing import Any, Self, dataclass_transform
 
 @dataclass_transform(frozen_default=True)
 class SyntaxTuple(tuple[Any, ...]):
-    """A tuple whose parts have the names of the annotations of its class, as a `NamedTuple` has.
+    """A tuple whose parts are named by the annotations of its class, like a `NamedTuple`.
 
-    That of `typing` takes the start of the command line four times as long, for the forty classes here.
+    With `typing.NamedTuple`, the forty classes here would make the start of the command line four times as long.
 
     >>> from construct_messages.query.syntax.nodes import IriNode
     >>> IriNode(0, 5, "<s:a>"), IriNode(0, 5, "<s:a>").written

@@ -1,8 +1,8 @@
 """Terms, triples and property paths, read from tokens.
 
 SPARQL 1.2 Query, section 19.8, [75] TriplesSameSubject, [81] TriplesSameSubjectPath and below. The short notations are
-expanded as section 4 and section 4.3 (reifiers and annotations) say: each triple comes before those of its object, as
-in the text. Templates have no property paths. Nothing here knows groups or expressions.
+expanded by section 4 and section 4.3 (reifiers and annotations): each triple precedes those of its object, as in the
+text. Templates have no property paths. No groups and no expressions here.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _DEEP_TEMPLATE: Final = "name inner nodes by blank node labels"
 
 
 class TriplesReader(Reader):
-    """Reads triples; each method reads one rule of the grammar and adds the triples that it stands for to `triples`."""
+    """Reads triples; each method reads one rule of the grammar and adds its triples to `triples`."""
 
     triples: list[TripleNode]
     is_template = False
@@ -90,9 +90,11 @@ class TriplesReader(Reader):
         return self.iri("an IRI or a")
 
     def unexpected(self, what: str) -> Refused:
-        """The error that something else stands at this place, perhaps a path in a template."""
+        """The error that another token was expected at this position, or that a template has a path."""
         is_path = self.is_template and self.token.text in _PATH
-        return self.expected(what, "property paths cannot stand in a template" if is_path else None)
+        return self.expected(
+            what, "property paths are not allowed in a template" if is_path else None
+        )
 
     def _properties(self, subject: TermNode) -> None:
         """PropertyListNotEmpty."""
@@ -146,7 +148,7 @@ class TriplesReader(Reader):
         return self._node()[0] if self.at("(", "[") else self.term()
 
     def _node(self) -> tuple[TermNode, bool]:
-        """A node in brackets, and whether it may stand as a statement of its own."""
+        """A node in brackets, and whether it may be a statement by itself."""
         self._deeper()
         opening = self.next()
         if opening.text == "[":
@@ -207,13 +209,13 @@ class TriplesReader(Reader):
         return self._reified() if self.at("<<") else self._inner()
 
     def _inner(self) -> TermNode:
-        """Subject or object of a reified triple or a triple term: what is in brackets cannot stand there."""
+        """Subject or object of a reified triple or a triple term, where brackets are not allowed."""
         opening = self.index
         term = self.term()
         if isinstance(term, IriNode) and term.written is NIL:
             self.index = opening
             raise self.expected(
-                "a term: a collection cannot stand in a triple term or reified triple"
+                "a term: a collection is not allowed in a triple term or reified triple"
             )
         return term
 
@@ -349,6 +351,6 @@ class TriplesReader(Reader):
 
 
 def _made(subject: TermNode, predicate: str, object: TermNode) -> TripleNode:
-    """A triple that a short notation stands for."""
+    """A triple that a short notation expands to."""
     start, end = min(subject.start, object.start), max(subject.end, object.end)
     return TripleNode(start, end, subject, IriNode(start, start, predicate), object)

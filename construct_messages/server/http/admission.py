@@ -1,6 +1,6 @@
-"""Limits how many requests of one endpoint are answered at once, and how many wait.
+"""Limits the numbers of concurrent and of waiting requests of one endpoint.
 
-Further requests are refused with 503 and Retry-After (RFC 9110, sections 10.2.3 and 15.6.4). Knows no HTTP requests.
+Further requests are rejected with 503 and Retry-After (RFC 9110, sections 10.2.3 and 15.6.4). No HTTP here.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ class Admission:
     """The limit of one endpoint's concurrent requests.
 
     Args:
-        concurrency: requests that are let in at once, at least 1.
-        queue_seconds: how long a request waits for its turn; 0: it is refused if there is no place.
-        queue_length: requests that may wait; one more is refused at once.
+        concurrency: the maximal number of concurrent requests, at least 1.
+        queue_seconds: the maximal time that a request waits for a slot; 0: it does not wait.
+        queue_length: the maximal number of waiting requests.
 
     >>> async def two_at_a_time():
     ...     admission = Admission(2, queue_seconds=0)
@@ -38,28 +38,28 @@ class Admission:
             queue_seconds,
             queue_length,
         )
-        self._places = asyncio.Semaphore(concurrency)
+        self._slots = asyncio.Semaphore(concurrency)
         self.waiting = 0
-        """Requests that wait for their turn now."""
+        """The number of waiting requests."""
 
     def enter(self) -> AbstractAsyncContextManager[None]:
-        """Waits for a place, in the order of arrival, and releases it at the end.
+        """Waits for a slot, in the order of arrival, and releases it at the end.
 
         Raises:
-            SourceError: 503 with `retry_after`; no place became free in time, or too many requests are waiting.
+            SourceError: 503 with `retry_after`; no slot became free in time, or too many requests are waiting.
         """
-        return _Place(self)
+        return _AdmittedRequest(self)
 
     async def acquire(self) -> None:
-        """Waits for a place; see `enter`."""
-        if self._places.locked():
+        """Waits for a slot; see `enter`."""
+        if self._slots.locked():
             await self._wait()
         else:
-            await self._places.acquire()  # there is a place, so no other task runs here
+            await self._slots.acquire()  # does not block, so no other task runs meanwhile
 
     def release(self) -> None:
-        """Releases a place."""
-        self._places.release()
+        """Releases a slot."""
+        self._slots.release()
 
     async def _wait(self) -> None:
         if self._queue_seconds <= 0 or self.waiting >= self._queue_length:
@@ -67,7 +67,7 @@ class Admission:
         self.waiting += 1
         try:
             async with asyncio.timeout(self._queue_seconds):
-                await self._places.acquire()
+                await self._slots.acquire()
         except TimeoutError:
             raise self._busy() from None
         finally:
@@ -83,8 +83,8 @@ class Admission:
         )
 
 
-class _Place:
-    """See `Admission.enter`."""
+class _AdmittedRequest:
+    """A request that waits for a slot and releases it at its end; see `Admission.enter`."""
 
     __slots__ = ("_admission",)
 

@@ -34,6 +34,7 @@ POLICY: Final = "; ".join(
         "form-action 'self'",
         "frame-ancestors 'none'",
         "require-trusted-types-for 'script'",
+        "trusted-types worker",
     )
 )
 """The Content-Security-Policy of HTML that this server writes."""

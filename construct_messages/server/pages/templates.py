@@ -6,6 +6,7 @@ Why Jinja: docs/decisions/056-views-by-jinja.md. The content of pages comes from
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from functools import cache
 from typing import Final
 
@@ -20,9 +21,18 @@ from construct_messages.server.pages.files import POLICY, STATIC, file_of, root_
 _TYPE: Final = f"{HTML}; charset=utf-8"
 
 
+def moment(iso: str) -> str:
+    """A time as people write it, in UTC.
+
+    >>> moment("2026-11-28T05:04:14.995026+00:00")
+    '28 Nov 2026, 05:04:14 UTC'
+    """
+    return f"{datetime.fromisoformat(iso).astimezone(UTC):%-d %b %Y, %H:%M:%S} UTC"
+
+
 @cache
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("construct_messages.server.pages"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -30,6 +40,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
+    environment.filters["moment"] = moment
+    return environment
 
 
 def wants_html(request: web.Request) -> bool:

@@ -207,7 +207,7 @@ def _check_bridge(
 ) -> None:
     if not is_name(name):
         raise UsageError(
-            f"{where('from')}: {name!r} is no name of a stream",
+            f"{where('from')}: {name!r} is not the name of a stream",
             hint="take up to 128 letters, digits and -._~, with a letter or digit at both ends",
         )
     if bridge.source is None and bridge.target is None and not bridge.shapes:

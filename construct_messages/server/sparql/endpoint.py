@@ -52,7 +52,12 @@ from construct_messages.server.sparql.answers import KnownFrames, MessagesAnswer
 from construct_messages.server.sparql.cap import counted_codings, watched
 from construct_messages.server.sparql.description import describe
 from construct_messages.server.sparql.messages import MessagesSender
-from construct_messages.server.sparql.protocol import ProtocolRequest, forwarded, read_request
+from construct_messages.server.sparql.protocol import (
+    MessageOptions,
+    ProtocolRequest,
+    forwarded,
+    read_request,
+)
 from construct_messages.server.sparql.record import SparqlRecord
 from construct_messages.server.sparql.self_description import SelfDescription, forwarded_headers
 from construct_messages.sources import Request
@@ -171,6 +176,9 @@ class SparqlEndpoint:
                     f"pages of {origin} may not send updates", hint="allow their origin: cors"
                 )
             record.query = asked.text
+            # the page asks for the answer itself
+            if self._has_page and asked.kind == "query" and wants_html(request):
+                return send_page(request, self.path)
             links = request.headers.getall("Link", ())
             decide = partial(self._decide, asked, accept_header(request), links, record)
             if len(asked.text or "") > _LONG_CHARACTERS:
@@ -194,7 +202,7 @@ class SparqlEndpoint:
 
     def _decide(
         self, asked: ProtocolRequest, accept: str | None, links: Sequence[str], record: SparqlRecord
-    ) -> Plain | tuple[MessagesAnswer, ConstructQuery]:
+    ) -> Plain | tuple[MessagesAnswer, ConstructQuery, MessageOptions]:
         """Parses the text of an operation, checks that it may run, and chooses between the two kinds of answer."""
         assert asked.text is not None
         text = QueryText(asked.text)
@@ -206,10 +214,12 @@ class SparqlEndpoint:
         if isinstance(choice, Plain):
             return choice
         record.format = choice.content_type
+        options = asked.message_options
         prefixes, predefined = self._settings.prefixes, self._backend.predefined
-        return choice, ConstructQuery.parse(
-            text, prefixes=prefixes, predefined=predefined, group_by=asked.grouping.by
+        query = ConstructQuery.parse(
+            text, prefixes=prefixes, predefined=predefined, group_by=options.grouping.by
         )
+        return choice, query, options
 
     def _check(self, kind: str, form: str, text: QueryText) -> None:
         """Checks that an operation may run, and which requests it makes the source send.
@@ -244,21 +254,24 @@ class SparqlEndpoint:
         asked: ProtocolRequest,
         answer: MessagesAnswer,
         query: ConstructQuery,
+        options: MessageOptions,
     ) -> web.StreamResponse:
         settings = self._settings
+        sizes = [size for size in (options.page_size, settings.page_size) if size is not None]
+        lenient = settings.lenient if options.lenient is None else options.lenient
         sent_on = Request(
             query.rewritten,
             self._default_graphs(asked),
             asked.named_graphs,
-            settings.page_size,
+            min(sizes, default=None),
             settings.limits.seconds,
             forwarded(asked.parameters, rewritten=True, sponge=settings.sponge),
             tuple(forwarded_headers(request, settings).items()),
-            lenience=Lenience() if settings.lenient else None,
+            lenience=Lenience() if lenient else None,
         )
         sender = MessagesSender(settings, self._backend, _record(request))
         send_it = sender.send_events if answer.events else sender.send_log
-        return await send_it(request, answer, query, sent_on, asked.grouping)
+        return await send_it(request, answer, query, sent_on, options)
 
     # --- the source's own answer ---
 

@@ -16,7 +16,7 @@ from construct_messages.formats.media_types import EVENT_STREAM
 from construct_messages.labels import Labels
 from construct_messages.logs import EncoderOptions, encoder_for
 from construct_messages.net.wire import Header
-from construct_messages.options import Grouping
+from construct_messages.options import GROUP_LIMIT
 from construct_messages.query.rewrite import ConstructQuery
 from construct_messages.server.config import EndpointSettings
 from construct_messages.server.http.coding import negotiate_coding
@@ -24,6 +24,7 @@ from construct_messages.server.http.event_stream import check_text
 from construct_messages.server.http.sending import send
 from construct_messages.server.sparql.answers import MessagesAnswer
 from construct_messages.server.sparql.events import OVER, ResultPosition, answer_events, failure
+from construct_messages.server.sparql.protocol import MessageOptions
 from construct_messages.server.sparql.record import SparqlRecord
 from construct_messages.sources import Request
 from construct_messages.sources.operations import Backend
@@ -32,6 +33,7 @@ from construct_messages.sources.operations import Backend
 _STREAMED: Final = {"X-Accel-Buffering": "no"}
 # of the blank nodes of an event: they mean nothing outside of it, and another answer has the same ones
 _LABEL_PREFIX: Final = "e"
+_DISTINCT_LIMIT: Final = GROUP_LIMIT  # messages that are compared; each takes about 100 bytes
 
 
 class MessagesSender:
@@ -52,13 +54,13 @@ class MessagesSender:
         answer: MessagesAnswer,
         query: ConstructQuery,
         select: Request,
-        grouping: Grouping,
+        asked: MessageOptions,
     ) -> web.StreamResponse:
         """Sends a message log."""
         headers = {"Content-Type": answer.content_type, **_STREAMED}
         if request.method == "HEAD":
             return web.Response(headers=headers)
-        log = self._messages(query, select, grouping)
+        log = self._messages(query, select, asked)
         return await send(
             request,
             log.aserialize(answer.type, options=answer.options),
@@ -75,7 +77,7 @@ class MessagesSender:
         answer: MessagesAnswer,
         query: ConstructQuery,
         select: Request,
-        grouping: Grouping,
+        asked: MessageOptions,
     ) -> web.StreamResponse:
         """Sends server-sent events, from the beginning or from where the client has got to.
 
@@ -106,11 +108,11 @@ class MessagesSender:
                 query.template.has_triple_terms,
                 answer.options,
                 query.template,
-                frozenset(grouping.by) or None,
+                frozenset(asked.grouping.by) or None,
             ),
         )
         events = answer_events(
-            self._messages(query, replace(select, labels=Labels(_LABEL_PREFIX)), grouping),
+            self._messages(query, replace(select, labels=Labels(_LABEL_PREFIX)), asked),
             encoder.encode_document,
             after=after,
             message_bytes=self._settings.limits.message_bytes,
@@ -127,11 +129,14 @@ class MessagesSender:
         )
 
     def _messages(
-        self, query: ConstructQuery, select: Request, grouping: Grouping
+        self, query: ConstructQuery, select: Request, asked: MessageOptions
     ) -> QueryMessages:
         limits = self._settings.limits
         options = Options(
-            grouping,
+            asked.grouping,
+            asked.distinct,
+            _DISTINCT_LIMIT,
+            max_messages=asked.max_messages,
             strict=self._settings.strict,
             solution_limit=limits.solutions,
             message_limit=limits.messages,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from construct_messages.errors import LimitExceeded, ProtocolError, TermError
+from construct_messages.errors import LimitExceeded, ProtocolError, TermError, shown
 from construct_messages.formats.media_types import (
     FORM,
     MULTIPART_FORM,
@@ -34,6 +34,7 @@ _DATASET: Final = {
 }
 _GRAPHS: Final = frozenset(name for names in _DATASET.values() for name in names)
 _VARIABLE: Final = re.compile(r"\?\w+")
+_WHOLE_NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
 NOT_WITH_A_REWRITTEN_QUERY: Final[Mapping[str, str]] = {
     **dict.fromkeys(
@@ -41,7 +42,10 @@ NOT_WITH_A_REWRITTEN_QUERY: Final[Mapping[str, str]] = {
         "names a format for the CONSTRUCT; the SELECT is asked for in one that can be read here",
     ),
     **dict.fromkeys(("callback", "stylesheet", "xslt-uri"), "wraps or transforms the answer"),
-    **dict.fromkeys(("messages", "group-by", "frame"), "is for the proxy itself"),
+    **dict.fromkeys(
+        ("messages", "group-by", "distinct", "max-messages", "page-size", "lenient", "frame"),
+        "is for the proxy itself",
+    ),
     **dict.fromkeys(
         ("timeout", "maxrows", "send", "limit", "offset"),
         "cuts the answer short, at Virtuoso, QLever or RDF4J with success; a log is whole or it is an error",
@@ -86,6 +90,25 @@ _PRAGMAS: Final = ("get:", "input:", "define ")
 
 
 @dataclass(frozen=True)
+class MessageOptions:
+    """The options of a request for messages, named as on the command line.
+
+    Args:
+        grouping: the variables whose equal terms form one message: `group-by`.
+        distinct: leave out messages that equal an earlier one.
+        max_messages: end the answer after this number of messages; None: at the end of the result.
+        page_size: solutions per request to the source; None: as the settings of the endpoint.
+        lenient: pass malformed IRIs and language tags; None: as the settings of the endpoint.
+    """
+
+    grouping: Grouping = Grouping()
+    distinct: bool = False
+    max_messages: int | None = None
+    page_size: int | None = None
+    lenient: bool | None = None
+
+
+@dataclass(frozen=True)
 class ProtocolRequest:
     """An operation of the SPARQL Protocol.
 
@@ -106,9 +129,22 @@ class ProtocolRequest:
     head: bool = False
 
     @property
-    def grouping(self) -> Grouping:
-        """The variables whose equal terms form one message."""
-        return Grouping([name.strip() for name in self.values("group-by")])
+    def message_options(self) -> MessageOptions:
+        """The options of the messages.
+
+        Raises:
+            ProtocolError: a value that the option does not have, or several values of an option that has one.
+
+        >>> ProtocolRequest("query", "", parameters=(("max-messages", "5"),)).message_options.max_messages
+        5
+        """
+        return MessageOptions(
+            Grouping([name.strip() for name in self.values("group-by")]),
+            self._switch("distinct") or False,
+            self._number("max-messages", 0),
+            self._number("page-size", 1),
+            self._switch("lenient"),
+        )
 
     def value(self, name: str) -> str | None:
         """Returns the first value of a parameter, or None."""
@@ -117,6 +153,33 @@ class ProtocolRequest:
     def values(self, name: str) -> tuple[str, ...]:
         """Returns the values of a parameter, in order."""
         return tuple(value for known, value in self.parameters if known == name)
+
+    def _switch(self, name: str) -> bool | None:
+        """The value of a parameter that is true or false; None: it is absent."""
+        value = self._one(name)
+        if value not in (None, "true", "false"):
+            raise ProtocolError(
+                f"{name}={shown(value)} is neither true nor false", hint=f"write {name}=true"
+            )
+        return None if value is None else value == "true"
+
+    def _number(self, name: str, least: int) -> int | None:
+        """The value of a parameter that is a whole number; None: it is absent."""
+        value = self._one(name)
+        if value is None:
+            return None
+        if not _WHOLE_NUMBER.fullmatch(value) or int(value) < least:
+            raise ProtocolError(
+                f"{name}={shown(value)} is no whole number of at least {least}",
+                hint=f"write {name}=1000, or leave it out",
+            )
+        return int(value)
+
+    def _one(self, name: str) -> str | None:
+        values = self.values(name)
+        if len(values) > 1:
+            raise ProtocolError(f"{name} has {len(values)} values", hint="give it once")
+        return next(iter(values), None)
 
 
 def read_request(

@@ -46,13 +46,17 @@ class StreamLimits:
             )
             for _ in range(2)
         )
-        self._following: dict[asyncio.Task[Any], bool] = {}
+        self._following: dict[asyncio.Task[Any], str | None] = {}  # the stream, of who resumes
         self.body_bytes = 0
 
     @property
     def followers(self) -> int:
         """How many get elements pushed, or publish over a WebSocket, now."""
         return len(self._following)
+
+    def followers_of(self, stream: str) -> int:
+        """Returns how many get the elements of a stream pushed now."""
+        return list(self._following.values()).count(stream)
 
     def answering(self, handler: Handler) -> Handler:
         """The handler, which reads (GET and HEAD) when it is its turn."""
@@ -85,11 +89,12 @@ class StreamLimits:
         return Holding(self, self._settings.bodies_bytes)
 
     @contextmanager
-    def following(self, *, resumable: bool = False) -> Iterator[None]:
+    def following(self, stream: str | None = None) -> Iterator[None]:
         """Counts the running task as a follower.
 
         Args:
-            resumable: whether the client misses nothing when it is cut off, as it resumes after what it got.
+            stream: whose elements the client gets; it misses nothing when it is cut off, as it resumes after what it
+                got. None: the client publishes.
 
         Raises:
             SourceError: it is one too many (503).
@@ -98,7 +103,7 @@ class StreamLimits:
             raise _busy(f"{self.followers} follow already")
         task = asyncio.current_task()
         assert task is not None  # a handler runs in one
-        self._following[task] = resumable
+        self._following[task] = stream
         try:
             yield
         finally:
@@ -106,7 +111,7 @@ class StreamLimits:
 
     async def end_followers(self) -> None:
         """Waits until all that are resumable have ended, and cancels those that take long: clients that do not read."""
-        ending = [task for task, resumable in self._following.items() if resumable]
+        ending = [task for task, stream in self._following.items() if stream is not None]
         if ending:
             _, late = await asyncio.wait(ending, timeout=CLOSE_SECONDS)
             for task in late:

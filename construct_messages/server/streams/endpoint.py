@@ -11,6 +11,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
+from datetime import UTC, datetime
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
@@ -29,12 +30,18 @@ from construct_messages.server.streams.addresses import ROOT, StreamIris
 from construct_messages.server.streams.bounds import StreamLimits
 from construct_messages.server.streams.description import read_description
 from construct_messages.server.streams.following.view import FollowingView
+from construct_messages.server.streams.html.rate import Activity, activity_of
 from construct_messages.server.streams.html.view import SHOWN, HtmlView
 from construct_messages.server.streams.ldes.view import LdesView
 from construct_messages.server.streams.output_view import OutputView
 from construct_messages.server.streams.publishing.view import PublishingView
 from construct_messages.server.streams.queries.parameters import WatchedEndpoint
-from construct_messages.server.streams.queries.view import QueriesView, check_query, is_query
+from construct_messages.server.streams.queries.view import (
+    PREVIEW,
+    QueriesView,
+    check_query,
+    is_query,
+)
 from construct_messages.server.streams.rdf import OFFERED as DESCRIPTIONS
 from construct_messages.server.streams.rdf import serialize
 from construct_messages.server.streams.record import StreamRecord
@@ -91,6 +98,8 @@ class StreamsEndpoint:
         Header.AFTER,
         Header.LAST,
         Header.IDENTITY,
+        Header.TAKEN,
+        Header.INVALID,
     )
     path = ROOT
 
@@ -108,7 +117,13 @@ class StreamsEndpoint:
         self._settings, self._store, self._executor = settings, store, executor
         self._access, self._public_url = access, public_url
         self.bounds = StreamLimits(settings)
-        self._html = HtmlView(enabled=page, base=self._base, in_thread=self._in_thread)
+        self._html = HtmlView(
+            enabled=page,
+            base=self._base,
+            in_thread=self._in_thread,
+            activity=self._activity,
+            has_queries=bool(watched),
+        )
         self._watched = watched
         self._queries = QueriesView(
             settings,
@@ -219,15 +234,12 @@ class StreamsEndpoint:
             record_of(request).action = "describe"
             states = await self._in_thread(self._store.streams)
             if self._html.wanted(request):
+                get = self._queries.registry.get
                 return await self._html.streams(
                     request,
-                    states,
+                    [state for state in states if get(state.name) is None],
+                    [state for state in states if get(state.name) is not None],
                     partial(self._document, request),
-                    queries=[
-                        self._document(request, each)
-                        for each in states
-                        if self._queries.registry.get(each.name)
-                    ],
                     may={
                         "publish": self._access.of("publish").asks,
                         "register": self._access.of("register").asks,
@@ -274,7 +286,7 @@ class StreamsEndpoint:
         }
         elements = await self._in_thread(self._store.latest, state.name, SHOWN)
         return await self._html.stream(
-            request, document, self._iris(request, state.name), elements, may=may
+            request, document, self._iris(request, state.name), state, elements, may=may
         )
 
     async def _delete(self, request: web.Request, name: str) -> web.Response:
@@ -331,7 +343,11 @@ class StreamsEndpoint:
         if bound is not None:
             self._store.state(bound)  # that it is there
         async with self.bounds.publishing(request) as body:
-            return await self._queries.register(request, decoded(body, "the body"), bound=bound)
+            text = decoded(body, "the body")
+            if PREVIEW not in request.query:
+                return await self._queries.register(request, text, bound=bound)
+        # which changes nothing, and may take longer than publishers should wait
+        return await self._queries.preview(request, text, request.query[PREVIEW], bound=bound)
 
     def _document(self, request: web.Request, state: State) -> Document:
         return stream_document(self._iris(request, state.name), state) | self._queries.said(
@@ -403,6 +419,10 @@ class StreamsEndpoint:
             admit_publisher=self._admit_publisher,
             shapes=self.shapes,
         )
+
+    def _activity(self, state: State) -> Activity:
+        followers = self.bounds.followers_of(state.name)
+        return activity_of(self._store, state, datetime.now(UTC), followers)
 
     def _base(self, request: web.Request) -> str:
         return self._public_url or f"{request.scheme}://{request.host}"

@@ -66,7 +66,7 @@ class ListPage(NamedTuple):
             )
         if start + LISTED <= first:
             raise Gone(
-                f"element {sequence} of {state.name} is kept no longer",
+                f"element {sequence} of {state.name} was removed by retention",
                 first=first,
                 hint=f"list from {first} on",
             )

@@ -68,13 +68,24 @@ class StreamShapes:
         Raises:
             DoesNotConform: a message does not conform, and the stream has no stream of dead letters.
         """
+        kept, letters = await self.sorted(stream, messages)
+        await self._store_letters(stream, letters, key, own)
+        return kept
+
+    async def sorted(
+        self, stream: str, messages: Sequence[Message]
+    ) -> tuple[Sequence[Message], Sequence[Message]]:
+        """Returns the messages that a stream takes, and the dead letters of the others; nothing is stored.
+
+        Raises:
+            DoesNotConform: see `conforming`.
+        """
         shapes = self._shapes.get(stream)
         if shapes is None:
-            return messages
+            return messages, ()
         sort = partial(_sorted, shapes, messages, collects=self._invalid_to[stream] is not None)
         kept, letters = sort() if sum(map(len, messages)) <= _MANY else await self._in_thread(sort)
-        await self._store_letters(stream, [letter for _, letter in letters], key, own)
-        return kept
+        return kept, [letter for _, letter in letters]
 
     async def conforming_elements(
         self, stream: str, elements: Sequence[Element]
@@ -100,8 +111,8 @@ class StreamShapes:
     async def _store_letters(
         self, stream: str, letters: Sequence[Message], key: str | None, own: str | None
     ) -> None:
-        place = self._invalid_to[stream]
-        if letters and place is not None:
+        place = self._invalid_to[stream] if letters else None
+        if place is not None:
             await self._store.acreate(place, exist_ok=True)
             # several streams may have their dead letters there, whose publishers know nothing of each other
             place_key = None if key is None else f"{stream}/{key}"

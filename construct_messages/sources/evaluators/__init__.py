@@ -1,1 +1,1 @@
-"""Evaluation by the embedded engine: in processes of its own, the pool of these processes, the pipes between."""
+"""Evaluation by the embedded engine in child processes: the processes, their pool, and the pipes between them."""

@@ -1,7 +1,8 @@
 """The program of an evaluating process: evaluates over a read-only store directory, one query at a time.
 
-The write ends of the pipes for an answer come with its order. Results go into these pipes; how it ended is reported.
-Enforces no time limit and ignores signals: `pool.py` kills the process, which also ends when its parent ends.
+The write ends of the pipes for an answer arrive with its order. Results are written to these pipes, and the end of the
+evaluation is reported. Enforces no time limit and ignores signals: `pool.py` kills the process, which also ends when
+its parent ends.
 """
 
 from __future__ import annotations
@@ -43,12 +44,12 @@ class Solve(msgspec.Struct, tag=True, frozen=True):
 
 
 class Respond(msgspec.Struct, tag=True, frozen=True):
-    """Evaluate a query of any form and serialize its result; first say in which format. Comes with one pipe.
+    """Evaluate a query of any form, report the format of its result, and serialize it. Comes with one pipe.
 
     Args:
-        solutions_format: the media type for the result of SELECT and ASK; None: the client takes none.
-        triples_format: the media type for the result of CONSTRUCT and DESCRIBE; None: the client takes none.
-        head: whether the format is all that is wanted.
+        solutions_format: the media type for the result of SELECT and ASK; None: the client accepts none.
+        triples_format: the media type for the result of CONSTRUCT and DESCRIBE; None: the client accepts none.
+        head: whether only the format is requested.
     """
 
     text: str
@@ -60,13 +61,13 @@ class Respond(msgspec.Struct, tag=True, frozen=True):
 
 
 class Formatted(msgspec.Struct, tag=True, frozen=True):
-    """The query is legal; `media_type` is what its result is serialized as."""
+    """The query is legal; `media_type` is the format of its result."""
 
     media_type: str
 
 
 class Ended(msgspec.Struct, tag=True, frozen=True):
-    """What was ordered, or the start of the process, is over; without `failure` it went well."""
+    """The order, or the start of the process, ended; without `failure` it was successful."""
 
     failure: Failure | None = None
 
@@ -84,8 +85,8 @@ def main() -> None:
     try:
         store = open_directory(
             Path(sys.argv[2]), allow_stale=True
-        )  # whoever starts this has looked for a writer
-    except ConstructMessagesError as error:  # the directory was there before
+        )  # the parent process has checked that there is no writer
+    except ConstructMessagesError as error:  # the directory existed before
         parent.report(Ended(Failure.of(SourceError(error.message, status=503, hint=error.hint))))
         return
     parent.report(Ended())
@@ -129,7 +130,7 @@ def _format(
     if media_type is None:
         offered = tuple(each.media_type for each in (TRIPLES if of_triples else SOLUTIONS))
         raise NotAcceptable(
-            "the client takes no format that this query's result can be had in",
+            "the client accepts no format that this query's result can be serialized in",
             hint=f"ask for one of {', '.join(offered)}",
             offered=offered,
         )

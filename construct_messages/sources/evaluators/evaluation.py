@@ -1,6 +1,6 @@
 """One evaluation in a process of the pool: its order, the pipes of its answer, and its reports.
 
-`child.py` runs at the other end; `pool.py` chooses the process for an evaluation.
+`child.py` is the other end; `pool.py` chooses the process for an evaluation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def start_evaluator(directory: str, memory: int, executor: Executor | None = Non
     """Starts a process over a store directory; see `EvaluatorPool`.
 
     Raises:
-        SourceError: it cannot be started.
+        SourceError: the process cannot be started.
     """
     return Child(
         "construct_messages.sources.evaluators.child",
@@ -38,10 +38,10 @@ class PooledEvaluation:
     """One evaluation.
 
     Attributes:
-        process: the one that evaluates.
-        deadline: by `time.monotonic()`; None: none.
-        documents: what it writes.
-        over: whether the process reported that it ended, well or not.
+        process: the evaluating process.
+        deadline: by `time.monotonic()`; None: no deadline.
+        documents: the documents that the process writes.
+        over: whether the process reported the end of the evaluation or of its failure.
     """
 
     def __init__(self, process: Evaluator, deadline: float | None) -> None:
@@ -69,7 +69,7 @@ class PooledEvaluation:
             except TimeoutError as error:
                 raise timed_out() from error
         finally:
-            # the end of a pipe is the end of its last writer: that must be the other process
+            # a pipe ends when its last writer closes it, which must be the other process
             for write_end in write_ends:
                 os.close(write_end)
 
@@ -86,11 +86,11 @@ class PooledEvaluation:
         return report
 
     async def aend(self, document: Document) -> None:
-        """At the end of a document: raises the evaluation's error, once it is known."""
+        """Raises the evaluation's error, if any; to be called at the end of a document."""
         if document is self.documents[-1]:
             await self.report()
 
     def close(self) -> None:
-        """Stops reading, which a process that still writes notices."""
+        """Stops reading, so that a process that still writes gets an error."""
         for document in self.documents:
             os.close(document.read_end)

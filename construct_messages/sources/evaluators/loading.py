@@ -1,8 +1,7 @@
-"""RDF files into a new store directory, by a process of its own.
+"""Loads RDF files into a new store directory, in a separate process.
 
-A process, so that RocksDB's lock and the memory that bulk loading takes are gone when it is, and so that it can be
-stopped at any point. Read the directory with `files.open_directory` or `pool.EvaluatorPool`; `files.py` reads the
-files.
+The end of the process releases RocksDB's lock and the memory of bulk loading, and the process can be stopped at any
+point. Read the directory with `files.open_directory` or `pool.EvaluatorPool`; `files.py` reads the files.
 """
 
 from __future__ import annotations
@@ -42,17 +41,17 @@ def load_directory(
     *,
     lenient: bool = False,
 ) -> None:
-    """Makes a store directory of the content of files; blocks until it is whole, and leaves none that is not.
+    """Loads files into a new store directory; blocks until it is complete, and removes it after an error.
 
     Args:
         paths: the files; see `files.load_into`.
-        directory: where to; it must not exist, or be empty.
-        progress: called now and then with the bytes read, packed as they are, and the bytes of all files.
+        directory: the new directory; it must not exist, or be empty.
+        progress: called repeatedly with the number of bytes read, compressed or not, and the size of all files.
         lenient: see `files.load_files`.
 
     Raises:
         UsageError: no such file, or a name without the extension of an RDF format; a directory that is not empty.
-        SourceError: a file that does not parse, naming it and the line; no space.
+        SourceError: a syntax error, with the file and line; or no space is left.
     """
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise UsageError(f"{directory} is not empty", hint="name a directory that does not exist")

@@ -1,8 +1,8 @@
-"""A pool of processes that evaluate with the embedded engine, so that every evaluation can be stopped.
+"""A pool of processes in which the embedded engine evaluates, so that every evaluation can be stopped.
 
-The engine can neither limit nor cancel an evaluation; a process can be killed. The pool gives each evaluation a process
-(`evaluation.py`), waits a moment at its end for the process to be idle again, and kills and replaces it otherwise. The
-engine's output goes through a pipe to its reader unchanged, so a slow reader holds back its own process only. See
+The engine can neither limit nor cancel an evaluation; a process can be killed. The pool assigns a process to each
+evaluation (`evaluation.py`), waits a moment after its end for the process to be idle again, and otherwise kills and
+replaces it. The engine's output is piped to its reader unchanged, so a slow reader delays only its own process. See
 docs/decisions/010-evaluation-in-processes.md. asyncio only; reads no query.
 """
 
@@ -33,7 +33,7 @@ from construct_messages.sources.evaluators.evaluation import (
 from construct_messages.sources.files import open_directory
 from construct_messages.sources.operations import Answer, Operation
 
-_GRACE: Final = 0.25  # seconds for a process to be idle again once nobody reads its answer any more
+_GRACE: Final = 0.25  # seconds for a process to be idle again after its reader has stopped
 _START_SECONDS: Final = 60.0
 _WARM: Final = 2  # processes kept ready
 _FIRST_BYTES: Final = 1 << 13
@@ -43,18 +43,19 @@ _FORMAT_PARAMETERS: Final = ("format", "output", "results")
 class EvaluatorPool:
     """A store directory as a `Backend`, evaluated by processes.
 
-    Processes are started ahead by `start()`, else when they are needed. To be used in one event loop, and closed.
+    `start()` starts processes in advance, others are started when they are needed. Use it in one event loop, and close
+    it.
 
     Args:
-        directory: an Oxigraph store directory, which nothing writes to meanwhile.
-        size: how many processes, and so evaluations at once, at most.
-        queue_seconds: how long an evaluation may wait for its turn; turns are taken in the order of asking.
-        memory_bytes: bound of each process's own memory; an evaluation that needs more ends with an error.
+        directory: an Oxigraph store directory that has no writer meanwhile.
+        size: the maximal number of processes, and so of concurrent evaluations.
+        queue_seconds: the maximal time an evaluation waits for its turn; turns are in the order of requests.
+        memory_bytes: the limit of each process's own memory; an evaluation that needs more ends with an error.
         executor: threads that wait for processes to end; None: those of the event loop.
 
     Raises:
         UsageError: no such directory, not a store, or a size below 1.
-        SourceError: a writer holds the directory, or it cannot be read.
+        SourceError: a writer has the directory open, or it cannot be read.
     """
 
     predefined: Mapping[str, str] = {}
@@ -70,7 +71,7 @@ class EvaluatorPool:
         executor: Executor | None = None,
     ) -> None:
         if size < 1:
-            raise UsageError(f"{size} processes cannot evaluate anything", hint="give at least 1")
+            raise UsageError(f"{size} processes cannot evaluate anything", hint="pass at least 1")
         open_directory(directory)  # for its errors
         self._arguments = (str(directory.absolute()), memory_bytes or 0, executor)
         self._queue_seconds = queue_seconds
@@ -82,7 +83,7 @@ class EvaluatorPool:
         self._closed = False
 
     async def start(self) -> None:
-        """Starts what is kept ready, so that the first requests need not wait for it.
+        """Starts the processes that are kept ready, so that the first requests need not wait for them.
 
         Raises:
             SourceError: a process does not start.
@@ -102,8 +103,8 @@ class EvaluatorPool:
         """See `Source.asolutions`.
 
         Raises:
-            SourceError: also with status 503, where no process was free in time.
-            IncompleteResult: also where the process ended under the evaluation.
+            SourceError: also with status 503, if no process was free in time.
+            IncompleteResult: also if the process ended during the evaluation.
         """
         select = request.select
         order = Solve(
@@ -127,27 +128,28 @@ class EvaluatorPool:
             self._release(evaluation)
 
     def solutions(self, request: Request) -> Generator[Solutions]:  # noqa: ARG002 - the protocol's
-        """There is no blocking form: the processes belong to an event loop.
+        """Always fails: the processes belong to an event loop.
 
         Raises:
             UsageError: always.
         """
         raise UsageError(
             "a pool of processes answers asyncio only",
-            hint="use asolutions(), or OxigraphSource where threads will do",
+            hint="use asolutions(), or an OxigraphSource",
         )
 
     async def answer(self, operation: Operation) -> Answer:
         """See `Backend.answer`.
 
-        Solutions come as JSON, XML, CSV or TSV, triples as Turtle, N-Triples, RDF/XML, JSON-LD, N-Quads or TriG; the
-        first where the client does not care. The parameters `format`, `output` and `results` go before `Accept`.
+        Solutions are serialized as JSON, XML, CSV or TSV, triples as Turtle, N-Triples, RDF/XML, JSON-LD, N-Quads or
+        TriG; by default as the first of these. The parameters `format`, `output` and `results` take precedence over
+        `Accept`.
 
         Raises:
-            NotAcceptable: the client takes none of these.
+            NotAcceptable: the client accepts none of these.
             Forbidden: an update.
-            UsageError: no query at all.
-            SourceError: also with status 503, where no process was free in time.
+            UsageError: there is no query.
+            SourceError: also with status 503, if no process was free in time.
         """
         if operation.update:
             raise Forbidden(
@@ -155,7 +157,7 @@ class EvaluatorPool:
                 hint="change the files, and load them again",
             )
         if operation.text is None:
-            raise UsageError("there is no query", hint="give one in the parameter query")
+            raise UsageError("there is no query", hint="send it in the parameter query")
         named = next(
             (value for name, value in operation.parameters if name in _FORMAT_PARAMETERS and value),
             None,
@@ -178,9 +180,9 @@ class EvaluatorPool:
         return Answer(200, (("Content-Type", content_type),), body)
 
     async def _body(self, order: Respond, deadline: float | None) -> AsyncGenerator[bytes]:
-        """The media type, once it is known that the answer begins well, and then the body.
+        """The media type, after the first part of the answer was successful, and then the body.
 
-        One generator for both, so that whoever closes it, at whichever point, lets go of the evaluation.
+        One generator for both, so that closing it at any point releases the evaluation.
         """
         evaluation = await self._evaluate(order, bulk_only=True, deadline=deadline)
         try:
@@ -188,7 +190,7 @@ class EvaluatorPool:
             assert isinstance(report, Formatted)
             (document,) = evaluation.documents
             chunk = b""
-            # what is less than the engine writes at once is the whole answer, or the beginning of a failure
+            # fewer bytes than the engine writes at once are the whole answer, or the start of a failure
             while len(chunk) < _FIRST_BYTES:
                 more = await aread(document, evaluation.deadline)
                 chunk += more
@@ -207,7 +209,7 @@ class EvaluatorPool:
             self._release(evaluation)
 
     async def check(self) -> None:
-        """See `Backend.check`: processes that are alive answer, if only in their turn."""
+        """See `Backend.check`: living processes answer, even if only after a wait."""
         if not self._processes:
             self._give_back(await self._take())
 
@@ -222,7 +224,7 @@ class EvaluatorPool:
         self._idle.clear()
 
     async def aclose(self) -> None:
-        """`close` for asyncio, which waits until evaluations that were given up are over, too."""
+        """`close` for asyncio, which also waits for the end of abandoned evaluations."""
         self.close()
         while self._tasks:
             await asyncio.wait(self._tasks)
@@ -232,7 +234,7 @@ class EvaluatorPool:
     async def _evaluate(
         self, order: Order, *, bulk_only: bool, deadline: float | None
     ) -> PooledEvaluation:
-        """Has a process begin, in turn. Whoever gets the evaluation releases it."""
+        """Starts an evaluation in a process, in turn; the caller must release it."""
         evaluation = PooledEvaluation(await self._take(), deadline)
         try:
             await evaluation.begin(order, bulk_only)
@@ -249,7 +251,7 @@ class EvaluatorPool:
             self._in_background(self._wait_for_idle(evaluation.process))
 
     async def _wait_for_idle(self, process: Evaluator) -> None:
-        """Takes back a process whose answer is read no further once it is idle, or replaces it."""
+        """Takes back a process, after its reader has stopped, when it is idle; or else replaces it."""
         try:
             while not isinstance(await process.receive(time.monotonic() + _GRACE), Ended):
                 pass
@@ -269,7 +271,7 @@ class EvaluatorPool:
                 await self._turns.acquire()
         except TimeoutError as error:
             raise SourceError(
-                f"all evaluations are taken, and none ended within {self._queue_seconds:g} seconds",
+                f"all processes are busy, and none became free within {self._queue_seconds:g} seconds",
                 status=503,
                 hint="ask again later",
                 retry_after=self._queue_seconds,
@@ -301,7 +303,7 @@ class EvaluatorPool:
         process.watch(partial(self._lost, process))
 
     def _lost(self, process: Evaluator) -> None:
-        """An idle process said something: its end."""
+        """Called when an idle process becomes readable: it has ended."""
         process.watch(None)
         self._idle.remove(process)
         self._in_background(self._replace_idle(process))
@@ -313,7 +315,7 @@ class EvaluatorPool:
     async def _replace(self, process: Evaluator) -> None:
         await process.akill()
         self._processes.discard(process)
-        with suppress(SourceError):  # whoever needs a process next starts one, and meets the error
+        with suppress(SourceError):  # the next evaluation starts one, and raises the error
             await self._fill()
 
     def _dismiss(self, process: Evaluator) -> None:

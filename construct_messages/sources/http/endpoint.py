@@ -29,7 +29,7 @@ from construct_messages.sources.http.reading import aread, read
 if TYPE_CHECKING:
     import aiohttp
 
-# which a request may carry for the answer it wanted; a range or a condition would make another answer of the result
+# headers for content negotiation; a range or a condition would change the answer
 _NOT_OF_THE_SELECT: Final = ("Accept", "Accept-Encoding", "Range", "Content-Type", "Content-Length")
 
 
@@ -38,11 +38,11 @@ class EndpointSource:
 
     Args:
         endpoint: its URL, or an `Endpoint`, whose `Accept` header is ignored.
-        results: `json`, `xml` or `tsv` to request only this format; `auto`: that of the profile.
+        results: `json`, `xml` or `tsv` to request only this format; `auto`: the formats of the profile.
         profile: the kind of engine; see `profiles.PROFILES`.
-        retries: how often a request is repeated after a temporary failure; see `net/retries.py`.
+        retries: the number of retries after a temporary failure; see `net/retries.py`.
         connect_seconds: the maximal time to connect.
-        read_seconds: the maximal time between two bytes; None: that of the endpoint.
+        read_seconds: the maximal time between two bytes; None: the `read_seconds` of the endpoint.
 
     Raises:
         UsageError: an invalid URL, unknown results or profile, or a negative number.
@@ -63,11 +63,11 @@ class EndpointSource:
     ) -> None:
         self._endpoint = Endpoint.at(endpoint) if isinstance(endpoint, str) else endpoint
         if retries < 0:
-            raise UsageError(f"retries={retries} is negative", hint="give 0 to try once")
+            raise UsageError(f"retries={retries} is negative", hint="pass 0 to try once")
         self._profile = Profile.named(profile)
         if results != "auto" and results not in READ:
             raise UsageError(
-                f"there are no results in {results!r}", hint=f"choose auto, {', '.join(READ)}"
+                f"unknown results format {results!r}", hint=f"choose auto, {', '.join(READ)}"
             )
         self._asked = self._profile.results if results == "auto" else (results,)
         self._retries, self._connect_seconds = retries, connect_seconds
@@ -102,7 +102,7 @@ class EndpointSource:
 
     async def asolutions(self, request: Request) -> AsyncGenerator[Solutions]:
         """See `Source.asolutions`."""
-        import aiohttp  # takes longer than a short answer to the other client
+        import aiohttp  # it takes longer to import than the other client takes for a short answer
 
         from construct_messages.net.aiohttp_client import new_session
 
@@ -120,10 +120,10 @@ class EndpointSource:
     async def asolutions_over(
         self, session: aiohttp.ClientSession, request: Request, executor: Executor | None = None
     ) -> AsyncGenerator[Solutions]:
-        """`asolutions` over a session of the caller's, which stays open.
+        """`asolutions` with a session of the caller, which stays open.
 
         Args:
-            session: what sends the requests.
+            session: sends the requests.
             request: the SELECT to answer.
             executor: threads for decoding long solutions; None: those of the event loop.
         """
@@ -163,7 +163,7 @@ class EndpointSource:
             if (title := name.title()) not in _NOT_OF_THE_SELECT and not title.startswith("If-"):
                 check_header(name, value)
                 headers[title] = value
-        # a condition is for GET (RFC 9110, section 13.1.2), and for the whole result, which no page or probe is
+        # a condition is for GET (RFC 9110, section 13.1.2) and for the whole result, not for a page or probe
         condition = request.condition
         if condition and select is request.select and self._endpoint.method == "get":
             headers |= condition.headers

@@ -1,9 +1,9 @@
-"""Pages by key: each page has the solutions that follow the last whole group of the page before.
+"""Keyset pagination: each page has the solutions after the last whole group of the previous page.
 
-All solutions with one value of the key are a group. A page that is full may end within a group, so its last group is
-left to the next page, which begins with it. So no page depends on the order of equal keys, or on an order that two
-requests share (`overlap.py` checks that of OFFSET). The order is that of texts by code point (SPARQL 1.2 Query, section
-17.4.1.7). Nothing here sends a request or writes a query.
+All solutions with one value of the key are a group. A full page may end within a group, so the next page begins with
+this group again. So no page depends on the order of equal keys, or on two requests having the same order (`overlap.py`
+checks that for OFFSET). Keys are ordered as strings, by code point (SPARQL 1.2 Query, section 17.4.1.7). Nothing here
+sends a request or writes a query.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Groups:
         column: its index among the variables.
 
     Attributes:
-        last: the key of the last group that has arrived, perhaps not whole; None: nothing has arrived.
+        last: the key of the last group that has arrived, possibly incomplete; None: nothing has arrived.
         count: the number of solutions of whole groups.
     """
 
@@ -43,7 +43,7 @@ class Groups:
         return sum(map(len, self._pending))
 
     def begin(self) -> None:
-        """Discards the group that is not whole: the next response begins with it."""
+        """Discards the incomplete group: the next response begins with it."""
         self._pending.clear()
         self.expect_last()
 
@@ -55,7 +55,7 @@ class Groups:
         """Checks that a response begins with the last group.
 
         Raises:
-            IncompleteResult: it does not, perhaps because the engine has another text for the key.
+            IncompleteResult: it does not, possibly because the engine has a different string for the key.
         """
         first = self._key(batch.text[self._column][0])
         if first != self._first:
@@ -66,10 +66,10 @@ class Groups:
         self._first = None
 
     def add(self, batch: Solutions) -> Iterator[Solutions]:
-        """Takes the next solutions of a response, and yields those of groups that are whole.
+        """Takes the next solutions of a response, and yields those of complete groups.
 
         Raises:
-            IncompleteResult: a key is no IRI, or comes after a greater one.
+            IncompleteResult: a key is not an IRI, or follows a greater one.
         """
         if self._first is not None:
             self.check_first(batch)
@@ -91,7 +91,7 @@ class Groups:
         self._pending.append(batch)
 
     def end(self) -> Iterator[Solutions]:
-        """Yields what is pending, because it is whole."""
+        """Yields the pending group, which is complete."""
         whole, self._pending = self._pending, []
         for batch in whole:
             self.count += len(batch)
@@ -118,7 +118,7 @@ class KeyReader(ResponseReader):
     """Reads a response, and yields the solutions of whole groups.
 
     Args:
-        groups: what has arrived.
+        groups: the groups that have arrived.
         arguments, options: see `ResponseReader`.
     """
 
@@ -134,7 +134,7 @@ class KeyReader(ResponseReader):
 
 
 class KeyEnd(ResponseReader):
-    """Reads whether anything follows the last group, and yields that group if nothing does.
+    """Checks whether solutions follow the last group, and yields that group if there are none.
 
     The response has the last solution of the group, and one more if there is one.
     """
@@ -152,10 +152,10 @@ class KeyEnd(ResponseReader):
         return iter(())
 
     def rest(self) -> list[Solutions]:
-        """Returns the last group if nothing follows it; see `ResponseReader.rest`.
+        """Returns the last group if no solution follows it; see `ResponseReader.rest`.
 
         Raises:
-            IncompleteResult: the group is not there any more.
+            IncompleteResult: the group has disappeared.
         """
         super().rest()
         if self.count == 0 and self._status == 200:

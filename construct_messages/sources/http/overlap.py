@@ -1,8 +1,8 @@
-"""Pages that overlap: each request asks for the last solutions again, which must come again.
+"""Overlapping pages: each request repeats the last solutions, and the response must repeat them.
 
-A page is a window over an order (SPARQL 1.2 Query, section 15). An engine that orders two requests differently, skips a
-solution, ignores OFFSET, or whose data changed, loses solutions and sends others twice, in answers that look complete.
-The solutions that two responses share show it. Nothing here sends a request or writes a query.
+A page is a window over an order (SPARQL 1.2 Query, section 15). If an engine orders two requests differently, skips a
+solution, or ignores OFFSET, or its data changes, then solutions are lost or repeated in answers that look complete. The
+solutions that two responses share reveal this. Nothing here sends a request or writes a query.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from construct_messages.sources.http.response import ResponseReader
 from construct_messages.terms import Term, map_blanks
 
 MOST: Final = 10
-"""Solutions that two responses share at most."""
+"""The maximal number of solutions that two responses share."""
 
 _ANY_BLANK: Final = Term("_:")
 
@@ -25,14 +25,14 @@ _Solution: TypeAlias = tuple[Term, ...]
 
 
 class Overlap:
-    """The solutions at both ends of what has arrived, and their comparison with those that arrive again.
+    """The first and last solutions that have arrived, and their comparison with repeated ones.
 
     Args:
         url: the endpoint, for errors.
-        columns: the indexes of the variables to compare: those whose values are the same in each evaluation.
+        columns: the indexes of the variables to compare, whose values are the same in each evaluation.
         stable_blank_nodes: whether a blank node label means the same node in every response; if not, all blank nodes
             are equal here.
-        hint: what to do about an endpoint without a fixed order.
+        hint: the hint for an endpoint without a fixed order.
 
     Attributes:
         count: the number of solutions that have arrived.
@@ -50,7 +50,7 @@ class Overlap:
         self.offset_is_obeyed = False
 
     def size(self, limit: int) -> int:
-        """Returns how many solutions to ask for again in a request for `limit` of them: at most half of it.
+        """Returns the number of solutions to repeat in a request for `limit` solutions: at most half.
 
         >>> Overlap("", (0,), stable_blank_nodes=True, hint="").size(100)
         0
@@ -58,9 +58,9 @@ class Overlap:
         return min(MOST, limit // 2, self.count)
 
     def shows_offset(self, size: int) -> bool:
-        """Returns whether the next response can show that OFFSET is obeyed, if it shares `size` solutions.
+        """Returns whether the next response can prove that OFFSET is obeyed, if it shares `size` solutions.
 
-        It cannot if an endpoint that ignores OFFSET, and sends the beginning again, would send the same.
+        It cannot if an endpoint that ignores OFFSET, and sends the beginning again, would send the same solutions.
         """
         return self._first[:size] != self._tail(size)
 
@@ -72,10 +72,10 @@ class Overlap:
         self.count += len(batch)
 
     def check(self, again: Sequence[_Solution], server: str | None) -> None:
-        """Compares the solutions that a response begins with to the last ones.
+        """Compares the first solutions of a response with the last ones.
 
         Args:
-            again: all that the response shares with the ones before.
+            again: all solutions that the response shares with previous ones.
             server: the name of the engine in the response.
 
         Raises:
@@ -101,7 +101,7 @@ class Overlap:
         )
 
     def missing(self, came: int, size: int, server: str | None) -> IncompleteResult:
-        """Returns the error for a response that ends within the solutions it shares with the ones before."""
+        """Returns the error for a response that ends within the solutions it shares with previous ones."""
         return IncompleteResult(
             f"{self._engine(server)} sent only {came} of {size} solutions again that it sent before: "
             "its result became shorter",
@@ -122,11 +122,11 @@ class Overlap:
 
 
 class OverlappingReader(ResponseReader):
-    """Reads a response that begins with solutions that have arrived before, and yields those after them.
+    """Reads a response that begins with repeated solutions, and yields the new ones after them.
 
     Args:
-        overlap: what has arrived.
-        size: how many of the solutions have arrived before.
+        overlap: the solutions that have arrived.
+        size: the number of repeated solutions.
         arguments, options: see `ResponseReader`.
     """
 
@@ -136,10 +136,10 @@ class OverlappingReader(ResponseReader):
         self._again: list[_Solution] = []
 
     def feed(self, piece: bytes) -> Iterator[Solutions]:
-        """Yields the solutions that a piece completes and that are new; see `ResponseReader.feed`.
+        """Yields the new solutions that a piece completes; see `ResponseReader.feed`.
 
         Raises:
-            IncompleteResult: those that have arrived before are others now.
+            IncompleteResult: the repeated solutions differ from the previous ones.
         """
         for batch in super().feed(piece):
             fresh = batch
@@ -156,7 +156,7 @@ class OverlappingReader(ResponseReader):
         """Processes the end of the body; see `ResponseReader.close`.
 
         Raises:
-            IncompleteResult: some that have arrived before are missing.
+            IncompleteResult: repeated solutions are missing.
         """
         super().close()
         if len(self._again) < self._size:

@@ -1,7 +1,7 @@
-"""Pages: the SELECT queries for a whole result, and the detection of results that row limits cut short.
+"""Pagination: the SELECT queries for a whole result, and the detection of results that row limits truncate.
 
 A page is a window of LIMIT and OFFSET over the query (`query/pages.py` writes it) and has a separate response. Each
-window begins with the last solutions of the one before (`overlap.py` compares them). Sources send the queries of
+window begins with the last solutions of the previous one (`overlap.py` compares them). Sources send the queries of
 `pages`, and feed each response to the page's reader. Opens no socket.
 """
 
@@ -29,7 +29,9 @@ from construct_messages.sources.http.profiles import SORT_FAILURES, Profile
 from construct_messages.sources.http.response import ResponseReader
 
 _FIRST_PAGE: Final = 500
-_FAR: Final = 1_000_000_000  # solutions; what 32 bits hold, for engines that count with no more
+_FAR: Final = (
+    1_000_000_000  # solutions; the maximum of 32 bits, for engines that count with 32 bits
+)
 
 _Kind: TypeAlias = Callable[..., ResponseReader]
 _NewReader: TypeAlias = Callable[[_Kind, int, Header, Select], ResponseReader]
@@ -39,11 +41,11 @@ _NewReader: TypeAlias = Callable[[_Kind, int, Header, Select], ResponseReader]
 class ResultPage:
     """A part of a result: the SELECT for the missing solutions, and the reader of the response.
 
-    It is a context manager around all attempts, and translates their failures.
+    A context manager around all attempts, which translates their failures.
 
     Args:
         url: the endpoint, for errors.
-        query: the SELECT of the whole result, or the one to send.
+        query: the SELECT of the whole result, or the SELECT to send.
         new_reader: creates the reader of a response from its class, status, headers and the query that was sent.
     """
 
@@ -61,7 +63,7 @@ class ResultPage:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool | None:
-        """Passes failures on as they are."""
+        """Leaves failures unchanged."""
 
     @property
     def select(self) -> Select | None:
@@ -97,12 +99,12 @@ class ResultPage:
 
 @dataclass
 class _Window(ResultPage):
-    """A window over the result: what has not arrived of it, after the last solutions that have.
+    """A window over the result: the last solutions that have arrived, and the missing ones after them.
 
     Args:
         end: the number of solutions of the result up to the end of the window.
         limit: the number of solutions to request at most.
-        overlap: what has arrived.
+        overlap: the solutions that have arrived.
         profile: the properties of the engine.
     """
 
@@ -117,7 +119,7 @@ class _Window(ResultPage):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Adds a hint to the refusal of an engine that cannot sort its values."""
+        """Adds a hint to the error of an engine that cannot sort its values."""
         if isinstance(error, SourceError):
             for text, profile in SORT_FAILURES.items():
                 if (
@@ -149,19 +151,19 @@ class _Window(ResultPage):
         return self.overlap.size(self.limit)
 
     def may_retry(self, _: SourceError) -> bool:
-        """Returns whether the rest can be requested, and an endpoint that sends the beginning instead is noticed."""
+        """Returns whether the rest can be requested, and a response with the beginning instead can be detected."""
         begins = self.overlap.count == self.again  # at OFFSET 0
         return begins or self.overlap.offset_is_obeyed or self.overlap.shows_offset(self.again)
 
 
 @dataclass
 class _KeyPage(ResultPage):
-    """A page by key: the solutions from the last group on that is not whole.
+    """A page by key: the solutions from the last incomplete group on.
 
     Args:
         key: the name of the variable.
         limit: the number of solutions to request.
-        groups: what has arrived.
+        groups: the groups that have arrived.
     """
 
     key: str
@@ -177,16 +179,16 @@ class _KeyPage(ResultPage):
         return partial(KeyReader, self.groups)
 
     def may_retry(self, _: SourceError) -> bool:
-        """Returns True: the next request begins with the group that is not whole."""
+        """Returns True: the next request begins with the incomplete group."""
         return True
 
 
 @dataclass
 class _KeyEnd(ResultPage):
-    """The end of a result in pages by key, or what shows that there is more.
+    """The last page by key: it checks that no solution follows.
 
     Args:
-        groups: what has arrived.
+        groups: the groups that have arrived.
     """
 
     groups: Groups
@@ -201,7 +203,7 @@ class _Probe(ResultPage):
     """A page that only checks whether there are more solutions.
 
     Args:
-        failure: the meaning of a failed probe; None: there are no more.
+        failure: the error if the probe fails; None: a failure means that there are no more solutions.
     """
 
     failure: IncompleteResult | None
@@ -211,7 +213,7 @@ class _Probe(ResultPage):
         return _Counting
 
     def may_retry(self, _: SourceError) -> bool:
-        """Returns True: no solution of it is used."""
+        """Returns True: its solutions are not used."""
         return True
 
     def __exit__(
@@ -242,11 +244,11 @@ def pages(
     """Yields the pages of a request, or a single one without paging; read each to its end before the next.
 
     Between pages there are probes, which yield no solutions: after a page that was shorter than requested, or if the
-    endpoint's row limit may have cut an answer without pages, a probe requests the next solution. That of pages by key
-    yields the last group.
+    endpoint's row limit may have truncated an answer without pages, a probe requests the next solution. The probe of
+    pages by key yields the last group.
 
     Raises:
-        IncompleteResult: the row limit of the endpoint cut the result, or its pages do not fit together.
+        IncompleteResult: the row limit of the endpoint truncated the result, or its pages are inconsistent.
     """
     numbers = count()
     paged, labels = request.page_size is not None, request.labels
@@ -294,7 +296,7 @@ def _whole(
         return
     capped = IncompleteResult(
         f"{url} returns at most {whole.cap} solutions, and {whole.received} came",
-        # the header that announces a cap is Virtuoso's
+        # only Virtuoso announces a row limit, in a header
         hint=f"read the result in pages: page_size={whole.cap}"
         + ("" if profile.orders_in_sub_select else ', of a Virtuoso with profile="virtuoso"'),
     )
@@ -319,12 +321,12 @@ def _windows(
         if profile.orders_in_sub_select
         else f'{_HINT}; of a Virtuoso with profile="virtuoso"',
     )
-    # the first page is small: an engine gives the beginning of an order sooner than a lot of it
+    # the first page is small: engines return the beginning of an order sooner
     size = min(full, _FIRST_PAGE)
     while select.limit is None or overlap.count < select.limit:
         again = overlap.size(size)
         if overlap.count and not overlap.offset_is_obeyed and not overlap.shows_offset(again):
-            # an endpoint that ignores OFFSET answers as it did before; and none has so many solutions
+            # an endpoint that ignores OFFSET repeats its answer, and no result has this many solutions
             yield (far := _Probe(url, _beyond(select, _FAR, profile), new_reader, None))
             if far.received:
                 raise IncompleteResult(
@@ -346,14 +348,14 @@ def _windows(
                 )
                 if not more.received:
                     return
-            full = page.received  # what it returns at most, announced or not
+            full = page.received  # its row limit, announced or not
         size = full
 
 
 def _by_key(
     select: Select, size: int, key: str, url: str, new_reader: _NewReader
 ) -> Iterator[ResultPage]:
-    by_key(select, key, size)  # which raises an error for a variable that is none
+    by_key(select, key, size)  # raises an error for an unknown variable
     groups = Groups(url, key, select.variables.index(key))
     while True:
         before = groups.count, groups.last
@@ -367,7 +369,7 @@ def _by_key(
             yield (end := _KeyEnd(url, rest, new_reader, groups))
             if end.received == 1:
                 return
-            size = page.received  # what it returns at most, announced or not
+            size = page.received  # its row limit, announced or not
         if (groups.count, groups.last) == before:
             raise IncompleteResult(
                 f"{url} has {page.received} solutions or more with {groups.last} for ?{key}",

@@ -1,4 +1,4 @@
-"""Whether status and headers mark a response as a part of the answer only (RFC 9110; Virtuoso's own headers).
+"""Detects partial responses by their status and headers (RFC 9110; Virtuoso's own headers).
 
 Reads no body: `results/completeness.py` checks the result itself.
 """
@@ -15,10 +15,10 @@ _RANGE: Final = re.compile(r"[!-~]+ ([0-9]{1,20})-([0-9]{1,20})/([0-9]{1,20})")
 
 
 def partial_reason(status: int, header: Callable[[str], str | None]) -> str | None:
-    """Returns what declares a response to be a part of the answer, or None; empty if that is the status alone.
+    """Returns the header that marks a response as partial; the empty string for the status alone; else None.
 
-    That is status 206, a `Content-Range` that is not the whole (RFC 9110, section 14.4), and what Virtuoso sends with a
-    result that it had no time for.
+    Partial responses have status 206, a `Content-Range` of less than the whole (RFC 9110, section 14.4), or Virtuoso's
+    header for a result that ran out of time.
 
     >>> partial_reason(200, {"X-SQL-Message": "Returning incomplete results"}.get)
     'Returning incomplete results'

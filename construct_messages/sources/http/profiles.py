@@ -1,6 +1,6 @@
-"""Profiles: what is known of SPARQL engines, as data. Code asks a profile, never an engine's name.
+"""Profiles: the properties of SPARQL engines, as data. Other code depends on a profile, never on an engine's name.
 
-A profile defines how to query an engine (SPARQL 1.1 Protocol, section 2.1), and which guarantees its answers have.
+A profile defines how to query an engine (SPARQL 1.1 Protocol, section 2.1) and the guarantees of its answers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Profile:
         orders_in_sub_select: pages have their order in a sub-select, and LIMIT and OFFSET around it: the engine refuses
             ORDER BY with a large OFFSET, or orders by it differently.
         page_keys: the sort keys of a variable in pages; see `query/pages.py`.
-        timeouts: texts in the engine's refusals of queries that took too long.
+        timeouts: texts in the engine's errors for queries that took too long.
         unsafe_functions: beginnings of function IRIs by which a query makes the engine fetch from the web, read files
             or run code; see `check_functions`.
         safe_functions: functions with such IRIs that are harmless, in lower case.
@@ -104,7 +104,7 @@ _WIKIDATA: Final = _COMMON | {
 }
 
 # Virtuoso calls its built-in functions by bif:, stored procedures by sql: (Virtuoso documentation, section "Calling SQL
-# from SPARQL"). Of some hundreds these are the ones that queries use, and that look at nothing but their arguments.
+# from SPARQL"). Of some hundreds, these are commonly used in queries and read only their arguments.
 _VIRTUOSO: Final = ("bif:", "sql:")
 _VIRTUOSO_SAFE: Final = frozenset(
     f"bif:{name}"
@@ -226,10 +226,11 @@ _VIRTUOSO_SAFE: Final = frozenset(
 PROFILES: Final[Mapping[str, Profile]] = {
     # for any engine: Virtuoso, or Jena, whose java: loads classes by name
     "generic": Profile(unsafe_functions=(*_VIRTUOSO, "java:"), safe_functions=_VIRTUOSO_SAFE),
-    # its labels are those of the store, which were assigned when the nodes were loaded; its order by value is no order
-    # of terms of several types, for which it may abort
+    # its labels are those of the store, assigned when the nodes were loaded; its order by value is inconsistent for
+    # terms of several types, for which it may abort
     "oxigraph": Profile(results=("tsv", "json"), stable_blank_nodes=True, page_keys=BY_TEXT),
-    # its XML can hold characters that XML has not, its TSV is CSV with tabs; nodeID:// labels are the store's own
+    # its XML can hold characters that XML does not allow, its TSV is CSV with tabs; nodeID:// labels are the store's
+    # own
     "virtuoso": Profile(
         results=("json",),
         prefixes=_DBPEDIA,
@@ -245,10 +246,10 @@ PROFILES: Final[Mapping[str, Profile]] = {
     # it compares decimals with NaN by raising an error
     "rdflib": Profile(page_keys=BY_TEXT_ONLY),
     "blazegraph": Profile(prefixes=_WIKIDATA, timeouts=("TimeoutException", "QueryTimeout")),
-    # a 429 of its own is a query that took too long, not one too many
+    # its status 429 means that a query took too long, not that there were too many
     "qlever": Profile(results=("json",), timeouts=("timed out", "timeout")),
 }
 """The profiles by name; `generic` assumes nothing beyond the recommendations."""
 
 SORT_FAILURES: Final[Mapping[str, str]] = {"decimal.InvalidOperation": "rdflib"}
-"""Texts in the refusals of engines that cannot sort their values, and the profile whose pages they can sort."""
+"""Texts in the errors of engines that cannot sort their values, and the profile whose pages they can sort."""

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 _AGENT: Final = f"construct-messages/{__version__} (one RDF Message per CONSTRUCT solution)"
 _METHODS: Final = ("get", "post")
 FORMAT_PARAMETERS: Final = ("format", "output", "results", "callback", "messages")
-"""Parameters that engines take for the format of the answer, and that would overrule the Accept header."""
+"""Parameters by which engines choose the format of the answer, instead of the Accept header."""
 
-# a server that compresses holds solutions back
+# a server that compresses delays solutions
 _DEFAULTS: Final = {"Accept": "*/*", "Accept-Encoding": "identity"}
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An endpoint, and what each request to it carries.
+    """An endpoint, with the headers and parameters of each request to it.
 
     Args:
         url: an http or https URL, which may hold parameters.
@@ -41,7 +41,7 @@ class Endpoint:
         headers: of each request; names as in `Accept`.
         parameters: of each request, in order.
         digest: user and password for digest authentication (RFC 7616).
-        tokens: where access tokens come from; None: the headers hold the credentials, or there are none.
+        tokens: the source of access tokens; None: the headers have the credentials, or there are none.
         read_seconds: the maximal time between two bytes; None: any.
     """
 
@@ -69,23 +69,23 @@ class Endpoint:
             url: an http or https URL, which may hold parameters.
             method: `post` (a form with its length, which every engine accepts) or `get`.
             headers: further request headers, such as a `User-Agent` with your contact.
-            tokens: where access tokens come from.
-            contact: for the User-Agent: how the endpoint's operator can reach whoever runs this.
+            tokens: the source of access tokens.
+            contact: for the User-Agent: an address by which the endpoint's operator can reach you.
 
         Raises:
-            UsageError: no such URL, method or header.
+            UsageError: an invalid URL, method or header.
 
         >>> Endpoint.at("https://example.org/sparql", contact="me@example.org").headers["User-Agent"].partition("; ")[2]
         'me@example.org)'
         >>> Endpoint.at("https://example.org/sparql", method="put")
         Traceback (most recent call last):
-        construct_messages.errors.UsageError: there is no method 'put' for a query
+        construct_messages.errors.UsageError: unknown method 'put' for a query
           hint: choose get or post
         """
         check_url(url)
         if method not in _METHODS:
             raise UsageError(
-                f"there is no method {method!r} for a query", hint=f"choose {' or '.join(_METHODS)}"
+                f"unknown method {method!r} for a query", hint=f"choose {' or '.join(_METHODS)}"
             )
         if method == "get" and "query" in dict(
             parse_qsl(urlsplit(url).query, keep_blank_values=True)
@@ -134,7 +134,7 @@ class Endpoint:
 
     @property
     def name(self) -> str:
-        """The URL without its query, for errors."""
+        """The URL without its query component, for errors."""
         return without_query(self.url)
 
     def request(

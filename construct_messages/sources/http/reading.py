@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import aiohttp
 
 _AT_ONCE: Final = 1 << 14
-"""Bytes that are decoded between two turns of the event loop: see `ResponseReader.pieces`."""
-# bytes of a solution; where each is to be percent-encoded, they take some 20 ms
+"""The number of bytes that are decoded between two turns of the event loop; see `ResponseReader.pieces`."""
+# bytes of a solution; if all of them must be percent-encoded, this takes some 20 ms
 _LONG: Final = 1 << 14
 
 
@@ -35,10 +35,10 @@ def read(
     """Sends a request, and reads the answer; closing the generator closes the connection.
 
     Args:
-        request: what to send.
+        request: the request to send.
         page: creates the reader for the response.
-        timeouts: how long to wait.
-        handlers: further handlers, such as one that knows digest authentication.
+        timeouts: the maximal times to wait.
+        handlers: further handlers, such as one for digest authentication.
     """
     with closing(send(request, page.url, timeouts, *handlers)) as response:
         reader = page.open(response.status, response.headers.get)
@@ -68,7 +68,7 @@ async def aread(
         while chunk := await areceive(response, timeouts, reader.cut):
             for piece in reader.pieces(chunk, _AT_ONCE):
                 batches = reader.feed(piece)
-                if reader.held > _LONG:  # what a long solution takes, it takes at its end
+                if reader.held > _LONG:  # a long solution is decoded at its end
                     batches = iter(await loop.run_in_executor(executor, list, batches))
                 for batch in batches:
                     yield batch
@@ -83,4 +83,4 @@ async def aread(
             yield batch
         reader.close()
     finally:
-        response.close()  # whose connection is back in the pool, if this was its end
+        response.close()  # its connection is back in the pool, if the body has ended

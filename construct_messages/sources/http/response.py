@@ -1,8 +1,8 @@
 """Reads the response to a SELECT. Both HTTP clients feed it the bytes.
 
 Decides by status and headers whether the response can be a whole result (SPARQL 1.1 Protocol, sections 2.1.5 to 2.1.7;
-RFC 9110), decodes the body, and compares it with the announced length. Everything but a whole result is an error. Opens
-no socket.
+RFC 9110), decodes the body, and compares it with the announced length. All responses except whole results are errors.
+Opens no socket.
 """
 
 from __future__ import annotations
@@ -25,15 +25,13 @@ from construct_messages.terms import Lenience
 _DETAIL_BYTES: Final = 4096
 _WORK: Final = 1 << 20  # see `ResponseReader.pieces`
 _SMALLEST: Final = 16  # bytes of a piece
-_USUAL: Final = 4  # variables; what more of them cost shows
-_CODED: Final = (
-    1 << 12
-)  # bytes that are decoded at once: of what is left, a copy is made for each piece
+_USUAL: Final = 4  # variables; more of them take noticeable time
+_CODED: Final = 1 << 12  # bytes that are decompressed at once: the rest is copied for each piece
 _SOLUTION_BYTES: Final = (
     8 << 20
-)  # of one solution, or of what stands around all; a few of them compress very well
+)  # of one solution, or of the text around all; a few of them compress very well
 _GZIP: Final = b"\x1f\x8b"  # its first bytes (RFC 1952, section 2.3.1)
-_DIGITS: Final = 20  # a number of more is no number of solutions
+_DIGITS: Final = 20  # a number with more is not a number of solutions
 
 
 class ResponseReader:
@@ -48,17 +46,17 @@ class ResponseReader:
         url: the endpoint, for errors.
         response: the number of the response (of pages).
         scope: the scope of blank node labels.
-        timeouts: texts in a refusal which say that the query took too long for the engine.
-        client_authenticates: whether the credentials were those of a client of this server, who must learn of a
-            refusal.
-        undeclared: the first prefix that the query uses without declaring it, a possible reason of a refusal.
-        select: the query, for places in a refusal.
+        timeouts: texts in error responses to queries that took too long for the engine.
+        client_authenticates: whether the credentials are those of a client of this server, to which their rejection
+            must be reported.
+        undeclared: the first undeclared prefix of the query, a possible reason for an error.
+        select: the query, for positions in errors.
         lenience: see `Request`.
         condition: the condition of the request, which takes the validators of the response.
 
     Attributes:
         count: the number of solutions so far.
-        held: the number of bytes since the last whole solution, which the decoder may hold.
+        held: the number of bytes since the last whole solution, which the decoder may buffer.
         cap: the row limit that the endpoint announces, or None.
 
     Raises:
@@ -105,7 +103,7 @@ class ResponseReader:
         self._detail = b""
         self._decoder: ResultsDecoder | None = None
         self._rest: list[Solutions] | None = (
-            None  # once the body has ended: those that only the end completes
+            None  # after the end of the body: solutions that only the end completes
         )
         self._unchanged = status == 304 and condition is not None and bool(condition.headers)
         self.count = 0
@@ -161,7 +159,7 @@ class ResponseReader:
             self.held = 0
             if self._limit is not None and self.count > self._limit:
                 raise IncompleteResult(
-                    f"{self._url} sent more solutions than LIMIT {self._limit} allows: it does not heed LIMIT"
+                    f"{self._url} sent more solutions than LIMIT {self._limit} allows: it does not obey LIMIT"
                 )
             yield batch
         if self.held > _SOLUTION_BYTES:
@@ -170,7 +168,7 @@ class ResponseReader:
             )
 
     def rest(self) -> list[Solutions]:
-        """Returns the solutions that only the end of the body completes; to be called at the end, before `close`.
+        """Returns the solutions that only the end of the body completes; to be called after it, before `close`.
 
         Raises:
             IncompleteResult: the result is incomplete.
@@ -179,7 +177,7 @@ class ResponseReader:
             return []
         if self._promised is not None and self._received != self._promised:
             raise IncompleteResult(
-                f"{self._url} promised {self._promised} bytes and sent {self._received}, after {self.count} solutions",
+                f"{self._url} announced {self._promised} bytes and sent {self._received}, after {self.count} solutions",
                 transient=True,
             )
         self._body.close()
@@ -188,9 +186,9 @@ class ResponseReader:
         except IncompleteResult as error:
             error.transient = (
                 not self._is_delimited
-            )  # then the end of the connection may have been a cut
+            )  # then the connection may have been interrupted
             raise
-        return list(self.feed(b""))  # which subclasses extend
+        return list(self.feed(b""))  # subclasses extend it
 
     def close(self) -> None:
         """Processes the end of the body, after the `rest`.
@@ -207,9 +205,9 @@ class ResponseReader:
             raise RuntimeError("the rest of the solutions was not read")
 
     def exceeded(self) -> IncompleteResult:
-        """Returns the error for a body that goes on after its announced length."""
+        """Returns the error for a body that is longer than announced."""
         return IncompleteResult(
-            f"{self._url} promised {self._promised} bytes and sent more, after {self.count} solutions"
+            f"{self._url} announced {self._promised} bytes and sent more, after {self.count} solutions"
         )
 
     def cut(self, reason: object) -> SourceError:
@@ -233,7 +231,7 @@ class ResponseReader:
                 )
             if not found.tells_end and not self._is_delimited:
                 raise IncompleteResult(
-                    f"{self._url} sent {found.name} without saying how long it is, so its end could be missing",
+                    f"{self._url} sent {found.name} without its length, so the end could be missing",
                     hint="ask for JSON results",
                 )
             return decoder_of(found)
@@ -262,7 +260,7 @@ class ResponseReader:
             else f"answered with HTTP status {self._status}"
         )
         message = f"{self._url} {what}{said}"
-        # a refusal of the query itself may hold its text, and so any words
+        # the error for the query itself may quote it, and so have any words
         if self._status != 400 and any(word in text for word in self._timeouts):
             return SourceTimeout(
                 message,
@@ -280,10 +278,11 @@ class ResponseReader:
 
 
 TRANSIENT: Final = frozenset((408, 425, 429, 502, 503, 504))
-"""Statuses that say that the same request may succeed in a moment."""
+"""Statuses of temporary failures, after which the same request may succeed."""
 
-# What a refusal of the endpoint is to a client of a server in front of it. The query came from the client; that the
-# endpoint is not there, wants credentials or fails is the server's affair, so 502 for all others (RFC 9110, 15.6.3).
+# The statuses of a server in front of an endpoint, by the endpoint's status. Errors of the query are the client's. If
+# the endpoint is missing, requires credentials or fails, that is the server's error, so the others are 502 (RFC 9110,
+# 15.6.3).
 _ANSWERS: Final[Mapping[int, int]] = {
     400: 400,
     408: 504,
@@ -299,7 +298,7 @@ _ANSWERS: Final[Mapping[int, int]] = {
 
 
 def answer_status(status: int, *, client_authenticates: bool) -> int:
-    """Returns the status that a server in front of the endpoint answers with, for a status of the endpoint.
+    """Returns the status of a server in front of the endpoint for a status of the endpoint.
 
     >>> [answer_status(status, client_authenticates=False) for status in (400, 401, 404, 500, 503)]
     [400, 502, 502, 502, 503]
@@ -312,7 +311,9 @@ _CREDENTIALS: Final = (
     "set CONSTRUCT_MESSAGES_USER and CONSTRUCT_MESSAGES_PASSWORD, or "
     "CONSTRUCT_MESSAGES_TOKEN, in the environment"
 )
-_OTHER_PLACES: Final = "places in this message are those of the SELECT that was made of the query"
+_OTHER_PLACES: Final = (
+    "positions in this message are those in the SELECT that the query was rewritten to"
+)
 _HINTS: Final[Mapping[int, str]] = {
     401: _CREDENTIALS,
     403: _CREDENTIALS,
@@ -327,14 +328,14 @@ class _Body:
 
     def __init__(self, coding: str | None) -> None:
         self._inflater = None
-        self._begun = b""  # how the body begins, until it tells gzip from zlib
+        self._begun = b""  # the beginning of the body, until gzip and zlib can be distinguished
         match (coding or "identity").strip().lower():
             case "identity":
                 pass
             case "gzip" | "x-gzip" | "deflate":
                 self._inflater = zlib.decompressobj(
                     wbits=zlib.MAX_WBITS | 32
-                )  # tells gzip from zlib by itself
+                )  # detects gzip and zlib by itself
             case other:
                 raise SourceError(
                     f"the endpoint sent content coding {shown(other)!r}, which was not requested"
@@ -358,7 +359,7 @@ class _Body:
                 self._inflater.eof
             ):  # of one member, of which gzip may have several (RFC 1952, section 2.2)
                 if self._begun != _GZIP or not _GZIP.startswith(data[:2]):
-                    raise IncompleteResult("something follows the compressed result")
+                    raise IncompleteResult("there is data after the compressed result")
                 self._inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
             try:
                 yield self._inflater.decompress(data, size)
@@ -368,7 +369,7 @@ class _Body:
 
     def close(self) -> None:
         if self._inflater is not None and not self._inflater.eof:
-            raise IncompleteResult("the compressed result ends before its end")
+            raise IncompleteResult("the compressed result is truncated")
 
 
 def _is_utf8(charset: str) -> bool:
@@ -390,6 +391,6 @@ def _cap(header: Header) -> int | None:
 def _validators(header: Header) -> Validators:
     """Returns the validators of a response."""
     modified, sent = date(header("Last-Modified")), date(header("Date"))
-    # a younger one may be that of a second change as well (RFC 9110, section 8.8.2.2)
+    # a second change could have the same recent Last-Modified (RFC 9110, section 8.8.2.2)
     is_strong = modified is not None and sent is not None and (sent - modified).total_seconds() >= 1
     return Validators(header("ETag"), header("Last-Modified") if is_strong else None)

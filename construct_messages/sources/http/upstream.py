@@ -1,7 +1,7 @@
-"""An endpoint behind a server: gives solutions, and relays answers, over one pool of connections.
+"""A server's upstream endpoint: returns solutions and relays answers, over one pool of connections.
 
 SPARQL 1.1 Protocol, section 2. SELECTs are sent as by any endpoint source (`endpoint.py`). Other operations are
-relayed: the text as a form, the answer byte for byte. Decides, with `response.py`, which failures the server reports.
+relayed: the text as a form, the answer byte for byte. With `response.py`, it decides which failures the server reports.
 """
 
 from __future__ import annotations
@@ -32,16 +32,14 @@ from construct_messages.sources.http.protocol import Endpoint
 from construct_messages.sources.http.response import TRANSIENT, answer_status
 from construct_messages.sources.operations import Answer, Operation
 
-# others than these would say something to a hop between here and the client, such as 101
+# other statuses, such as 101, would apply to a hop between here and the client
 _STATUSES: Final = range(200, 600)
-# what a client may ask for it with beside Accept
+# content negotiation by the client, in addition to Accept
 _FORMAT_PARAMETERS: Final = ("format", "output", "results")
 _DATASET: Final = ("default-graph-uri", "named-graph-uri")
 _CHECK_SECONDS: Final = 5.0
-_KEEP_ALIVE_SECONDS: Final = (
-    15.0  # less than most servers', which would close a connection while it is taken
-)
-# those of the connection, and those that the relayed form makes its own
+_KEEP_ALIVE_SECONDS: Final = 15.0  # less than in most servers, which would close it first
+# headers of the connection, and headers that the relayed form sets
 _NOT_SENT_ON: Final = frozenset(
     (
         *(
@@ -56,9 +54,9 @@ _NOT_SENT_ON: Final = frozenset(
         *("host", "content-length", "content-type", "content-encoding", "user-agent", "expect"),
     )
 )
-# What of an answer's headers is about its content. Not those of the connection or the server (Server, Date,
-# Strict-Transport-Security, Alt-Svc), nor those that would act in a browser on the server's own origin (Set-Cookie,
-# Content-Security-Policy, Access-Control-*, Location).
+# The headers of an answer that describe its content. Headers of the connection or the server (Server, Date,
+# Strict-Transport-Security, Alt-Svc) are left out, and so are headers that would affect the server's own origin in a
+# browser (Set-Cookie, Content-Security-Policy, Access-Control-*, Location).
 _RELAYED: Final = (
     *(
         "Content-Type",
@@ -75,7 +73,7 @@ _RELAYED: Final = (
 
 
 class Upstream:
-    """An endpoint behind a server, for asyncio.
+    """A server's upstream endpoint, for asyncio.
 
     Args:
         url: an http or https URL.
@@ -85,8 +83,8 @@ class Upstream:
         headers: additional request headers.
         user: with `password` (Basic), or `token` (Bearer): credentials.
         contact: an address in the User-Agent, by which the endpoint's operator can reach this server's operator.
-        prefixes: prefixes that queries may use without declaring them, besides those of the profile.
-        retries: how often a request is repeated after a temporary failure; see `net/retries.py`.
+        prefixes: prefixes that queries may use without declaring them, in addition to those of the profile.
+        retries: the number of retries after a temporary failure; see `net/retries.py`.
         connect_seconds: the maximal time to connect.
         read_seconds: the maximal time between two bytes, including the wait for a turn or a connection.
         rate: requests per second, on average; None: no limit.
@@ -135,7 +133,7 @@ class Upstream:
             read_seconds=read_seconds,
         )
         if rate is not None and rate <= 0:
-            raise UsageError(f"rate={rate} must be more than 0", hint="leave it out for no bound")
+            raise UsageError(f"rate={rate} must be more than 0", hint="leave it out for no limit")
         self._prefixes = {**self._source.predefined, **(prefixes or {})}
         self._retries, self._connect_seconds, self._read_seconds = (
             retries,
@@ -159,7 +157,7 @@ class Upstream:
         return self._source.stable_blank_nodes
 
     def solutions(self, request: Request) -> Generator[Solutions]:  # noqa: ARG002 the protocol's
-        """There is no blocking form: the connections belong to an event loop.
+        """Always fails: the connections belong to an event loop.
 
         Raises:
             UsageError: always.
@@ -180,11 +178,11 @@ class Upstream:
     async def answer(self, operation: Operation) -> Answer:
         """See `Backend.answer`.
 
-        The endpoint's answer is the client's, whatever its status, but for pages that are for browsers, which a client
-        gets only where it asks for them, and redirects to elsewhere.
+        The endpoint's answer is sent to the client with any status, except for redirects to other hosts, and for pages
+        for browsers, which are only sent to clients that accept them.
 
         Raises:
-            SourceError: no answer, or one that is no client's: status 502.
+            SourceError: no answer, or an answer that is not sent to the client: status 502.
             SourceTimeout: `operation.timeout` passed.
             UsageError: a header that HTTP cannot send.
         """
@@ -201,17 +199,17 @@ class Upstream:
             (name, _joined(response, name)) for name in _RELAYED if name in response.headers
         )
         body = self._body(response, timeouts)
-        await anext(body)  # begun, so that closing it ends the request even if nobody reads it
+        await anext(body)  # started, so that closing it ends the request even if it is not read
         return Answer(response.status, headers, body)
 
     async def start(self) -> None:
         """See `Backend.start`: connections are made when they are needed."""
 
     async def check(self) -> None:
-        """See `Backend.check`: asks `ASK {}`, once, for some seconds; the answer itself does not matter.
+        """See `Backend.check`: sends `ASK {}` once, with a timeout of some seconds; its result does not matter.
 
         Raises:
-            SourceError: no answer, or a refusal.
+            SourceError: no answer, or an error.
         """
         operation = Operation("ASK {}", headers={"Accept": JSON.media_type})
         timeouts = Timeouts(_CHECK_SECONDS, connect=self._connect_seconds)
@@ -233,7 +231,7 @@ class Upstream:
             await self._session.close()
 
     def _opened(self) -> aiohttp.ClientSession:
-        """The session, which belongs to the event loop that first uses it."""
+        """The session; it belongs to the event loop that uses it first."""
         if self._closed:
             raise SourceError(f"connections to {self._endpoint.name} are closed", status=503)
         if self._session is None:
@@ -248,19 +246,19 @@ class Upstream:
                 *(() if self._endpoint.tokens is None else (self._endpoint.tokens,)),
                 connector=connector,
                 connect_seconds=self._connect_seconds,
-                trust_env=False,  # a proxy would connect past the check of addresses
+                trust_env=False,  # a proxy would connect without the check of addresses
             )
         return self._session
 
     async def _response(
         self, operation: Operation, timeouts: Timeouts, retries: int
     ) -> aiohttp.ClientResponse:
-        """The response, its body unread: the last one, where all say that the endpoint is busy."""
+        """The response, before its body is read; the last one if the endpoint is busy each time."""
         request = self._http_request(operation)
         busy: aiohttp.ClientResponse | None = None
 
         def may_retry(error: SourceError) -> bool:
-            # an update is sent again only where it was never sent
+            # an update is only retried if it was not sent
             return not operation.update or isinstance(error.__cause__, aiohttp.ClientConnectorError)
 
         try:
@@ -297,7 +295,7 @@ class Upstream:
         }
         for name, value in headers.items():
             check_header(name, value)
-        # HEAD, too, is asked for as an answer that nobody reads: engines are known that send one with it
+        # HEAD is sent as GET, and the body is ignored: some engines send a body for HEAD
         return self._endpoint.request(operation.text, pairs, headers, update=operation.update)
 
     def _check_answer(self, operation: Operation, response: aiohttp.ClientResponse) -> None:
@@ -308,7 +306,7 @@ class Upstream:
         ):
             raise self._refusal(
                 operation, response
-            )  # the credentials are not the client's, who cannot mend them
+            )  # the credentials are not the client's, which cannot correct them
         if _is_for_browsers(response) and (response.status >= 500 or not _asks_for_html(operation)):
             raise self._refusal(operation, response)
         if response.status not in _STATUSES:
@@ -333,7 +331,7 @@ class Upstream:
                 yield chunk
             response.release()
         finally:
-            response.close()  # whose connection is back in the pool, if this was its end
+            response.close()  # its connection is back in the pool, if the body has ended
 
     def _cut(self, reason: object) -> SourceError:
         return IncompleteResult(f"the answer of {self._endpoint.name} was cut: {reason}")
@@ -344,7 +342,7 @@ def _authenticates(operation: Operation) -> bool:
 
 
 def _is_for_browsers(response: aiohttp.ClientResponse) -> bool:
-    # of several types, browsers take another than aiohttp
+    # of several Content-Types, browsers use a different one than aiohttp
     return any(
         "html" in content_type.lower()
         for content_type in response.headers.getall("Content-Type", ())
@@ -354,10 +352,10 @@ def _is_for_browsers(response: aiohttp.ClientResponse) -> bool:
 def _joined(response: aiohttp.ClientResponse, name: str) -> str:
     value = ", ".join(
         dict.fromkeys(response.headers.getall(name))
-    )  # a length may come twice, and is one
+    )  # a repeated equal length is one length
     return value.encode(errors="surrogateescape").decode(
         errors="replace"
-    )  # a byte that is no UTF-8 cannot be sent
+    )  # a byte that is not UTF-8 cannot be sent
 
 
 def _asks_for_html(operation: Operation) -> bool:

@@ -49,7 +49,7 @@ async def test_the_state_is_there_before_the_first_message(
     await eventually(state.exists)
     process.kill()
     _, errors = await process.communicate()
-    assert errors == b"begins with what comes next; --after 0 begins with the first message\n"
+    assert errors == b"begins with the next message; --after 0 begins with the first one\n"
     assert written(state) == 2
     await served.publish(SENT[2:5])
     process = await start(*command)

@@ -197,7 +197,7 @@ def test_quarantine(spark_here: Here) -> None:
 
 # arguments, status, what is reported
 REFUSED = {
-    "no query": (("run", "--quads", "@dump.nt", "--output", "@log.nq"), 2, "give one query"),
+    "no query": (("run", "--quads", "@dump.nt", "--output", "@log.nq"), 2, "pass one query"),
     "SELECT": (
         ("run", "--query", "SELECT * { }", "--quads", "@dump.nt", "--output", "@log.nq"),
         2,
@@ -261,12 +261,12 @@ REFUSED = {
     "an extension of no log, of a query": (
         ("run", "--query", QUERY, "--quads", "@dump.nt", "--output", "@out.rdf"),
         2,
-        ".rdf is the extension of no log(.|\n)*a folder with such a name ends in /",
+        ".rdf is not the extension of a log format(.|\n)*a folder with such a name ends in /",
     ),
     "an extension of no log": (
         ("convert", "@log.nq", "--output", "@out.rdf"),
         2,
-        ".rdf is the extension of no log",
+        ".rdf is not the extension of a log format",
     ),
     "no such log": (("convert", "@none.nq", "--output", "@log.nt"), 2, "there are no files"),
     "what N-Triples cannot carry": (
@@ -308,9 +308,9 @@ def test_settings_belong_to_a_session_of_its_own(
     )
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
     done = here(*arguments, "--py-files", "construct_messages.zip")
-    assert (done.status, "give it to spark-submit" in done.errors) == (2, True)
+    assert (done.status, "pass it to spark-submit" in done.errors) == (2, True)
     done = here(*arguments, "--conf", "spark.sql.shuffle.partitions=2")
-    assert (done.status, "give them to spark-submit" in done.errors) == (2, True)
+    assert (done.status, "pass them to spark-submit" in done.errors) == (2, True)
 
 
 # --- verifying --------------------------------------------------------------------------------------------------------

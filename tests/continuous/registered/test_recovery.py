@@ -53,7 +53,7 @@ def test_progress_begins_anew() -> None:
         (LimitExceeded("more than 64 MB"), False, True),
         # as the other process tells it
         (SourceError("more than 64 MB", status=LimitExceeded.default_status), False, True),
-        (SourceError("kept no longer", status=Gone.default_status), False, False),
+        (SourceError("removed by retention", status=Gone.default_status), False, False),
         (StoreError("cannot read"), False, False),
         (QueryError("refused"), False, False),
     ],

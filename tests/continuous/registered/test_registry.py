@@ -106,7 +106,7 @@ async def test_what_another_version_saved_is_refused(store: StreamStore, kept: b
     store.commit("query:seen", {"registration": kept})
     before = store.saved_state("query:seen")
     with pytest.raises(
-        StoreError, match=r"seen: the query is saved in version .*program knows version 1"
+        StoreError, match=r"seen: the query is saved in version .*program has version 1"
     ):
         async with running(store):
             pass
@@ -340,7 +340,7 @@ PAIRS = (
     ("text", "limits", "cause", "error"),
     [
         pytest.param("?s ?p ?n", {}, take_input_away, "no stream a", id="input-deleted"),
-        pytest.param("?s ?p ?n", {}, let_elements_fade, "kept no longer", id="input-faded"),
+        pytest.param("?s ?p ?n", {}, let_elements_fade, "removed by retention", id="input-faded"),
         pytest.param(
             f"?s ?p ?n . {PAIRS}",
             {"seconds": 5.0},

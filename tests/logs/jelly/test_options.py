@@ -304,7 +304,7 @@ WRONG = {
         ["version=1", "namespace-declarations"],
         "version 1 .* has no namespace decl",
     ),
-    "an option twice": (["rdf-star", "rdf-star=false"], "--jelly rdf-star comes twice"),
+    "an option twice": (["rdf-star", "rdf-star=false"], "--jelly rdf-star is repeated"),
 }
 
 

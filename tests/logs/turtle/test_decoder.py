@@ -24,6 +24,8 @@ from tests.support.logs.cases.turtle import (
 )
 from tests.support.logs.kinds import cut
 
+pytestmark = pytest.mark.usefixtures("reader")
+
 
 @chunked
 @pytest.mark.parametrize("case", READ)

@@ -22,6 +22,7 @@ from tests.support.logs.simple import read_simply
 
 NEW: Final = find_syntax("1.2-messages")
 HEAD: Final = "PREFIX : <http://example.org/> PREFIX p: <urn:p:> PREFIX host: <http://h> PREFIX q-1.a: <urn:q#>\n"
+pytestmark = pytest.mark.usefixtures("reader")
 delimiters = pytest.mark.parametrize("syntax", [NEW, RDFM], ids=lambda syntax: syntax.label)
 
 
@@ -39,7 +40,7 @@ class Counted(PlainMessages):
 
     taken = 0
 
-    def read(self, text: str) -> PlainRead:
+    def read(self, text: bytes) -> PlainRead:
         plain = super().read(text)
         Counted.taken += len(plain.messages)
         return plain
@@ -102,7 +103,6 @@ LEFT: Final = {
     "single quotes": ":a :b 'c' .",
     "an escaped name": r":a :b :c\,d .",
     "an escaped IRI": r":a :b <urn:\u0041> .",
-    "a port in a name": "host::80 :b host:x .",
     "a direction": ':a :b "x"@ar--rtl .',
     "a version": 'VERSION "1.2" :a :b :c .',
 }
@@ -176,6 +176,11 @@ def test_what_delimiters_end_with_means_nothing(end: str) -> None:
     log = f"# @message\n:a :b 1 .\n# @message {end}\n:b 2 .\n# @message\n"
     data = f"# @message\n{HEAD}{log}".encode()
     both(data, Kind(TURTLE, RDFM), single_bytes(data))
+
+
+def test_a_namespace_may_end_within_a_host() -> None:
+    log = log_of([":a :b 1 .", "host::80 :b host:x . host::8 :b 1 ."], NEW)
+    assert both(log, Kind(TURTLE, NEW), single_bytes(log)) >= 1
 
 
 def test_a_new_namespace_holds_for_what_follows() -> None:

@@ -107,7 +107,7 @@ def test_functions_that_are_not_known_are_refused_by_name(expression: str, fragm
 ILLEGAL = [
     ("cast of nothing", "xsd:integer()", "takes one argument"),
     ("cast of two", "xsd:integer(1, 2)", "takes one argument"),
-    ("aggregate in a filter", "COUNT(?x) > 1", "COUNT may not stand here, in FILTER"),
+    ("aggregate in a filter", "COUNT(?x) > 1", "COUNT is not allowed here, in FILTER"),
     ("undeclared prefix", "?x = nope:a", "prefix nope: is not declared"),
     ("relative IRI", "?x = <a>", "IRI <a> is relative"),
 ]

@@ -36,15 +36,15 @@ ILLEGAL = [
         "two basic graph patterns",
         38,
     ),
-    ("too few values", "{ VALUES (?a ?b) { (1) } }", "1 values to 2 variables", 30),
-    ("too many values", "{ VALUES (?a) { (1 2) } }", "2 values to 1 variables", 27),
+    ("too few values", "{ VALUES (?a ?b) { (1) } }", "1 values for 2 variables", 30),
+    ("too many values", "{ VALUES (?a) { (1 2) } }", "2 values for 1 variables", 27),
     (
         "values of one variable twice",
         "{ VALUES (?a ?a) { (1 2) } }",
-        "?a stands in VALUES twice",
+        "?a is in VALUES twice",
         23,
     ),
-    ("aggregate in BIND", "{ BIND(COUNT(?x) AS ?n) }", "COUNT may not stand here, in BIND", 17),
+    ("aggregate in BIND", "{ BIND(COUNT(?x) AS ?n) }", "COUNT is not allowed here, in BIND", 17),
 ]
 
 

@@ -98,12 +98,12 @@ ILLEGAL = [
     (
         "aggregate in an aggregate",
         "SELECT (SUM(COUNT(?s)) AS ?n) { ?s ?p ?o }",
-        "COUNT may not stand here, in another aggregate",
+        "COUNT is not allowed here, in another aggregate",
     ),
     (
         "aggregate as key",
         "SELECT ?k { ?s ?p ?o } GROUP BY (COUNT(?o) AS ?k)",
-        "COUNT may not stand here, in GROUP BY",
+        "COUNT is not allowed here, in GROUP BY",
     ),
     (
         "separator with a language",

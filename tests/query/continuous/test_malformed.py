@@ -192,7 +192,7 @@ MALFORMED = {
     ),
     "undeclared window of a variable": (
         "SELECT * { WINDOW §?w {} }",
-        "?w has no window to stand for",
+        "?w has no window that it could be bound to",
     ),
     "undeclared prefix": (f"{FROM} {{ WINDOW §ex:w {{}} }}", "prefix ex: is not declared"),
     "undeclared stream": (

@@ -167,7 +167,7 @@ OXIGRAPH: Final = (
     Reason(
         "Oxigraph reads aggregates where they have no meaning.",
         False,
-        refused_with("may not stand here"),
+        refused_with("is not allowed here"),
     ),
     Reason(
         "Oxigraph reads an annotation after the path ^a.", False, refused_with("has no reifier")

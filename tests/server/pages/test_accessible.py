@@ -46,6 +46,15 @@ STATES = {
         "await page.waitForSelector('#kept:text(\"0 of 3 match\")');"
     ),
     "no messages": "await page.fill('#filter', ''); await run('CONSTRUCT WHERE { <urn:none> <urn:none> ?o }');",
+    "several queries": (
+        "await page.click('#new-query'); await run(given.query); await page.fill('#group-by', '?s');"
+        "await page.click('#new-query'); await page.fill('#query', 'ASK {}');"
+    ),
+    "saved queries": (
+        "await page.click('#to-library'); await page.fill('#save-name', 'mine'); await page.keyboard.press('Enter');"
+        "await page.waitForSelector('#saved-list button');"
+    ),
+    "without the editor": "await page.click('#library-close'); await page.click('#fold');",
     "a copy": "await page.click('#copy-curl'); await page.waitForSelector('dialog[open]');",
 }
 LOOKS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
@@ -62,6 +71,9 @@ LOOKS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
             "a map",
             "a timeline",
             OTHER,
+            "several queries",
+            "saved queries",
+            "without the editor",
             "a copy",
         ),
     ),
@@ -72,7 +84,18 @@ LOOKS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     ),
     "narrow": (
         {"viewport": {"width": 360, "height": 740}, "hasTouch": True},
-        ("at first", "a picture", "a table", "messages as a table", "JSON", "a map", OTHER),
+        (
+            "at first",
+            "a picture",
+            "a table",
+            "messages as a table",
+            "JSON",
+            "a map",
+            OTHER,
+            "several queries",
+            "saved queries",
+            "without the editor",
+        ),
     ),
 }
 RUN = """

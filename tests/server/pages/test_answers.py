@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import sys
-from asyncio.subprocess import PIPE
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -14,7 +10,7 @@ import pytest
 
 from construct_messages.formats import LOGS, content_type
 from tests.support.http.fault_server import HOLD, FaultServer, response
-from tests.support.http.serving import Served, unlabelled
+from tests.support.http.serving import Served
 from tests.support.pages.asking import (
     BANNER,
     ENDED,
@@ -29,7 +25,6 @@ from tests.support.pages.asking import (
     solutions,
 )
 from tests.support.pages.browser import Browser
-from tests.support.places import ROOT
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.engine, pytest.mark.slow]
 
@@ -266,45 +261,6 @@ async def test_a_cut_download_is_not_saved(page: Browser, upstream: FaultServer)
         query=EVERYTHING,
     )
     assert text == ["The answer was cut or failed: nothing is saved.", 0]
-
-
-@pytest.mark.parametrize("kind", ["curl", "command", "python"])
-async def test_copies_can_be_run(page: Browser, served: Served, kind: str, tmp_path: Path) -> None:
-    query = '# it\'s \\ "quoted"\nCONSTRUCT { ?s ?p "it\'s $HOME `x` \\\\ é😀" }\nWHERE { ?s ?p ?o }\nORDER BY ?s'
-    await choose(page, "people")
-    text = await page.run(
-        """
-        await page.fill("#query", given.query);
-        await page.click(`#copy-${given.kind}`);
-        await page.waitForSelector("#text-dialog[open]");
-        const text = await page.inputValue("#text-dialog-text");
-        await page.click("#text-dialog-close");
-        return text;
-        """,
-        query=query,
-        kind=kind,
-    )
-    program = (
-        (sys.executable, "-c", text)
-        if kind == "python"
-        else ("bash", "-euo", "pipefail", "-c", text)
-    )
-    environment = os.environ | {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
-    }
-    process = await asyncio.create_subprocess_exec(
-        *program, stdout=PIPE, stderr=PIPE, cwd=tmp_path, env=environment
-    )
-    out, err = await process.communicate()
-    assert process.returncode == 0, err.decode()
-    log = await log_of(served, "people", query, content_type(*LOGS[0]))
-    if kind == "python":
-        assert out.splitlines() == [
-            line.replace(b"# @message", b"1 quads") for line in log.splitlines()
-        ]
-    else:
-        assert unlabelled(out) == unlabelled(log)
 
 
 async def test_the_fragment_shares_query_and_endpoint(page: Browser, served: Served) -> None:

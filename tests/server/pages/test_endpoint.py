@@ -28,7 +28,7 @@ COMUNICA = (
 )
 SPARQLWRAPPER = "application/rdf+xml,application/turtle,text/turtle,text/n3,application/ld+json"
 EXAMPLE = ExampleSettings(name="all", query="ASK {}", sentence="Anything.", group_by=("s",))
-PATHS = ("/", "/a/", "/sparql", "/a/sparql")
+PATHS = ("/", "/a/", "/sparql", "/a/sparql", "/a/sparql?query=ASK%7B%7D&default-graph-uri=urn:g")
 
 
 @pytest.fixture(scope="module")
@@ -216,15 +216,30 @@ async def test_others_get_what_they_always_got(
         assert got[0] == got[1]
 
 
-async def test_a_query_of_a_browser_is_answered(
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"format": "ttl"},
+        {"query": "ASK {}", "format": "json"},
+        {"query": "CONSTRUCT WHERE { ?s ?p ?o }", "messages": "rdfm"},
+    ],
+    ids=["description", "ASK", "messages"],
+)
+async def test_a_format_in_the_url_is_for_files(
+    with_page: Served, session: aiohttp.ClientSession, parameters: Mapping[str, str]
+) -> None:
+    url = f"{with_page.url}/sparql"
+    async with session.get(url, params=parameters, headers=BROWSER) as answer:
+        assert (answer.status, answer.content_type != "text/html") == (200, True)
+
+
+async def test_a_posted_query_of_a_browser_is_answered(
     with_page: Served, session: aiohttp.ClientSession
 ) -> None:
-    """Only a bare GET is for people."""
-    for parameters in ({"query": "ASK {}"}, {"format": "ttl"}):
-        async with session.get(
-            f"{with_page.url}/sparql", params=parameters, headers=BROWSER
-        ) as answer:
-            assert answer.content_type != "text/html"
+    """The form of the page without JavaScript."""
+    data = {"query": "ASK {}"}
+    async with session.post(f"{with_page.url}/sparql", data=data, headers=BROWSER) as answer:
+        assert (answer.status, answer.content_type != "text/html") == (200, True)
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -232,7 +247,9 @@ async def test_switched_off(
     without_page: Served, session: aiohttp.ClientSession, path: str
 ) -> None:
     async with session.get(without_page.url + path, headers=BROWSER) as answer:
-        if path == "/sparql":
+        if "?query" in path:
+            assert answer.content_type == "application/problem+json"  # there is no endpoint `a`
+        elif path == "/sparql":
             assert (answer.status, answer.content_type) == (200, "text/turtle")
         else:
             assert (answer.status, answer.content_type) == (404, "application/problem+json")

@@ -291,7 +291,7 @@ async def test_a_query_that_no_url_holds_is_run_and_kept(page: Browser) -> None:
             EVERYTHING,
             ["messages", "messages, other versions", "one graph"],
             "messages.nq",
-            ["curl", "python", "command", "link"],
+            ["curl", "python", "command", "javascript", "spark", "link"],
         ),
         ("PREFIX a: <urn:a>\nDESCRIBE <urn:a>", ["one graph"], "graph.ttl", ["curl", "link"]),
         (
@@ -317,7 +317,7 @@ async def test_the_formats_are_those_of_the_query(
         const download = await saved;
         await page.waitForSelector("#download-state:not(.bad):has-text('is downloaded')");
         const shown = [];
-        for (const kind of ["curl", "python", "command", "link"]) {
+        for (const kind of ["curl", "python", "command", "javascript", "spark", "link"]) {
           if (await page.locator(`#copy-${kind}`).isVisible()) shown.push(kind);
         }
         await page.click("#copy-curl");

@@ -23,7 +23,7 @@ REFUSED = {
     "a shared secret": (f'{STREAMS}{JWT}algorithms = ["HS256"]\n', "jwt.algorithms has HS256"),
     "none": (f'{STREAMS}{JWT}algorithms = ["RS256", "none"]\n', "jwt.algorithms has none"),
     "no algorithm": (f"{STREAMS}{JWT}algorithms = []\n", "jwt.algorithms has nothing"),
-    "plain http": (STREAMS + JWT.replace("https", "http"), "read and changed on its way"),
+    "plain http": (STREAMS + JWT.replace("https", "http"), "read and changed in transit"),
     "no file": (STREAMS + JWT.replace("https://id.example.org/", ""), "no such file"),
     "no token": (
         f'{STREAMS}tokens = ["ABSENT"]\n',
@@ -49,7 +49,7 @@ REFUSED = {
     ),
     "a secret over http": (
         f'{ENDPOINT}{CLIENT}client_secret_variable = "SET"\n'.replace("https://id", "http://id"),
-        "read and changed on its way",
+        "read and changed in transit",
     ),
     "files": (
         f'[endpoint]\nsource = "data.ttl"\n{CLIENT}client_secret_variable = "SET"\n',

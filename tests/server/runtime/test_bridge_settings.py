@@ -56,14 +56,14 @@ def test_tables_and_variables(tmp_path: Path) -> None:
         (
             '[streams.rooms]\nto = "http://a/"\nto_token_url = "http://a/"\nto_client_id = "me"\n'
             'to_client_secret_file = "x"',
-            "to_token_url.*changed on its way",
+            "to_token_url.*changed in transit",
         ),
         (
             '[streams.rooms]\nfrom = "http://a/"\nfrom_token_url = "https://a/"\n'
             'from_client_id = "me"\nfrom_client_secret_file = "absent"',
             "from_client_secret_file.*cannot be read",
         ),
-        ('[streams."a/b"]\nto = "http://a/"', "'a/b' is no name of a stream"),
+        ('[streams."a/b"]\nto = "http://a/"', "'a/b' is not the name of a stream"),
         ('[streams.read]\nto = "http://a/"', "streams.read is the name of a setting"),
         ("[streams.bridges.rooms]\nbatch = 1", "there is no setting 'rooms'"),
     ],

@@ -272,7 +272,7 @@ ROWS: list[Row] = [
         {"allow": "POST", "accept-post": "sparql-query"},
         "^$",
     ),
-    ("14 gone", "/short/output/2", [], 410, {}, "kept no longer"),
+    ("14 gone", "/short/output/2", [], 410, {}, "removed by retention"),
     ("14 kept", "/short/output/3", [], 200, {"etag": '"'}, "x3"),
     ("14 list", "/short/output", [], 200, {}, r'"contains": \[\s+"http\S+/output/3"\s+\]'),
     ("14 sequence", "/short/output?after=0", [], 410, {}, "read from 3 on"),

@@ -76,7 +76,7 @@ def test_what_cannot_be_loaded(tmp_path: Path) -> None:
     (tmp_path / "data.doc").write_bytes(b"")
     with pytest.raises(UsageError, match="no such file"):
         load_directory([tmp_path / "absent.nt"], tmp_path / "store")
-    with pytest.raises(UsageError, match="is no RDF format"):
+    with pytest.raises(UsageError, match="is not an RDF format"):
         load_directory([tmp_path / "data.nt", tmp_path / "data.doc"], tmp_path / "store")
     with pytest.raises(UsageError, match="is not empty"):
         load_directory([tmp_path / "data.nt"], tmp_path)

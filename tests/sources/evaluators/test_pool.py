@@ -272,7 +272,9 @@ async def test_who_waits_too_long_is_told_to_come_back(directory: Path) -> None:
     async with aclosing_pool(directory, size=1, queue_seconds=0.2) as pool:
         async with aclosing(pool.asolutions(request("s s2", CROSS))) as batches:
             await anext(batches)
-            with pytest.raises(SourceError, match=r"none ended within 0\.2 seconds") as caught:
+            with pytest.raises(
+                SourceError, match=r"none became free within 0\.2 seconds"
+            ) as caught:
                 await quick(pool)
             assert (caught.value.status, caught.value.retry_after) == (503, 0.2)
         async with asyncio.timeout(SECONDS):

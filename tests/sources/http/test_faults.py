@@ -42,7 +42,7 @@ def test_a_whole_answer(server: FaultServer, client: str, results: str, framing:
     came, error = read(client, EndpointSource(server.url, results=results))
     if (results, framing) == ("tsv", "close"):
         assert isinstance(error, IncompleteResult)
-        assert "without saying how long it is" in str(error)
+        assert "without its length" in str(error)
         assert came == []
     else:
         assert error is None
@@ -184,11 +184,11 @@ SOON = format_datetime(datetime.now(UTC) + timedelta(days=365), usegmt=True)
         ),
         pytest.param(
             response(gzip.compress(JSON_BODY)[:-9], headers={"Content-Encoding": "gzip"}),
-            IncompleteResult, 502, "compressed result ends before its end", None, id="gzip-cut",
+            IncompleteResult, 502, "the compressed result is truncated", None, id="gzip-cut",
         ),
         pytest.param(
             response(gzip.compress(JSON_BODY) + b"x", headers={"Content-Encoding": "gzip"}),
-            IncompleteResult, 502, "something follows the compressed result", None, id="gzip-trailing",
+            IncompleteResult, 502, "there is data after the compressed result", None, id="gzip-trailing",
         ),
         pytest.param(
             response(JSON_BODY, headers={"Content-Encoding": "gzip"}),
@@ -295,7 +295,7 @@ def test_nobody_accepts(client: str) -> None:
             Request(SELECT),
         )
         assert isinstance(error, SourceTimeout)
-        assert "took no connection within 0.2 seconds" in error.message
+        assert "accepted no connection within 0.2 seconds" in error.message
         _, error = read(
             client,
             EndpointSource(Endpoint.of_wrapper(wrapper), connect_seconds=10),

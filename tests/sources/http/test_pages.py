@@ -128,7 +128,7 @@ def test_pages(
         pytest.param(
             6, None, _page(0, 5, 5), "returns at most 5 solutions", id="cap-below-the-limit"
         ),
-        pytest.param(None, 4, _page(0, 5), "does not heed LIMIT", id="limit-ignored"),
+        pytest.param(None, 4, _page(0, 5), "does not obey LIMIT", id="limit-ignored"),
         pytest.param(
             4, None, _page(0, 5), "more solutions than LIMIT 4 allows", id="13.19-limit-ignored"
         ),
@@ -442,4 +442,4 @@ def test_solutions_without_end_for_a_limit(server: FaultServer, client: str) -> 
     select = replace(SELECT, slice=" LIMIT 3", limit=3)
     _, error = read(client, EndpointSource(server.url), Request(select))
     assert isinstance(error, IncompleteResult)
-    assert "does not heed LIMIT" in error.message
+    assert "does not obey LIMIT" in error.message

@@ -189,9 +189,9 @@ async def test_the_environment_names_no_proxy(
     ("options", "words"),
     [
         ({"url": "ftp://example.org/"}, "not one of http or https"),
-        ({"method": "put"}, "no method 'put'"),
+        ({"method": "put"}, "unknown method 'put'"),
         ({"profile": "mine"}, "no endpoint profile"),
-        ({"results": "csv"}, "no results in 'csv'"),
+        ({"results": "csv"}, "unknown results format 'csv'"),
         ({"retries": -1}, "retries=-1"),
         ({"rate": 0}, "rate=0"),
         ({"contact": "me\r\nX: y"}, "value that HTTP cannot send"),

@@ -1,4 +1,8 @@
-"""Debian's Chromium, driven by playwright-core in a process of Node.js: scripts go in, what they return comes out."""
+"""Debian's Chromium or Firefox, driven by playwright-core in a process of Node.js: scripts go in, results come out.
+
+Debian's Firefox is driven by WebDriver BiDi, as a build of Firefox for playwright comes from no registry. Versions of
+playwright-core since 1.64 need a command for it that Firefox 153 does not have (`emulation.setMediaFeaturesOverride`).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from tests.support.engines.servers import NODE
 from tests.support.places import absent
@@ -20,10 +24,12 @@ _LINE_BYTES: Final = 1 << 26
 
 _DRIVER: Final = """
 import { createInterface } from "node:readline";
-import { chromium } from "playwright-core";
-const [executablePath] = process.argv.slice(1);
+import { chromium, firefox } from "playwright-core";
+const [executablePath, program] = process.argv.slice(1);
 const args = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"];
-const browser = await chromium.launch({ executablePath, args, timeout: 0 });
+const browser = program === "chromium"
+  ? await chromium.launch({ executablePath, args, timeout: 0 })
+  : await firefox.launch({ executablePath, channel: "moz-firefox", timeout: 0 });
 const state = {};
 const AsyncFunction = (async () => {}).constructor;
 for await (const line of createInterface({ input: process.stdin })) {
@@ -111,14 +117,16 @@ def node_folder(*packages: str) -> tuple[str, Path]:
 
 
 @asynccontextmanager
-async def browsing() -> AsyncIterator[Browser]:
+async def browsing(
+    program: Literal["chromium", "firefox-esr"] = "chromium",
+) -> AsyncIterator[Browser]:
     """A browser; skips the test where it is missing."""
     node, folder = node_folder("playwright-core")
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        absent("Chromium is not installed: apt-get install chromium")
+    executable = shutil.which(program)
+    if executable is None:
+        absent(f"{program} is not installed: apt-get install {program}")
     process = await asyncio.create_subprocess_exec(
-        *(node, "--input-type=module", "--eval", _DRIVER, chromium),
+        *(node, "--input-type=module", "--eval", _DRIVER, executable, program),
         cwd=folder,
         stdin=PIPE,
         stdout=PIPE,

@@ -1,12 +1,15 @@
-// The card of a message: its number, its size, what can be done with it, and its content.
+// The card of a message: its number, its size, its actions, and its content.
 
 import { copyText } from "./copying.js";
 import { button, countOf, element } from "./elements.js";
 import { graphElement } from "./graph.js";
 import { messageElement, statementsOf } from "./message-view.js";
+import { timeElement } from "./times.js";
 
-/** The card of a message; `title` is said where the number alone would not say what it is. */
-export function cardElement(message, prefixes, title = undefined) {
+/** The card of a message; `title` is said where the number alone would not say what it is, `href` is where the message is
+ *  by itself, and `time` when it came. */
+export function cardElement(message, prefixes, { title, href, time } = {}) {
+  const name = title ?? message.number.toLocaleString();
   const label = title ?? `message ${message.number}`;
   const picture = element("div", { class: "picture", hidden: true, tabindex: "0", role: "region", "aria-label": "Picture" });
   const draw = button(
@@ -28,7 +31,8 @@ export function cardElement(message, prefixes, title = undefined) {
   const head = element(
     "header",
     {},
-    element("h3", { class: title === undefined ? "number" : null }, title ?? message.number.toLocaleString()),
+    element("h3", { class: title === undefined ? "number" : null }, href === undefined ? name : element("a", { href }, name)),
+    ...(time === undefined ? [] : [timeElement(time)]),
     element("span", { class: "size" }, countOf(message.lines.length, "statement")),
     ...(message.lines.length ? [draw, copy] : []),
   );

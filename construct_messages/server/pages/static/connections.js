@@ -1,5 +1,6 @@
-// Connections to a stream that bring its elements behind one that is named. Touches no document.
+// Connections to a stream that bring its elements after one that is named. Touches no document.
 //
+// All tabs of a browser share one connection where the browser has SharedWorker (docs/decisions/100-shared-connection.md).
 // A browser has six connections of HTTP/1.1 to a server, in all of its tabs together, and server-sent events keep one
 // each: six tabs would lock it out. WebSockets are not counted among them, and browsers have about 200. Proxies may
 // refuse WebSockets, so both are here. WHATWG HTML, section 9.2; RFC 6455.
@@ -9,6 +10,47 @@
 
 const REFUSED = 4000; // a close code is this and a status of HTTP, where an element cannot be sent
 const NOT_CARRIED = 4422;
+
+// a policy that makes one URL, and of no text: the policy of the page asks for it (Trusted Types)
+const WORKER = new URL("shared-worker.js", import.meta.url).href;
+const policy = globalThis.trustedTypes?.createPolicy("worker", { createScriptURL: () => WORKER });
+
+/** Elements over a connection that all tabs share, in a worker; see shared-worker.js. */
+export class Shared {
+  static get isAvailable() {
+    return globalThis.SharedWorker !== undefined;
+  }
+
+  constructor(stream, after, handlers) {
+    this.wasOpen = false;
+    const worker = new SharedWorker(policy?.createScriptURL("") ?? WORKER, { type: "module" });
+    this.port = worker.port;
+    worker.addEventListener("error", () => this.end(() => handlers.lost()));
+    this.port.onmessage = ({ data: [kind, ...said] }) => {
+      if (kind === "opened") this.wasOpen = true;
+      if (kind === "opened" || kind === "element") handlers[kind](...said);
+      else this.end(() => handlers[kind](...said));
+    };
+    // a worker is not told when a tab is gone; a page that comes back from the browser's cache connects again
+    this.left = new AbortController();
+    const { signal } = this.left;
+    addEventListener("pagehide", () => this.port.postMessage(null), { signal });
+    addEventListener("pageshow", ({ persisted }) => persisted && this.end(() => handlers.lost()), { signal });
+    this.port.postMessage({ stream, after });
+  }
+
+  end(said) {
+    if (this.left.signal.aborted) return;
+    this.close();
+    said();
+  }
+
+  close() {
+    this.left.abort();
+    this.port.postMessage(null);
+    this.port.close();
+  }
+}
 
 /** Elements over a WebSocket, whose frames are documents without a number: each is the next element. */
 export class Socket {
@@ -53,9 +95,9 @@ export class Events {
       handlers.element(Number(event.lastEventId), linesOf(event.data)),
     );
     this.source.addEventListener("error", (event) => {
-      this.close(); // or it would connect again by itself, without a look at what retention took
+      this.close(); // or it would reconnect by itself, without a check for elements that retention removed
       if (event.data === undefined) handlers.lost();
-      else handlers.refused(event.data); // what the server says where it can send no more
+      else handlers.refused(event.data); // the reason why the server sends no more
     });
   }
 

@@ -1,7 +1,7 @@
-// The query editor: CodeMirror in the place of a text area, with SPARQL, what may be completed, and errors of the server.
+// The query editor: CodeMirror in place of a text area, with SPARQL, completion, and errors of the server.
 //
-// Tab leaves the editor, as everywhere in the page: Ctrl-] and Ctrl-[ indent. The text area is what a browser without
-// JavaScript has; what was typed there before this module came is taken over.
+// Tab leaves the editor, as everywhere in the page: Ctrl-] and Ctrl-[ indent. The text area is for browsers without
+// JavaScript; text that was typed before this module was loaded is kept.
 
 import {
   EditorState,
@@ -38,12 +38,13 @@ import { Vocabulary } from "./vocabulary.js";
 const READ = 300_000; // characters that are read as tokens for prefixes, completion and the form of the query
 
 export class Editor {
-  /** `place` holds a text area. `run` is called where the query is to be run, `changed` after each change; `endpoint`
-   *  returns {url, prefixes}: whom to ask for classes and predicates, and the prefixes that may be declared. */
-  constructor(place, { run, changed, endpoint }) {
+  /** `place` holds a text area. `run` is called where the query is to be run, `changed` after each change, with whether
+   *  another text was typed or pasted in the place of all that was there; `endpoint` returns {url, prefixes}: the
+   *  endpoint for classes and predicates, and the prefixes that may be declared. `vocabulary` has them. */
+  constructor(place, { run, changed, endpoint, vocabulary = new Vocabulary() }) {
     this.changed = changed;
     this.endpoint = endpoint;
-    this.vocabulary = new Vocabulary();
+    this.vocabulary = vocabulary;
     this.read = null; // the text whose tokens `found` has
     this.found = [];
     this.extensions = this.extended(run);
@@ -76,13 +77,13 @@ export class Editor {
       // an error is of the text that was sent
       EditorState.transactionExtender.of((change) => (change.docChanged ? { effects: setDiagnosticsEffect.of([]) } : null)),
       EditorView.domEventHandlers({ beforeinput: replaceSelection }),
-      EditorView.updateListener.of((update) => update.docChanged && this.changed()),
+      EditorView.updateListener.of((update) => update.docChanged && this.changed(isOther(update))),
       EditorView.contentAttributes.of({
         id: "query",
         "aria-label": "SPARQL query",
         "aria-describedby": "query-help",
         spellcheck: "false",
-        tabindex: "0", // it scrolls, and what scrolls is reached by keyboard
+        tabindex: "0", // it scrolls, so it must be reachable by keyboard
       }),
     ];
   }
@@ -95,13 +96,13 @@ export class Editor {
     return this.view.state.doc.toString();
   }
 
-  /** Another text, whose edits are no edits of the one before. */
+  /** Replaces the text and the history of edits. */
   set text(text) {
     this.view.setState(this.stateOf(text));
     this.changed();
   }
 
-  /** Puts another text in the place of what is there, as an edit that can be undone. */
+  /** Replaces the text, as an edit that can be undone. */
   replace(text) {
     const { doc } = this.view.state;
     this.edit({ from: 0, to: doc.length, insert: text }, { selection: { anchor: 0 } });
@@ -119,11 +120,16 @@ export class Editor {
     return { anchor: Math.min(anchor, length), head: Math.min(head, length) };
   }
 
-  // --- what the text is ---
+  // --- the text -----------
 
   /** The prefixes that the query declares. */
   get prefixes() {
     return declaredPrefixes(this.tokens());
+  }
+
+  /** The names of the variables in the query. */
+  get variables() {
+    return new Set(this.tokens().filter(({ kind }) => kind === "variable").map(({ text }) => text.slice(1)));
   }
 
   /** The form of the query; see `queryForm`. */
@@ -172,7 +178,7 @@ export class Editor {
 
   // --- completion ---
 
-  /** What may be typed at a place; asks the endpoint only where a class or a predicate is expected. */
+  /** The completions at a position; queries the endpoint only if a class or a predicate is expected. */
   async complete(context) {
     const found = this.tokens();
     const typed = typedAt(found, context.pos);
@@ -189,6 +195,13 @@ export class Editor {
     if (options.length === 0) return null;
     return { from: typed.from, options: options.map(applied), validFor: SAME_WORD[typed.kind] };
   }
+}
+
+/** Whether a text was typed or pasted in the place of all that was there. */
+function isOther({ changes, startState, transactions }) {
+  let isWhole = false;
+  changes.iterChangedRanges((from, to) => (isWhole ||= from === 0 && to === startState.doc.length && to > 0));
+  return isWhole && transactions.some((each) => each.isUserEvent("input"));
 }
 
 /** Types over a selection; Chromium would write style attributes to do so, which the policy refuses. */

@@ -1,5 +1,7 @@
 // Queries to begin with, over any data. Those of an endpoint's settings come first.
 
+import { inOrder } from "./request.js";
+
 const ANY = [
   {
     name: "Ten things, each with all its properties",
@@ -61,8 +63,7 @@ export function examplesOf(endpoint) {
   return [...endpoint.examples, ...ANY];
 }
 
-/** The further parameters of a request for a query: those of the example that it is. */
-export function parametersOf(endpoint, query) {
-  const example = examplesOf(endpoint).find((each) => each.query === query);
-  return (example?.group_by ?? []).map((name) => ["group-by", name.replace(/^[?$]/, "")]);
+/** The parameters of the request for an example. */
+export function parametersOf({ group_by: groupBy = [] }) {
+  return inOrder(groupBy.map((name) => ["group-by", name]));
 }

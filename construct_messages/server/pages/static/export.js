@@ -1,8 +1,8 @@
-// Takes the query of the form away: its answer as a file, and the query as a command, a program or a link.
+// Exports the query of the form: its answer as a file, and the query as a command, a program or a link.
 
 import { element } from "./elements.js";
 import { Refusal, ask } from "./server.js";
-import { asCommand, asCurl, asPython } from "./snippets.js";
+import { asCommand, asCurl, asJavaScript, asPython, asSpark } from "./snippets.js";
 
 const $ = (id) => document.getElementById(id);
 
@@ -16,7 +16,7 @@ const GROUPS = {
 const FILES = { messages: "messages", "messages, other versions": "messages", "one graph": "graph", solutions: "results" };
 
 export class Export {
-  /** `form` returns what the form holds now: {url, query}; `link` returns a URL that brings it back. */
+  /** `form` returns what the form holds now: {url, query, parameters, further}; `link` returns a URL that brings it back. */
   constructor(server, { form, link }) {
     this.server = server;
     this.form = form;
@@ -27,7 +27,7 @@ export class Export {
     this.fill();
     $("format").addEventListener("change", () => this.chosen.set(this.kind, $("format").value));
     $("download").addEventListener("click", () => this.download());
-    for (const kind of ["curl", "python", "command", "link"]) {
+    for (const kind of ["curl", "python", "command", "javascript", "spark", "link"]) {
       $(`copy-${kind}`).addEventListener("click", () => this.copy(kind));
     }
     $("text-dialog-close").addEventListener("click", () => $("text-dialog").close());
@@ -50,7 +50,7 @@ export class Export {
     }
   }
 
-  /** Offers what a form of query can be answered in; null: which it is, the server will say. */
+  /** Offers the formats for a form of query; null: the form is unknown. */
   offer(kind) {
     if (this.downloading === null) $("download-state").hidden = true; // it was of another query
     if (kind === this.kind) return;
@@ -59,13 +59,15 @@ export class Export {
     for (const group of groups) group.disabled = kind !== null && !GROUPS[kind].includes(group.label);
     const [first] = groups.find((group) => !group.disabled).children;
     $("format").value = this.chosen.get(kind) ?? first.value;
-    // both give messages, which only CONSTRUCT has
-    for (const id of ["copy-python", "copy-command"]) $(id).hidden = kind !== null && kind !== "CONSTRUCT";
+    // they read messages, which only CONSTRUCT has
+    for (const id of ["python", "command", "javascript", "spark"]) {
+      $(`copy-${id}`).hidden = kind !== null && kind !== "CONSTRUCT";
+    }
   }
 
   // --- downloads ---
 
-  /** Saves the answer in the chosen format as the server gives it; one that was cut is not saved. */
+  /** Saves the server's answer in the chosen format; a truncated one is not saved. */
   async download() {
     if (this.downloading !== null) {
       this.downloading.abort();
@@ -80,11 +82,12 @@ export class Export {
       this.show(`The query runs: ${seconds} s so far, nothing is saved yet.`);
     };
     const { url, query } = this.form();
+    const parameters = this.parametersFor(option.value);
     $("download").textContent = "Cancel download";
     tick();
     const timer = setInterval(tick, 1000);
     try {
-      const blob = await (await ask(url, query, option.value, signal)).blob();
+      const blob = await (await ask(url, query, option.value, signal, parameters)).blob();
       const href = URL.createObjectURL(blob);
       element("a", { href, download: name }).click();
       setTimeout(() => URL.revokeObjectURL(href), 60_000);
@@ -100,13 +103,19 @@ export class Export {
     }
   }
 
-  /** Says what has become of a download. */
+  /** The parameters of a request for a media type: the options of messages are of logs only. */
+  parametersFor(type) {
+    const { parameters, further } = this.form();
+    return this.server.logs.some((log) => log.type === type) ? parameters : further;
+  }
+
+  /** Shows the result of a download. */
   say(text, kind = "") {
     this.show(text, kind);
     $("announcement").textContent = text;
   }
 
-  /** Shows how a download is, beside its button: the results are those of another request. */
+  /** Shows the state of a download next to its button: the results are those of another request. */
   show(text, kind = "") {
     $("download-state").className = kind === "" ? "help" : `banner ${kind}`;
     $("download-state").textContent = text;
@@ -116,13 +125,15 @@ export class Export {
   // --- copies ---
 
   copy(kind) {
-    const { url, query } = this.form();
+    const { url, query, parameters } = this.form();
     const chosen = $("format").value;
     const log = this.server.logs.find(({ type }) => type === chosen);
     const made = {
-      curl: () => ["curl", asCurl(url, query, chosen)],
-      python: () => ["Python", asPython(url, query)],
-      command: () => ["Command line", asCommand(url, query, log === undefined ? "nq" : log.type)],
+      curl: () => ["curl", asCurl(url, query, this.parametersFor(chosen), chosen)],
+      python: () => ["Python", asPython(url, query, parameters)],
+      command: () => ["Command line", asCommand(url, query, parameters, log === undefined ? "nq" : log.type)],
+      javascript: () => ["JavaScript", asJavaScript(url, query, parameters)],
+      spark: () => ["Python with Spark", asSpark(url, query, parameters)],
       link: () => ["Link to this page", this.link()],
     }[kind]();
     [$("text-dialog-heading").textContent, $("text-dialog-text").value] = made;
@@ -142,7 +153,7 @@ export class Export {
   }
 }
 
-/** Whether a log is what its format's name alone means: with comments for delimiters, which every reader of RDF passes. */
+/** Whether a log is of the plain format: its delimiters are comments, which every reader of RDF ignores. */
 function isPlain({ syntax, type }) {
   return !syntax || (syntax === "rdfm" && !/version=1\.(?:1|2-basic)/.test(type));
 }

@@ -1,10 +1,11 @@
-// The live part of a stream's view: controls, state, and cards of the elements as they come.
+// The elements of a stream's view: controls, state, and cards of those that are stored and of those that come.
 
 import { Cards } from "./cards.js";
 import { button, element } from "./elements.js";
 import { Follower } from "./live.js";
 import { COMMON_PREFIXES, Prefixes } from "./prefixes.js";
 
+const TIMES = 10_000; // of elements, which the page knows for those that come while it is open
 const STATES = {
   connecting: "connecting …",
   live: "live",
@@ -17,20 +18,24 @@ function option(value, text, selected = false) {
   return element("option", { value, selected }, text);
 }
 
-/** Fills a section with the live part of a stream; `started` is called when somebody begins to follow, and `changed`
- *  after each element. */
-export function followIn(section, stream, { started = () => {}, changed = () => {} } = {}) {
+/** Fills a section with the elements of a stream, and follows it. `times` has those of elements that are known, by sequence;
+ *  `live` is called when it is followed first, and `came(message, isNew)` with each element. */
+export function followIn(section, stream, { times = new Map(), live = () => {}, came = () => {} } = {}) {
   const begin = element(
     "select",
     {},
+    option("20", "the last 20", true),
+    option("100", "the last 100"),
     option("next", "what comes next"),
-    option("10", "the last 10, then live", true),
-    option("100", "the last 100, then live"),
-    option("after", "behind element …"),
+    option("after", "after element …"),
   );
-  const after = element("input", { type: "number", min: "0", value: "0", class: "short", "aria-label": "behind element" });
+  const after = element("input", { type: "number", min: "0", value: "0", class: "short", "aria-label": "after element" });
   after.hidden = true;
-  begin.addEventListener("change", () => (after.hidden = begin.value !== "after"));
+  begin.addEventListener("change", () => {
+    after.hidden = begin.value !== "after";
+    start();
+  });
+  after.addEventListener("change", () => start());
   const go = button("Follow", () => (follower.stopped ? start() : follower.stop()), { class: "primary" });
   const pause = button("Pause", () => setPaused(!cards.paused), { "aria-pressed": "false", disabled: true });
   const filter = element("input", { type: "search", autocomplete: "off" });
@@ -43,13 +48,13 @@ export function followIn(section, stream, { started = () => {}, changed = () => 
   const counts = element("span", { class: "help counts" });
   const announced = element("span", { class: "unseen", role: "status" });
   const gaps = element("div", { class: "gaps", role: "alert" });
-  const list = element("ol", { class: "cards", "aria-label": "Elements as they come" });
-  const tail = element("div", { class: "tail", tabindex: "0", role: "region", "aria-label": "Live elements" }, list);
+  const list = element("ol", { class: "cards", "aria-label": "Elements" });
+  const tail = element("div", { class: "tail", tabindex: "0", role: "region", "aria-label": "Elements in order" }, list);
   tail.hidden = true;
 
   let received = 0;
-  let behind = 0; // that came while paused
-  let filtered = false; // whether what a filter found is still to be announced
+  let behind = 0; // elements that arrived while paused
+  let filtered = false; // whether the result of a filter is still to be announced
   let sticks = true; // whether the newest card is to stay in sight
   tail.addEventListener("scroll", () => {
     sticks = tail.scrollTop + tail.clientHeight > tail.scrollHeight - 40;
@@ -59,17 +64,23 @@ export function followIn(section, stream, { started = () => {}, changed = () => 
     count();
     if (sticks) tail.scrollTop = tail.scrollHeight;
   };
-  const titleOf = (number) => `element ${number.toLocaleString()}`;
-  const cards = new Cards(list, { changed: shown, keepsToEnd: true, titleOf });
+  const aboutOf = (number) => ({
+    title: `element ${number.toLocaleString()}`,
+    href: `${section.dataset.elements}/${number}`,
+    time: times.get(number),
+  });
+  const cards = new Cards(list, { changed: shown, keepsToEnd: true, aboutOf });
   cards.prefixes = new Prefixes(COMMON_PREFIXES);
 
   const follower = new Follower(stream, {
-    element: (message) => {
+    element: (message, isNew) => {
       received += 1;
+      if (isNew) times.set(message.number, new Date());
+      if (times.size > TIMES) times.delete(times.keys().next().value);
       if (cards.paused) behind += 1;
       cards.add(message);
       if (cards.paused) count();
-      changed();
+      came(message, isNew);
     },
     gap: (first, last) => {
       const which = first === last ? `Element ${first} is` : `Elements ${first} to ${last} are`;
@@ -77,12 +88,13 @@ export function followIn(section, stream, { started = () => {}, changed = () => 
     },
     state: (name, detail) => {
       state.dataset.state = name;
+      if (name === "live") live();
       let text = STATES[name];
       if (name === "waiting") text += `: trying again in ${Math.max(1, Math.round(detail / 1000))} s`;
       if (name === "ended") text += `: ${detail}`;
       state.textContent = text;
       go.textContent = name === "ended" ? "Follow" : "Stop";
-      pause.disabled = name === "ended" && !cards.paused; // what is held back can be shown after the end, too
+      pause.disabled = name === "ended" && !cards.paused; // held back elements can be shown after the end, too
       count();
     },
   });
@@ -116,14 +128,13 @@ export function followIn(section, stream, { started = () => {}, changed = () => 
     setPaused(false);
     sticks = cards.keepsToEnd = true;
     tail.hidden = false;
-    started();
     pause.disabled = false;
     if (begin.value === "after") follower.start({ after: Number(after.value) });
     else follower.start({ newest: begin.value === "next" ? 0 : Number(begin.value) });
   }
 
   section.append(
-    element("div", { class: "bar" }, element("label", {}, "Begin with ", begin), after, go, pause),
+    element("div", { class: "bar" }, element("label", {}, "From ", begin), after, go, pause),
     element(
       "div",
       { class: "bar" },
@@ -135,7 +146,9 @@ export function followIn(section, stream, { started = () => {}, changed = () => 
     gaps,
     tail,
   );
+  follower.seen(!document.hidden);
   document.addEventListener("visibilitychange", () => follower.seen(!document.hidden));
   section.hidden = false;
+  start();
   return follower;
 }

@@ -1,21 +1,33 @@
 // The forms of the views of streams: creating, publishing, registering queries, pausing, resuming, deleting.
 //
-// Each sends what any client would send, and shows what the server says to it. A token stays in this module's memory.
+// Each sends the request of an ordinary client, and shows the server's answer. A token is only kept in this module's
+// memory.
 
-import { element } from "./elements.js";
+import { countOf, element } from "./elements.js";
 import { Refusal, accepted } from "./server.js";
 import { placeOf, tokenAt } from "./sparql.js";
+import { ACCEPT, describedCount, showMessages } from "./trying.js";
 
+const ELEMENTS = "RDF-Stream-Taken"; // headers of answers; see net/wire.py
+const INVALID = "RDF-Stream-Invalid";
 const SENT = { create, publish, register, manage };
 
-/** Lets the forms of a document send what they hold; `changed` is called after each success. */
+/** Shows the forms of a document, and lets them send what they hold; `changed` is called after each success. */
 export function connectForms(document, changed = () => {}) {
+  for (const each of document.querySelectorAll(".needs-script")) each.hidden = false;
   for (const form of document.querySelectorAll("form[data-form]")) {
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       send(form, event.submitter, changed);
     });
   }
+}
+
+const marks = new WeakMap(); // of a form with an editor: what marks a place of its text
+
+/** Has `mark(line, column, text)` show where the text of a form is wrong. */
+export function markIn(form, mark) {
+  marks.set(form, mark);
 }
 
 async function send(form, submitter, changed) {
@@ -36,8 +48,10 @@ async function send(form, submitter, changed) {
     const place = error.line ? ` (line ${error.line}, column ${error.column})` : "";
     const hint = error.hint ? ` Try: ${error.hint}.` : "";
     result.replaceChildren(element("p", { class: "banner bad" }, `${error.message}${place}.${hint}`));
-    // not in what was typed since
-    if (error.line && area !== null && area.value === sent) select(area, error.line, error.column);
+    // not in later input
+    if (!error.line || area?.value !== sent) return;
+    const mark = marks.get(form) ?? ((line, column) => select(area, line, column));
+    mark(error.line, error.column, error.message);
   } finally {
     for (const each of buttons) each.disabled = false;
   }
@@ -77,10 +91,19 @@ async function create(form) {
   return ["Created ", link(url, name.value), "."];
 }
 
-const keys = new WeakMap(); // of a form: what it sent last, and under which key; sent again, it is stored once
+const keys = new WeakMap(); // by form: its last content and key; the same content sent again is stored once
 
-async function publish(form) {
+async function publish(form, submitter) {
   const { type, body } = form.elements;
+  const tried = form.querySelector(".tried");
+  tried.replaceChildren();
+  if (submitter.value === "check") {
+    const checked = await request(form, `${form.dataset.to}?check`, "POST", body.value, { "Content-Type": type.value, ...ACCEPT });
+    const count = await showMessages(checked, tried, (number) => `message ${number}`);
+    const invalid = Number(checked.headers.get(INVALID));
+    const refused = invalid ? ` ${invalid} more do not conform to the shapes of the stream.` : "";
+    return [`Nothing is wrong. It would add ${describedCount(count)}.${refused} Nothing was published.`];
+  }
   const sent = `${type.value}\n${body.value}`;
   if (keys.get(form)?.sent !== sent) {
     const random = crypto.getRandomValues(new Uint8Array(16));
@@ -96,16 +119,25 @@ async function publish(form) {
   return [`Stored as ${elements.toLocaleString()} elements, `, element(sequence), " to ", element(sequence + elements - 1), "."];
 }
 
-async function register(form) {
-  const { query, name, from, source, every } = form.elements;
+async function register(form, submitter) {
+  const { query, name, from, source, every, preview } = form.elements;
+  const isTried = submitter.value === "preview";
+  const tried = form.querySelector(".tried");
+  tried.replaceChildren();
   const parameters = new URLSearchParams();
-  if (from.value) parameters.set("from", from.value);
+  if (isTried) parameters.set("preview", preview.value);
+  if (from.value && !isTried) parameters.set("from", from.value);
   if (source?.value) parameters.set("source", source.value);
   if (every?.value) parameters.set("every", every.value);
-  const headers = { "Content-Type": "application/sparql-query" };
+  const headers = { "Content-Type": "application/sparql-query", ...(isTried ? ACCEPT : {}) };
   if (name.value) headers.Slug = name.value;
   const url = parameters.size ? `${form.dataset.to}?${parameters}` : form.dataset.to;
   const answer = await request(form, url, "POST", query.value, headers);
+  if (isTried) {
+    const count = await showMessages(answer, tried, (number) => `message ${number}`);
+    const elements = countOf(Number(answer.headers.get(ELEMENTS)), "element");
+    return [`It has read ${elements}, and gives out ${describedCount(count)}. Nothing was registered.`];
+  }
   const location = answer.headers.get("Location");
   const given = location.slice(location.lastIndexOf("/") + 1);
   return ["Registered. Its messages are the elements of ", link(`${form.dataset.streams}/${given}`, given), "."];

@@ -1,8 +1,9 @@
-// What the page shows before anything is asked: what a message is, with data of the server, and what may be asked.
+// The start of the page: explains messages with data of the server, and offers examples.
 //
 // One small query runs for it: the first example of the endpoint, of which the first messages are read and no more.
 
 import { element, button } from "./elements.js";
+import { parametersOf } from "./examples.js";
 import { LOG_TYPE, piecesOf, readLog, syntaxOf } from "./log.js";
 import { learnPrefixes, messageElement, statementsOf } from "./message-view.js";
 import { COMMON_PREFIXES, Prefixes } from "./prefixes.js";
@@ -25,8 +26,8 @@ const SAMPLE = [
     `"${population}"^^<http://www.w3.org/2001/XMLSchema#integer> .`,
 ]);
 
-/** Fills `place`. `examples` are those of the endpoint, `choose(example)` puts one into the form and runs it; `signal` ends
- *  what is asked for, which begins `after` so many milliseconds. */
+/** Fills `place`. `examples` are those of the endpoint, `choose(example)` puts one into the form and runs it; `signal`
+ *  ends the request, which begins `after` milliseconds. */
 export async function showLanding(place, { server, endpoint, examples, choose, signal, after = 0 }) {
   const comparison = element("div", { class: "comparison" });
   place.replaceChildren(
@@ -68,14 +69,14 @@ function footElement(server, endpoint) {
 }
 
 /** The lines of the first messages of a query; null: they did not come in time, or there are none. */
-async function firstMessages(endpoint, { query, group_by: groupBy = [] }, signal) {
+async function firstMessages(endpoint, example, signal) {
   const own = new AbortController();
   signal.addEventListener("abort", () => own.abort());
   const timer = setTimeout(() => own.abort(), MILLISECONDS);
   const found = [];
   try {
-    const parameters = groupBy.map((name) => ["group-by", name.replace(/^[?$]/, "")]);
-    const response = await ask(urlOf(endpoint.path), query, LOG_TYPE, own.signal, parameters);
+    const url = urlOf(endpoint.path);
+    const response = await ask(url, example.query, LOG_TYPE, own.signal, parametersOf(example));
     const type = response.headers.get("Content-Type");
     await readLog(piecesOf(response.body), ({ lines }) => {
       if (lines.length && !own.signal.aborted) found.push(lines);
@@ -83,7 +84,7 @@ async function firstMessages(endpoint, { query, group_by: groupBy = [] }, signal
       if (found.length === MESSAGES || isMuch) own.abort();
     }, syntaxOf(type));
   } catch {
-    // what has come does; the page says so where nothing has
+    // the received ones are enough; the page shows it if there are none
   } finally {
     clearTimeout(timer);
   }

@@ -1,18 +1,19 @@
-// Follows a stream: each element once, resumed behind the last one whenever the connection breaks.
+// Follows a stream: each element once, resumed after the last one whenever the connection breaks.
 //
-// Neither EventSource nor WebSocket tells a status, so the description of the stream says first whether what comes next
-// is still there. Touches no document.
+// Neither EventSource nor WebSocket returns a status, so the description of the stream is read first, to check that the
+// next element is still kept. No access to the document.
 
-import { Events, Socket } from "./connections.js";
+import { Events, Shared, Socket } from "./connections.js";
 import { Message } from "./log.js";
 import { accepted } from "./server.js";
 
 const FIRST_PAUSE = 500; // milliseconds before a connection is made again; twice as long after each failure
 const LONGEST_PAUSE = 15_000;
+const KINDS = Shared.isAvailable ? [Shared, Socket, Events] : [Socket, Events]; // each is tried where the one before is refused
 
-/** Follows the stream at a URL. `handlers` has functions that are called with what happens:
+/** Follows the stream at a URL. `handlers` has functions for events:
  *
- *  - `element(message)`: an element as a Message, whose number is its sequence;
+ *  - `element(message, isNew)`: an element as a Message, whose number is its sequence; whether it has come just now;
  *  - `gap(first, last)`: elements that retention took before they came;
  *  - `state(name, detail)`: "connecting", "live", "waiting" (`detail`: milliseconds), "released" or "ended" (`detail`:
  *    why). */
@@ -23,14 +24,15 @@ export class Follower {
     this.last = null; // the sequence of the element before the next one
     this.connections = 0;
     this.connection = null;
-    this.Kind = Socket; // Events, once a WebSocket was refused
+    this.Kind = KINDS[0];
+    this.known = 0; // the sequence of the newest element when it connected
     this.timer = 0;
     this.stopped = true;
-    this.hidden = false; // whether nobody sees what is followed
+    this.hidden = false; // whether the page is hidden
     this.pause = FIRST_PAUSE;
   }
 
-  /** Begins behind the element `after`, or with the last `newest` that are there. */
+  /** Begins after the element `after`, or with the last `newest` that are there. */
   start({ after = null, newest = 0 }) {
     this.stopped = false;
     this.last = after;
@@ -54,7 +56,7 @@ export class Follower {
     this.connection = null;
   }
 
-  /** Says whether anybody sees the page. A hidden one gives back a connection of which browsers have six. */
+  /** Sets whether the page is visible. A hidden page releases its connection, of which browsers have six. */
   seen(isSeen) {
     this.hidden = !isSeen;
     if (this.stopped) return;
@@ -87,6 +89,7 @@ export class Follower {
     }
     if (this.stopped || this.turn !== turn) return;
     const { firstSequence: first, lastSequence: newest } = description;
+    this.known = newest;
     this.last ??= Math.max(first - 1, newest - this.newest);
     if (this.last > newest) {
       this.end(`there is no element ${this.last} in the stream: it may have been made anew`);
@@ -118,23 +121,19 @@ export class Follower {
     this.connection = connection;
   }
 
-  /** Tries the other kind of connection where one was refused, as by a proxy that knows no WebSockets. */
+  /** Tries the other kind of connection if one was refused, as by a proxy that does not support WebSockets. */
   other() {
-    if (this.Kind === Socket) {
-      this.Kind = Events;
-      if (this.isReleased) this.release();
-      else this.open();
-    } else {
-      this.Kind = Socket;
-      this.again();
-    }
+    this.Kind = KINDS[KINDS.indexOf(this.Kind) + 1] ?? KINDS[0];
+    if (this.Kind === KINDS[0]) this.again();
+    else if (this.isReleased) this.release();
+    else this.open();
   }
 
   take(sequence, lines) {
     if (sequence <= this.last) return;
     if (sequence > this.last + 1) this.handlers.gap(this.last + 1, sequence - 1);
     this.last = sequence;
-    this.handlers.element(new Message(sequence, lines));
+    this.handlers.element(new Message(sequence, lines), sequence > this.known);
   }
 
   again() {

@@ -1,4 +1,4 @@
-// The query column: what is asked next. The results are of what was asked last, which `asked` holds: see results.js.
+// The query column: the next request. The results are those of the last request, which is in `asked`: see results.js.
 
 import { Drafts, keptDraft } from "./drafts.js";
 import { Editor } from "./editor.js";
@@ -6,9 +6,15 @@ import { examplesOf, parametersOf } from "./examples.js";
 import { Export } from "./export.js";
 import { element } from "./elements.js";
 import { showLanding } from "./landing.js";
+import { Layout } from "./layout.js";
+import { Library } from "./library.js";
+import { OptionFields } from "./options.js";
 import { COMMON_PREFIXES, Prefixes } from "./prefixes.js";
+import { OPTIONS, fragmentOf, isSame, linkIn, requestIn } from "./request.js";
 import { Results } from "./results.js";
 import { ROOT, urlOf } from "./server.js";
+import { BrowserStorage } from "./storage.js";
+import { Tabs } from "./tabs.js";
 
 const SETTLED = 600; // milliseconds after which an endpoint that was chosen is asked for a sample
 const LONGEST_LINK = 1_000_000; // characters of a fragment; Chromium takes two million of a URL
@@ -18,29 +24,49 @@ const $ = (id) => document.getElementById(id);
 export class QuerySection {
   constructor(server) {
     this.server = server;
-    this.asked = null; // what the results answer: {endpoint, url, query, prefixes}
-    this.results = new Results({ refused: (...said) => this.refused(...said) });
+    this.asked = null; // what the results answer: {request, form, endpoint, url, query, parameters, further, prefixes, run}
+    this.isShowing = false; // whether the form is filled by the page
+    const storage = (this.storage = new BrowserStorage(() => localStorage, "run"));
+    this.layout = new Layout(storage);
+    this.results = new Results({
+      refused: (...said) => this.refused(...said),
+      settled: ({ run, form }, { count, ...figures }) => {
+        this.library.ended(run, count || form === "CONSTRUCT" ? { count, ...figures } : figures);
+      },
+      viewed: () => this.viewed(),
+    });
+    this.options = new OptionFields(() => this.edited());
     this.editor = new Editor($("editor"), {
       run: () => this.run(),
-      changed: () => this.edited(),
+      changed: (isOther) => this.edited(isOther),
       endpoint: () => ({ url: this.url, prefixes: this.known() }),
     });
     this.export = new Export(server, {
-      form: () => ({ url: this.url, query: this.editor.text }),
-      link: () => new URL(this.fragment(), location.href).href,
+      form: () => ({ url: this.url, further: this.further, ...this.request }),
+      link: () => new URL(fragmentOf(this.request, this.view), `${location.origin}${location.pathname}`).href,
+    });
+    this.library = new Library(storage, {
+      current: () => this.request,
+      open: (request) => this.open(request),
+      opened: () => this.tabs.open.map(({ request }) => request),
+    });
+    this.tabs = new Tabs($("open-queries"), {
+      storage,
+      session: new BrowserStorage(() => sessionStorage),
+      chosen: (request) => this.show(request),
+      closed: (request) => this.keep(request),
     });
     this.fill();
-    this.drafts = new Drafts(() => ({ endpoint: this.endpoint.path, query: this.editor.text }));
+    this.drafts = new Drafts(() => this.kept());
     this.listen();
-    this.restore();
-    if (keptDraft() === null && !location.hash.includes("query=")) this.land();
+    this.begin();
   }
 
-  /** Shows what a message is, until something is asked. */
+  /** Shows an explanation of messages until the first request. */
   land({ after = 0 } = {}) {
     if (this.asked !== null) return;
     const choose = (example) => {
-      this.editor.replace(example.query);
+      this.choose(example);
       this.run();
     };
     this.landing?.abort();
@@ -49,7 +75,7 @@ export class QuerySection {
     showLanding($("landing"), { server, endpoint, examples, choose, signal, after });
   }
 
-  // --- what can be chosen ---
+  // --- choices --------------
 
   fill() {
     for (const { name, path } of this.server.endpoints) {
@@ -67,6 +93,20 @@ export class QuerySection {
     return examplesOf(this.endpoint);
   }
 
+  /** The request of an example. */
+  exampleOf(endpoint, example) {
+    return { endpoint: endpoint.path, query: example.query, parameters: parametersOf(example) };
+  }
+
+  /** Puts an example in the place of the query, as an edit that can be undone. */
+  choose(example) {
+    this.keep(this.request);
+    this.options.offered = null;
+    this.editor.replace(example.query);
+    this.options.parameters = this.options.offered = parametersOf(example);
+    this.edited();
+  }
+
   listen() {
     $("ask").addEventListener("submit", (event) => {
       event.preventDefault();
@@ -81,10 +121,15 @@ export class QuerySection {
     $("examples").addEventListener("change", (event) => {
       const example = this.examples[event.target.value];
       event.target.value = "";
-      if (example !== undefined) this.editor.replace(example.query);
+      if (example !== undefined) this.choose(example);
     });
     $("add-prefixes").addEventListener("click", () => this.editor.declare(this.known()));
     $("bring-back").addEventListener("click", () => this.bringBack());
+    $("new-query").addEventListener("click", () => {
+      this.open({ endpoint: this.endpoint.path, query: "", parameters: [] });
+      this.editor.view.focus();
+    });
+    $("close-query").addEventListener("click", () => this.close());
   }
 
   get endpoint() {
@@ -95,75 +140,211 @@ export class QuerySection {
     return urlOf(this.endpoint.path);
   }
 
+  /** What the form holds. */
+  get request() {
+    return { endpoint: this.endpoint.path, query: this.editor.text, parameters: this.options.parameters };
+  }
+
+  /** The parameters that are of other answers than messages, too. */
+  get further() {
+    return this.options.parameters.filter(([name]) => !OPTIONS.includes(name));
+  }
+
+  /** The view of the results; null: the usual one. */
+  get view() {
+    const { view } = this.results.views;
+    return view === "messages" ? null : view;
+  }
+
   /** The prefixes that may be declared: those of the endpoint's settings, then common ones. */
   known() {
     return { ...COMMON_PREFIXES, ...this.endpoint.prefixes };
   }
 
-  edited() {
+  edited(isOther = false) {
+    if (this.isShowing) return;
+    if (isOther) this.options.forget();
+    else this.options.follow((name) => this.editor.variables.has(name));
+    this.tabs.take(this.request);
+    this.drafts.changed();
+    this.changed();
+  }
+
+  /** Shows what depends on what the form holds. */
+  changed() {
     $("query-error").hidden = true;
     $("add-prefixes").hidden = this.editor.missing(this.known()).length === 0;
+    $("close-query").hidden = this.tabs.open.length < 2;
     this.export.offer(this.editor.form);
-    this.drafts.changed();
+    this.options.offer(this.editor.form);
     this.compare();
   }
 
-  /** Whether the form holds what the results answer. */
-  get isAsked() {
-    return this.asked.query === this.editor.text && this.asked.endpoint === this.endpoint.path;
+  // --- what the form holds ---
+
+  /** Keeps the queries that are open, and returns what the page's entry in the history keeps. */
+  kept() {
+    this.tabs.save();
+    $("storage-note").hidden = !this.storage.isFull;
+    return { tab: this.tabs.active.id, ...this.request };
   }
 
-  /** Says so where the results answer something else than the form holds. */
+  /** Keeps a request that leaves the form, unless it is there to be chosen. */
+  keep(request) {
+    if (!this.examples.some(({ query }) => query === request.query)) this.library.keep(request);
+  }
+
+  /** Puts a request into the form. Its text is one of its own, whose edits are no edits of the one before. */
+  show({ endpoint, query, parameters }) {
+    this.isShowing = true;
+    const wanted = this.server.endpoints.find(({ path }) => path === endpoint);
+    if (wanted !== undefined) $("endpoint").value = wanted.path;
+    this.fillExamples();
+    this.options.parameters = parameters;
+    const example = this.examples.find((each) => each.query === query);
+    const isExample = example !== undefined && isSame(this.exampleOf(this.endpoint, example), { endpoint, query, parameters });
+    this.options.offered = isExample ? parameters : null;
+    if (this.editor.text !== query) this.editor.text = query;
+    this.isShowing = false;
+    this.drafts.changed();
+    this.changed();
+  }
+
+  /** Opens a request beside those that are open. */
+  open(request) {
+    this.tabs.add(request);
+    this.show(request);
+  }
+
+  close() {
+    this.tabs.close();
+    if (this.tabs.active === null) this.tabs.add({ endpoint: this.endpoint.path, query: "", parameters: [] });
+    this.tabs.save();
+    this.show(this.tabs.active.request);
+    this.editor.view.focus();
+  }
+
+  /** Whether the form has the request of the results. */
+  get isAsked() {
+    return isSame(this.asked.request, this.request);
+  }
+
+  /** Shows whether the results are those of another request than the form has. */
   compare() {
     $("asked").hidden = this.asked === null || this.isAsked;
   }
 
-  /** Puts what the results answer into the form. */
+  /** Puts what the results answer into the form: where it is open, or else in the place of what is there. */
   bringBack() {
-    $("endpoint").value = this.asked.endpoint;
-    this.editor.replace(this.asked.query);
+    const { endpoint, query, parameters } = this.asked.request;
+    const there = this.tabs.open.find(({ request }) => isSame(request, this.asked.request));
+    if (there !== undefined) {
+      this.tabs.choose(there);
+      return;
+    }
+    $("endpoint").value = endpoint;
+    this.options.offered = null;
+    this.options.parameters = parameters;
+    this.editor.replace(query);
     this.edited();
   }
 
-  // --- the query in the URL ---
+  // --- the page's entry in the history of the browser ---
 
-  /** Takes query and endpoint from what was typed here before, or else from the fragment. */
-  restore() {
-    const parameters = new URLSearchParams(location.hash.slice(1));
-    const draft = keptDraft() ?? { endpoint: parameters.get("endpoint"), query: parameters.get("query") };
+  /** The endpoint that the path of the page names; undefined: none. */
+  get own() {
     const here = location.pathname.slice(ROOT.pathname.length);
-    const own = this.server.endpoints.find(({ name, path }) => here === path || (name && here === `${name}/`));
-    const wanted = this.server.endpoints.find(({ path }) => path === draft.endpoint) ?? own;
-    if (wanted !== undefined) $("endpoint").value = wanted.path;
-    this.fillExamples();
-    if (draft.query !== null) this.editor.text = draft.query;
-    else if (this.editor.text === "") this.editor.text = this.examples[0].query;
-    this.edited();
+    return this.server.endpoints.find(({ name, path }) => here === path || (name && here === `${name}/`));
+  }
+
+  /** What the address names, at the endpoint of its path where it names no other. */
+  get link() {
+    const link = linkIn(location);
+    const known = this.server.endpoints.find(({ path }) => path === link.endpoint);
+    return { ...link, endpoint: (known ?? this.own ?? this.server.endpoints[0]).path };
+  }
+
+  /** Begins with what was typed here before, with the query of the address, with what is open, or with an example. */
+  begin() {
+    const typed = this.editor.text; // before the page was ready
+    const { own, link } = this;
+    const endpoint = own ?? this.server.endpoints[0];
+    this.results.views.wanted = link.view;
+    if (this.restoreDraft()) {
+      // it may be the query of the address, or may have been changed since
+    } else if (link.query !== null) {
+      this.open({ endpoint: link.endpoint, query: link.query, parameters: link.parameters });
+    } else if (typed !== "") {
+      this.open({ endpoint: endpoint.path, query: typed, parameters: [] });
+    } else {
+      const { active, open } = this.tabs;
+      const isOf = ({ request }) => own === undefined || request.endpoint === own.path;
+      const found = [active, ...open].find((each) => each !== null && isOf(each));
+      this.open(found === undefined ? this.exampleOf(endpoint, examplesOf(endpoint)[0]) : found.request);
+      this.land();
+    }
+    if (link.isAsked && isSame(link, this.request)) this.run();
+  }
+
+  /** Shows what was typed in this entry; false: nothing was. */
+  restoreDraft() {
+    const draft = keptDraft();
+    const request = requestIn(draft);
+    if (request === null) return false;
+    if (!this.tabs.select(draft.tab)) this.tabs.add(request);
+    else if (!isSame(this.tabs.active.request, request)) {
+      this.keep(this.tabs.active.request); // it was typed there later
+      this.tabs.take(request);
+    }
+    this.show(request);
+    return true;
   }
 
   /** The page has moved to another entry of the browser's history, which has a query of its own, or is to keep ours. */
   moved() {
-    if (keptDraft() !== null || location.hash.includes("query=")) this.restore();
-    else this.drafts.save();
+    if (this.restoreDraft()) return;
+    const { endpoint, query, parameters } = this.link;
+    if (query === null) this.drafts.save();
+    else this.open({ endpoint, query, parameters });
   }
 
-  /** The fragment that brings query and endpoint back. */
-  fragment() {
-    return `#${new URLSearchParams({ endpoint: this.endpoint.path, query: this.editor.text })}`;
+  /** Puts what is run into the address: of this entry where that has no query, else of the next one. */
+  address() {
+    const { request, link } = this;
+    if (link.query !== null && isSame(link, request)) {
+      this.drafts.save();
+      return;
+    }
+    const { endpoint, query, parameters } = link;
+    const before = query === null ? null : { tab: this.tabs.active.id, endpoint, query, parameters };
+    const fragment = fragmentOf(request, this.results.views.wanted);
+    this.drafts.save(`${location.pathname}${fragment.length > LONGEST_LINK ? "#" : fragment}`, { before });
+  }
+
+  /** Another view was chosen: the address has it where it has the request that is shown. */
+  viewed() {
+    const { link } = this;
+    if (link.query === null || !isSame(link, this.asked.request)) return;
+    if (!link.isAsked) this.drafts.save(fragmentOf(this.asked.request, this.view));
+    else this.drafts.save(`${location.pathname}${location.search}${this.view === null ? "" : `#view=${this.view}`}`);
   }
 
   // --- asking ---
 
   run() {
+    const { request, further } = this;
+    const form = this.editor.form;
+    this.address();
     this.asked = {
-      endpoint: this.endpoint.path,
+      ...request,
+      request,
       url: this.url,
-      query: this.editor.text,
-      parameters: parametersOf(this.endpoint, this.editor.text),
+      form,
+      further,
+      parameters: form === null || form === "CONSTRUCT" ? request.parameters : further,
       prefixes: new Prefixes(COMMON_PREFIXES, this.endpoint.prefixes, this.editor.prefixes),
+      run: this.library.began(request),
     };
-    const fragment = this.fragment();
-    this.drafts.save(fragment.length > LONGEST_LINK ? "#" : fragment);
     $("query-error").hidden = true;
     this.compare();
     this.landing?.abort();
@@ -171,10 +352,11 @@ export class QuerySection {
     this.results.run(this.asked);
   }
 
-  /** Shows what the server says is wrong with the query, and marks the place while the form still holds it. */
+  /** Shows the server's error in the query, and marks its position while the form still has the query. */
   refused(line, column, text) {
     $("query-error").textContent = `Line ${line}, column ${column}: ${text}`;
     $("query-error").hidden = false;
+    if (this.layout.isFolded) this.layout.fold(false);
     if (this.isAsked) this.editor.mark(line, column, text);
   }
 }

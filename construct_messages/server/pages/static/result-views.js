@@ -1,6 +1,6 @@
-// The views of an answer: its messages as cards, and what else can be made of them. A view is made when it is opened.
+// The views of an answer: its messages as cards, and other views. A view is created when it is opened.
 //
-// Cards and text are of all messages that are kept. Table, map and timeline are of the first ones, and say so.
+// Cards and text have all messages that are kept. Table, map and timeline have the first ones, and show this.
 
 import { documentsView } from "./documents-view.js";
 import { button } from "./elements.js";
@@ -24,36 +24,52 @@ const VIEWS = {
 };
 
 export class ResultViews {
-  constructor(cards) {
+  /** `viewed` is called when another view is chosen. */
+  constructor(cards, viewed) {
     this.cards = cards;
+    this.viewed = viewed;
     this.view = "messages";
+    this.wanted = null; // the view that the next log begins with
     this.reset(null);
     for (const [name, label] of Object.entries(VIEWS)) {
-      const tab = button(label, () => this.show(name), { id: `tab-${name}`, "aria-pressed": "false", hidden: true });
+      const choose = () => {
+        this.wanted = null;
+        this.show(name);
+        this.viewed();
+      };
+      const tab = button(label, choose, { id: `tab-${name}`, "aria-pressed": "false", hidden: true });
       $("tabs").append(tab);
     }
   }
 
-  /** Whether the list of cards is what is shown. */
+  /** Whether the list of cards is shown. */
   get isList() {
     return !$("messages-view").hidden;
   }
 
   reset(asked) {
     this.asked = asked;
-    this.stops?.abort(); // what a view has asked for
+    this.stops?.abort(); // the requests of a view
     this.stops = new AbortController();
-    this.facets = new Facets(); // what the first messages have that other views show
+    this.facets = new Facets(); // data of the first messages for other views
     this.made = new Map(); // views that have asked again, by name
     $("tabs").hidden = $("messages-view").hidden = $("other-view").hidden = true;
     $("other-view").replaceChildren();
   }
 
-  /** Offers the views of a log, and shows the one that was chosen last. */
+  /** Offers the views of a log, and shows the one that is wanted, or else cards. */
   offerMessages() {
     $("tabs").hidden = false;
     for (const name of Object.keys(VIEWS)) $(`tab-${name}`).hidden = name === "map" || name === "timeline";
     this.show("messages");
+    this.showWanted();
+  }
+
+  /** Shows the view that is wanted, once it is offered. */
+  showWanted() {
+    if (!Object.hasOwn(VIEWS, this.wanted ?? "") || $(`tab-${this.wanted}`).hidden) return;
+    this.show(this.wanted);
+    this.wanted = null;
   }
 
   add(message) {
@@ -63,12 +79,15 @@ export class ResultViews {
     $("tab-timeline").hidden = this.facets.times.length < 2;
   }
 
-  /** Shows again what was opened before all messages had come. */
+  /** Updates views that were opened before all messages had arrived. */
   ended() {
-    if (this.view !== "messages" && !$("tabs").hidden) this.show(this.view);
+    if ($("tabs").hidden) return;
+    this.showWanted();
+    this.wanted = null;
+    if (this.view !== "messages") this.show(this.view);
   }
 
-  /** Shows what is no log. */
+  /** Shows an answer that is not a log. */
   showOther(made) {
     $("other-view").replaceChildren(made);
     $("other-view").hidden = false;
@@ -113,7 +132,7 @@ export class ResultViews {
     return timelineElement(this.facets.times, { ...options, nameOf });
   }
 
-  /** A view that asks the server: once, but again where that failed. */
+  /** A view that sends a request to the server once, and again after a failure. */
   once(name, viewOf) {
     const before = this.made.get(name);
     if (before !== undefined && !("failed" in before.dataset)) return before;

@@ -88,7 +88,7 @@ class FollowingView:
         parameters = selecting(request.query)
         if Header.LAST_EVENT_ID in request.headers:
             parameters[Parameter.AFTER] = request.headers[Header.LAST_EVENT_ID]
-        with self._bounds.following(resumable=True):
+        with self._bounds.following(name):
             after = await self._after(name, parameters)
             await self._output.check_next(name, after, format)
             headers |= {Header.AFTER: str(after), Header.IDENTITY: str(self._store.state(name).id)}
@@ -115,7 +115,7 @@ class FollowingView:
         )
         if not socket.can_prepare(request):
             raise ProtocolError("this is a WebSocket", status=426, hint="connect by ws: or wss:")
-        with self._bounds.following(resumable=True):
+        with self._bounds.following(name):
             after = await self._after(name, selecting(request.query))
             try:
                 await socket.prepare(request)

@@ -81,7 +81,7 @@ class Subscribing:
         state = self._store.state(topic)
         options = negotiated(requested)
         follow, most = _follow(call), _frame_bytes(call, self._settings.message_bytes)
-        with self._bounds.following(resumable=True):
+        with self._bounds.following(topic):
             selection = await self._selection(call, topic)
             coding = GZIP if call.compresses else IDENTITY
             record.format = f"jelly {coding}"

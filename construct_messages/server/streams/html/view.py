@@ -7,12 +7,13 @@ A page shows the document or the messages that other clients get in RDF, so the 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
 from aiohttp import web
 
+from construct_messages.errors import NotFound
 from construct_messages.formats import FORMATS, RDFM, content_type
 from construct_messages.formats.media_types import HTML
 from construct_messages.message import Message
@@ -21,6 +22,7 @@ from construct_messages.server.pages.files import root_from
 from construct_messages.server.pages.templates import render, send_rendered, wants_html
 from construct_messages.server.streams.addresses import ROOT, StreamIris
 from construct_messages.server.streams.html.nesting import Card, card
+from construct_messages.server.streams.html.rate import Activity
 from construct_messages.server.streams.ldes.pages import LdesPage
 from construct_messages.server.streams.requests import InThread, record_of
 from construct_messages.server.streams.resources import Document
@@ -33,6 +35,7 @@ SHOWN: Final = 20
 _STREAMS_SHOWN: Final = 200
 _PAGES_LISTED: Final = 200
 _SHOWN_BYTES: Final = 1 << 20
+_DRAWN_BYTES: Final = 1 << 14
 
 _TYPED: Final = [format for format in FORMATS if not format.binary]
 _PUBLISHED: Final = {
@@ -71,6 +74,7 @@ class ElementShown(NamedTuple):
         sequence: its number.
         time, generated: when it was stored, and made.
         card: its message.
+        lines: N-Quads of a short message, by which the page draws the card again; empty: the page draws none.
     """
 
     iri: str
@@ -79,6 +83,7 @@ class ElementShown(NamedTuple):
     time: str
     generated: str | None
     card: Card
+    lines: str
 
 
 class HtmlView:
@@ -88,12 +93,21 @@ class HtmlView:
         enabled: whether browsers get them.
         base: of the IRIs of this server, as the client of a request knows it.
         in_thread: calls a function where it does not hold up the event loop.
+        activity: of a stream; may read the store.
+        has_queries: whether the server has a page for queries.
     """
 
     def __init__(
-        self, *, enabled: bool, base: Callable[[web.Request], str], in_thread: InThread
+        self,
+        *,
+        enabled: bool,
+        base: Callable[[web.Request], str],
+        in_thread: InThread,
+        activity: Callable[[State], Activity],
+        has_queries: bool,
     ) -> None:
         self._enabled, self._base, self._in_thread = enabled, base, in_thread
+        self._activity, self._has_queries = activity, has_queries
 
     def wanted(self, request: web.Request) -> bool:
         """Whether a view is what answers a request."""
@@ -103,29 +117,41 @@ class HtmlView:
         self,
         request: web.Request,
         states: Sequence[State],
+        queries: Sequence[State],
         document: Callable[[State], Document],
         **values: object,
     ) -> web.Response:
-        """The list of streams, and of the queries that give out some of them.
+        """The list of registered queries with their streams, and of the streams that are published to.
 
         Args:
             request: with `after`, the name of a stream: those after it are listed.
-            states: of all streams.
+            states: of the streams that are published to.
+            queries: of the streams that queries give out.
             document: the description of one.
             values: what clients may do, and with what.
         """
         after = request.query.get(Parameter.AFTER, "")
         names = sorted(states, key=lambda state: state.name)
         listed = [state for state in names if state.name > after]
-        documents = [document(state) for state in listed[:_STREAMS_SHOWN]]
+        shown = listed[:_STREAMS_SHOWN]
+        activities = await self._in_thread(self._activities, [*shown, *queries])
+
+        def described(states: Sequence[State]) -> list[tuple[Document, Activity]]:
+            return [
+                (document(state), activities[state.name])
+                for state in states
+                if state.name in activities
+            ]
+
         following = (
             f"?after={listed[_STREAMS_SHOWN - 1].name}" if len(listed) > _STREAMS_SHOWN else None
         )
         return await self._send(
             request,
             "streams",
-            streams=documents,
-            count=len(states),
+            streams=described(shown),
+            queries=described(queries),
+            count=len(states) + len(queries),
             following=following,
             previous="?" if after else None,
             formats=_DESCRIPTIONS,
@@ -137,6 +163,7 @@ class HtmlView:
         request: web.Request,
         document: Document,
         iris: StreamIris,
+        state: State,
         elements: Sequence[Element],
         **values: object,
     ) -> web.Response:
@@ -145,7 +172,7 @@ class HtmlView:
         Args:
             request: of a browser.
             document: the description.
-            iris: of the stream.
+            iris, state: of the stream.
             elements: the newest, the oldest of them first.
             values: what clients may do.
         """
@@ -153,6 +180,7 @@ class HtmlView:
             request,
             "stream",
             document=document,
+            activity=await self._in_thread(self._activity, state),
             elements=await self._in_thread(self._elements, request, iris, _within(elements[::-1])),
             formats=_DESCRIPTIONS,
             logs=_LOGS,
@@ -283,6 +311,14 @@ class HtmlView:
 
     # --- within ---
 
+    def _activities(self, states: Iterable[State]) -> dict[str, Activity]:
+        """What happens to streams, by their names; those that were deleted meanwhile are not among them."""
+        activities = {}
+        for state in states:
+            with suppress(NotFound):
+                activities[state.name] = self._activity(state)
+        return activities
+
     def _elements(
         self, request: web.Request, iris: StreamIris, elements: Iterable[Element]
     ) -> list[ElementShown]:
@@ -295,6 +331,7 @@ class HtmlView:
                 each.time.isoformat(),
                 each.generated,
                 card(each.message, href),
+                each.nquads.decode() if len(each.nquads) <= _DRAWN_BYTES else "",
             )
             for each in elements
         ]
@@ -312,7 +349,12 @@ class HtmlView:
 
     async def _send(self, request: web.Request, template: str, **values: object) -> web.Response:
         record_of(request).format = HTML
-        shown = {**values, "href": self._href(request), "list": ROOT[1:]}
+        shown = {
+            **values,
+            "href": self._href(request),
+            "list": ROOT[1:],
+            "has_queries": self._has_queries,
+        }
         return send_rendered(request, await self._in_thread(render, template, request.path, shown))
 
 

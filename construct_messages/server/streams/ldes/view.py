@@ -119,7 +119,7 @@ class LdesView:
             if page.last < state.first:
                 hint = f"follow the relations of {iris.ldes}"
                 raise Gone(
-                    f"the elements of page {page.name} are kept no longer",
+                    f"the elements of page {page.name} were removed by retention",
                     first=state.first,
                     hint=hint,
                 )

@@ -39,10 +39,16 @@ from construct_messages.server.streams.publishing.messages import (
     read_messages,
 )
 from construct_messages.server.streams.record import StreamRecord
-from construct_messages.server.streams.requests import InThread, idempotency_key, record_of
+from construct_messages.server.streams.requests import (
+    InThread,
+    idempotency_key,
+    record_of,
+    unstored,
+)
 from construct_messages.server.streams.resources import published_document, published_text
 from construct_messages.server.streams.selection import sequence_parameter
 from construct_messages.server.streams.shapes import StreamShapes
+from construct_messages.streams import Publication
 from construct_messages.streams.store import StreamStore
 
 _LARGE: Final = (
@@ -51,6 +57,9 @@ _LARGE: Final = (
 
 _JSON: Final = f"{JSON}; charset=utf-8"
 _LINES: Final = {"Content-Type": NDJSON, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+CHECK: Final = "check"
+"""The parameter of a body that is only checked."""
+
 _INVALID: Final = json.dumps({"elements": 0, "invalid": 1})
 
 
@@ -98,6 +107,10 @@ class PublishingView:
         body_type = body_type_of(content_type)
         own = _own_token(body_type)
         base = iris.element(own or "")
+        if CHECK in request.query:
+            async with self._bounds.publishing(request) as body:
+                messages = await self._read(content_type, body, base, self._settings.batch_messages)
+            return await self._checked(request, name, messages, own)
         if body_type.syntax is not None and _wants_lines(request):
             appender = Appender(
                 self._store, self._shapes, name, own, record, key=key, after=_log_after(request)
@@ -156,6 +169,21 @@ class PublishingView:
             except ConnectionError as error:
                 raise ClientLeft("left") from error
         return socket
+
+    async def _checked(
+        self, request: web.Request, name: str, messages: Sequence[Message], own: str | None
+    ) -> web.Response:
+        """Answers with the messages that a body would add to a stream, which are not stored."""
+        record_of(request).action = "check"
+        kept, letters = await self._shapes.sorted(name, messages)
+        next = self._store.state(name).next
+        publications = [Publication.of(message) for message in kept]
+        if own is not None:
+            publications = [
+                each._replace(nquads=each.nquads.replace(own.encode(), str(sequence).encode()))
+                for sequence, each in enumerate(publications, next)
+            ]
+        return await unstored(request, publications, {Header.INVALID: str(len(letters))})
 
     async def _acknowledge(
         self, request: web.Request, decoder: Decoder, appender: Appender, iris: StreamIris

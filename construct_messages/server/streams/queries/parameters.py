@@ -70,7 +70,7 @@ def read_registration(
         Forbidden: it has a SERVICE that is not allowed.
         ProtocolError: a parameter that is unknown, repeated, or makes no sense.
         NotFound: there is no such stream, or element of it.
-        Gone: the element that it is to begin with is kept no longer.
+        Gone: the element that it begins with was removed by retention.
     """
     given: dict[str, str] = {}
     for name, value in parameters:

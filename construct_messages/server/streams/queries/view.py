@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from aiohttp import web
 
+from construct_messages.continuous.registered.preview import preview
 from construct_messages.continuous.registered.process import QueryLimits
 from construct_messages.continuous.registered.registry import Registry
 from construct_messages.errors import LimitExceeded, ProtocolError
 from construct_messages.formats.media_types import JSON, MERGE_PATCH, SPARQL_QUERY, read_media_type
+from construct_messages.net.wire import Header
 from construct_messages.server.config import StreamsSettings
 from construct_messages.server.http.access import Access
+from construct_messages.server.http.admission import Admission
 from construct_messages.server.http.endpoint import Measure
 from construct_messages.server.http.forms import read_query_string
 from construct_messages.server.streams.addresses import StreamIris
@@ -29,11 +32,20 @@ from construct_messages.server.streams.queries.parameters import (
     WatchedEndpoint,
     read_registration,
 )
-from construct_messages.server.streams.requests import record_of
+from construct_messages.server.streams.requests import record_of, unstored
+from construct_messages.server.streams.selection import sequence_parameter
 from construct_messages.streams.element import Description
 from construct_messages.streams.store import StreamStore, is_name
 
+PREVIEW: Final = "preview"
+"""The parameter of a query that is only tried: over how many elements."""
+
 _PATCHES: Final = (MERGE_PATCH, JSON)
+
+_PREVIEWS: Final = 2  # processes at once, beside those of registered queries
+_PREVIEW_ELEMENTS: Final = 1000
+_PREVIEW_MESSAGES: Final = 100
+_PREVIEW_SECONDS: Final = 10.0
 
 
 class QueriesView:
@@ -64,10 +76,11 @@ class QueriesView:
     ) -> None:
         self._settings, self._store, self._access = settings, store, access
         self._watched, self._in_thread, self._iris_of = watched, in_thread, iris_of
-        limits = QueryLimits(
+        self._limits = limits = QueryLimits(
             settings.query_seconds, settings.query_bytes, settings.query_output_bytes
         )
         self.registry = registry = Registry(store, limits, watched)
+        self._previews = Admission(_PREVIEWS)
         queries = registry.queries
         self.gauges = {
             "queries_running": Measure(
@@ -138,22 +151,8 @@ class QueriesView:
         record = record_of(request)
         record.action = "register"
         settings = self._settings
-        if len(text) > settings.query_characters:
-            raise LimitExceeded(
-                f"the query has {len(text)} characters, where {settings.query_characters} are allowed",
-                hint="send a shorter one",
-            )
-        registration, output = await self._in_thread(
-            partial(
-                read_registration,
-                text,
-                list(read_query_string(request.rel_url.raw_query_string)),
-                streams=self._iris_of(request, "").stream,
-                bound=bound,
-                store=self._store,
-                endpoints=self._watched,
-            )
-        )
+        parameters = read_query_string(request.rel_url.raw_query_string)
+        registration, output = await self._read(request, text, bound, list(parameters))
         # nothing is awaited from here until the registry has counted it
         if len(self.registry) >= settings.queries:
             raise LimitExceeded(
@@ -171,6 +170,81 @@ class QueriesView:
             name, registration, replace(given, label=given.label or name, publish="deny")
         )
         return web.Response(status=201, headers={"Location": self._iris_of(request, name).stream})
+
+    async def preview(
+        self, request: web.Request, text: str, elements: str, *, bound: str | None = None
+    ) -> web.Response:
+        """Answers with the messages that a query gives out for the newest elements; nothing is registered.
+
+        Args:
+            request: its URL may have the parameters of a registration; who sent it was admitted.
+            text: of the query.
+            elements: the parameter `preview`.
+            bound: the stream at whose query endpoint it was sent.
+
+        Raises:
+            ConstructMessagesError: the query is refused, or cannot be evaluated.
+        """
+        record_of(request).action = "preview"
+        count = sequence_parameter(PREVIEW, elements)
+        if not 0 < count <= _PREVIEW_ELEMENTS:
+            raise ProtocolError(
+                f"{PREVIEW}={count} is no number of elements",
+                hint=f"write 1 to {_PREVIEW_ELEMENTS:,}",
+            )
+        parameters = read_query_string(request.rel_url.raw_query_string)
+        rest = [each for each in parameters if each[0] != PREVIEW]
+        registration, _ = await self._read(request, text, bound, rest)
+        if registration.source is not None:
+            raise ProtocolError(
+                "only queries over streams have a preview",
+                status=422,
+                hint="run the query at its endpoint",
+            )
+        static = None
+        if registration.static is not None:
+            static = str(self._watched[registration.static].directory)
+        async with self._previews.enter():
+            messages, taken = await preview(
+                self._store,
+                registration,
+                replace(self._limits, seconds=min(self._limits.seconds, _PREVIEW_SECONDS)),
+                static=static,
+                elements=count,
+                messages=_PREVIEW_MESSAGES,
+                seconds=_PREVIEW_SECONDS,
+            )
+        return await unstored(request, messages, {Header.TAKEN: str(taken)})
+
+    async def _read(
+        self,
+        request: web.Request,
+        text: str,
+        bound: str | None,
+        parameters: Sequence[tuple[str, str]],
+    ) -> Read:
+        """The registration that is asked for.
+
+        Raises:
+            ConstructMessagesError: see `read_registration`; or the text is too long.
+        """
+        most = self._settings.query_characters
+        if len(text) > most:
+            raise LimitExceeded(
+                f"the query has {len(text)} characters, where {most} are allowed",
+                hint="send a shorter one",
+            )
+        return await self._in_thread(
+            partial(
+                read_registration,
+                text,
+                parameters,
+                streams=self._iris_of(request, "").stream,
+                bound=bound,
+                store=self._store,
+                endpoints=self._watched,
+            )
+        )
 
     def said(self, request: web.Request, name: str) -> dict[str, object]:
         """Returns the part of a stream's description about its query; empty if there is none."""

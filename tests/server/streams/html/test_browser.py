@@ -26,7 +26,6 @@ ALLOWED: dict[str, Any] = {"publish": "allow", "register": "allow"}
 FOLLOW = """
 await page.waitForSelector("html[data-ready]");
 await page.selectOption("#follow select >> nth=0", given.begin);
-await page.click("#follow button.primary");
 await page.waitForSelector("#follow .state[data-state=live]");
 """
 ATTACH = """
@@ -54,10 +53,10 @@ async def nothing_wrong(browser: Browser) -> AsyncIterator[None]:
 async def test_elements_come_as_they_are_published(browser: Browser, served: StreamsServer) -> None:
     await served.publish(map(numbered, range(1, 16)))
     await browser.open(f"{served.url}/streams/a")
-    await browser.run(FOLLOW + ATTACH + "await cards(10);", begin="10")
+    await browser.run(FOLLOW + ATTACH + "await cards(15);", begin="20")
     await served.publish([numbered(16), Message(), numbered(18)])
-    seen = await browser.run(ATTACH + "await cards(13); return titles();")
-    assert seen == [f"element {number}" for number in range(6, 19)]
+    seen = await browser.run(ATTACH + "await cards(18); return titles();")
+    assert seen == [f"element {number}" for number in range(1, 19)]
     text = await browser.run("return page.locator('#follow .card').allInnerTexts()")
     assert "x17" not in text[-2]
     assert "an empty message" in text[-2]
@@ -73,10 +72,11 @@ async def test_following_from_an_element_on(browser: Browser, served: StreamsSer
         await page.waitForSelector("html[data-ready]");
         await page.selectOption("#follow select >> nth=0", "after");
         await page.fill("#follow input[type=number]", "4");
-        await page.click("#follow button.primary");
+        await page.press("#follow input[type=number]", "Enter");
         """
         + ATTACH
         + """
+        await page.waitForSelector("#follow .card:first-child h3 a:text-is('element 5')");
         await cards(3);
         await page.click("#follow button:text-is('Stop')");
         await page.waitForSelector("#follow .state[data-state=ended]");
@@ -96,7 +96,7 @@ async def test_the_page_for_queries_leads_to_streams(browser: Browser, tmp_path:
             await page.click("#to-streams");
             await page.waitForURL("**/streams");
             const there = await page.textContent("h1");
-            await page.click(".crumbs a");
+            await page.click(".top nav a:text-is('Query')");
             await page.waitForSelector("#query");
             return there;
             """
@@ -119,7 +119,7 @@ async def test_pause_filter_and_bounds(browser: Browser, served: StreamsServer) 
     count = await browser.run(
         """
         await page.click('text=Pause');
-        await page.waitForSelector("#follow .card:last-child h3:text-is('element 300')");
+        await page.waitForSelector("#follow .card:last-child h3 a:text-is('element 300')");
         return page.locator("#follow .card").count();
         """
     )
@@ -135,7 +135,7 @@ async def test_pause_filter_and_bounds(browser: Browser, served: StreamsServer) 
     first = await browser.run(
         """
         await page.fill("#follow input[type=search]", "");
-        await page.waitForSelector("#follow .card:last-child h3:text-is('element 300')");
+        await page.waitForSelector("#follow .card:last-child h3 a:text-is('element 300')");
         for (let count = 0; count < 100; count += 1) {
           await page.locator("#follow .tail").evaluate((tail) => { tail.scrollTop = 0; });
           if ((await page.textContent("#follow .card h3")) === "element 1") break;
@@ -157,7 +157,7 @@ async def test_each_element_once_over_restarts(browser: Browser, tmp_path: Path)
                 await server.publish(map(numbered, range(first, last + 1)))
                 if first == 1:
                     await browser.open(f"{between.url}/streams/a")
-                    await browser.run(FOLLOW, begin="10")
+                    await browser.run(FOLLOW, begin="20")
                 await browser.run(ATTACH + "await cards(given.count);", count=last)
                 between.target = None
             await browser.run("await page.waitForSelector('#follow .state[data-state=waiting]')")
@@ -176,7 +176,7 @@ async def test_what_retention_took_meanwhile_is_named(browser: Browser, tmp_path
         async with serving_streams(tmp_path / "streams.db", **ALLOWED) as server:
             between.target = server.url
             await browser.open(f"{between.url}/streams/a")
-            await browser.run(FOLLOW + ATTACH + "await cards(3);", begin="10")
+            await browser.run(FOLLOW + ATTACH + "await cards(3);", begin="20")
             between.target = None
         with open_store(tmp_path / "streams.db") as store:
             store.append_all("a", map(numbered, range(4, 21)))
@@ -201,7 +201,7 @@ async def test_publishing(browser: Browser, served: StreamsServer) -> None:
         if (!await form.isVisible()) await page.click("summary:has-text('Publish')");
         await form.locator("select").selectOption(given.type);
         await form.locator("textarea").fill(given.body);
-        await form.locator("button[type=submit]").click();
+        await form.locator("button[value=publish]").click();
         const said = form.locator(".result p");
         await said.waitFor();
         const link = said.locator("a").first();
@@ -258,9 +258,10 @@ async def test_a_query_is_registered_paused_resumed_and_deleted(
         await page.waitForSelector("html[data-ready]");
         const form = page.locator("form[data-form=register]");
         if (!await form.isVisible()) await page.click("summary:has-text('Register')");
-        await form.locator("textarea").fill(given.query);
+        await page.waitForSelector("#editor .cm-editor");
+        await page.fill("#query", given.query);
         await form.locator("[name=name]").fill("twice");
-        await form.locator("button").click();
+        await form.locator("button[value=register]").click();
         const said = form.locator(".result p");
         await said.waitFor();
         return said.textContent();
@@ -311,7 +312,7 @@ async def test_hostile_messages(browser: Browser, tmp_path: Path) -> None:
         store.append_all("a", map(Message, (said, many, long)))
     async with serving_streams(tmp_path / "streams.db", **ALLOWED) as served:
         await browser.open(f"{served.url}/streams/a")
-        await browser.run(FOLLOW + ATTACH + "await cards(3);", begin="10")
+        await browser.run(FOLLOW + ATTACH + "await cards(3);", begin="20")
         for path in (
             None,
             "/streams/a",
@@ -354,13 +355,13 @@ async def test_behind_a_prefix(browser: Browser, tmp_path: Path, public: bool) -
                 await browser.run(
                     "await page.click('main a:text-is(\"a\")'); await page.waitForURL('**/streams/a')"
                 )
-                await browser.run(FOLLOW + ATTACH + "await cards(3);", begin="10")
+                await browser.run(FOLLOW + ATTACH + "await cards(3);", begin="20")
                 seen = await browser.run(
                     ATTACH
                     + """
                     await page.click("summary:has-text('Publish')");
                     await page.fill("form[data-form=publish] textarea", "<urn:s> <urn:p> <urn:o> .");
-                    await page.click("form[data-form=publish] button");
+                    await page.click("form[data-form=publish] button[value=publish]");
                     await cards(4);
                     await page.click("form[data-form=publish] .result a");
                     await page.waitForURL("**/output/4");

@@ -46,10 +46,13 @@ VIEWS = {
 }
 FOLLOWED = """
 await page.waitForSelector("html[data-ready]");
-await page.click("#follow button.primary");
 await page.waitForFunction(() => document.querySelectorAll("#follow .card").length > 3);
 await page.evaluate(() => { for (const each of document.querySelectorAll("details")) each.open = true; });
-await page.locator("form[data-form=publish] button").click();
+await page.waitForSelector("#editor .cm-editor");
+await page.selectOption("select.examples", "0");
+await page.click("button[value=preview]");
+await page.waitForSelector("form[data-form=register] .tried .card");
+await page.locator("form[data-form=publish] button[value=publish]").click();
 await page.waitForSelector("form[data-form=publish] .result p");
 """
 
@@ -93,13 +96,27 @@ async def test_screenshots(
     await browser.run(
         """
         await page.waitForSelector("html[data-ready]");
-        await page.click("#follow button.primary");
         await page.waitForFunction(() => document.querySelectorAll("#follow .card").length > 3);
         await page.screenshot({ path: given.file });
         """,
         file=str(file),
     )
     assert file.read_bytes().startswith(b"\x89PNG")
+
+
+async def test_no_control_is_dead_without_javascript(
+    browser: Browser, served: StreamsServer
+) -> None:
+    for view, path in VIEWS.items():
+        await browser.open(served.url + path, javaScriptEnabled=False)
+        seen = await browser.run(
+            """
+            const controls = page.locator("main :is(button, input, select, textarea):visible");
+            return [await controls.count(), await page.locator("main a:visible").count()];
+            """
+        )
+        assert seen[0] == 0, view
+        assert seen[1] > 0 or view == "problem"
 
 
 # colours are the same in all views

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import AsyncIterator
 from html.parser import HTMLParser
@@ -231,10 +232,8 @@ async def test_everything_is_reached_by_following_links(with_page: StreamsServer
         seen: list[int] = []
         while path is not None:
             body = (await get(with_page, path, CHROMIUM)).body.decode()
-            cards = body.split('<li class="card">')[1:]
-            seen += [
-                int(card.partition("<h3><a href=")[2].split(">")[1].split("<")[0]) for card in cards
-            ]
+            titles = re.findall('<h3><a href="[^"]*">(?:element )?([0-9]+)</a></h3>', body)
+            seen += map(int, titles)
             found = (
                 body.partition(f'rel="{word}" href="')[2].partition('"')[0].replace("&amp;", "&")
             )

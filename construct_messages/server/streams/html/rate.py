@@ -1,0 +1,88 @@
+"""When elements came to a stream: how many in each of the last minutes, as a chart, and when the newest of them did.
+
+The page goes on with the same chart where it follows the stream (`pages/static/rate.js`). No HTML here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple
+
+from construct_messages.errors import Gone
+from construct_messages.streams.element import State
+from construct_messages.streams.store import StreamStore
+
+PERIOD: Final = timedelta(minutes=1)
+PERIODS: Final = 60
+_HEIGHT: Final = 24
+
+
+class Rate(NamedTuple):
+    """The rate of a stream.
+
+    Args:
+        counts: elements in each minute, the oldest first; the last one goes on.
+    """
+
+    counts: Sequence[int]
+
+    @property
+    def total(self) -> int:
+        """How many there were in all periods."""
+        return sum(self.counts)
+
+    @property
+    def peak(self) -> int:
+        """How many there were in the period that has most of them."""
+        return max(self.counts)
+
+    @property
+    def path(self) -> str:
+        """The `d` of an SVG path in a box of two units a period and 24 units of height: a stroke for each period.
+
+        >>> Rate([0, 1, 2]).path
+        'M3 24V12M5 24V0'
+        """
+        return "".join(
+            f"M{2 * place + 1} {_HEIGHT}V{_HEIGHT - -(-count * _HEIGHT // self.peak)}"
+            for place, count in enumerate(self.counts)
+            if count
+        )
+
+
+class Activity(NamedTuple):
+    """What happens to a stream.
+
+    Args:
+        rate: of the last hour; elements that retention has removed are not in it.
+        newest: when the newest element came; None: there is none.
+        followers: how many get its elements pushed.
+    """
+
+    rate: Rate
+    newest: str | None
+    followers: int
+
+
+def activity_of(store: StreamStore, state: State, now: datetime, followers: int) -> Activity:
+    """What happens to a stream.
+
+    Args:
+        store: of the stream.
+        state: of the stream.
+        now: the time, with a zone.
+        followers: see `Activity`.
+
+    Raises:
+        NotFound: there is no such stream any more.
+    """
+    end = now.replace(second=0, microsecond=0) + PERIOD
+    rate = Rate(store.counts(state.name, end - PERIODS * PERIOD, PERIOD, PERIODS))
+    newest = None
+    with suppress(Gone):
+        if state.last >= state.first:
+            (time,) = store.times(state.name, [state.last])
+            newest = datetime.fromtimestamp(time / 1_000_000, UTC).isoformat()
+    return Activity(rate, newest, followers)

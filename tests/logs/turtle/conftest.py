@@ -1,0 +1,16 @@
+"""What reads plain messages: tests that use `reader` run twice, with the compiled module, and by Python alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from construct_messages import compiled
+from tests.support.logs.lines import the_compiled_module
+
+
+@pytest.fixture(params=["compiled", "Python"])
+def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "Python":
+        monkeypatch.setattr(compiled, "wire", None)
+    else:
+        the_compiled_module()
