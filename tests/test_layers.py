@@ -112,7 +112,7 @@ FLOORS = {
         "maintained",
     ),
     "continuous/registered": floors(
-        "registration", "orders", "evaluator / process / recovery", "query", "registry"
+        "registration", "orders", "evaluator / process / recovery", "preview / query", "registry"
     ),
     "feeds": floors(
         "state / sequences / table / record",
@@ -136,7 +136,7 @@ FLOORS = {
     ),
     "feeds/mqtt": floors("connection", "transport"),
     "feeds/nats": floors("connection", "publishing / pulling", "transport"),
-    "feeds/http": floors("client", "stream / pages", "connections / discovery", "log"),
+    "feeds/http": floors("client", "stream / pages", "connections / discovery / posting", "log"),
     "server": floors("config", "http", "pages", "sparql / streams", "runtime"),
     "query/algebra": floors(
         "property_paths",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sized
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence, Sized
 from contextlib import aclosing, suppress
 from typing import Final, ParamSpec, Protocol, TypeVar
 
@@ -14,9 +14,10 @@ from construct_messages.errors import (
     UnsupportedByFormat,
     UsageError,
 )
+from construct_messages.formats import N_QUADS, RDFM, LogType, content_type
 from construct_messages.formats.documents import DOCUMENTS
 from construct_messages.formats.lookup import find_format
-from construct_messages.formats.negotiation import choose
+from construct_messages.formats.negotiation import Plain, choose, negotiate
 from construct_messages.net.wire import Header
 from construct_messages.server.http.accept import accept_header
 from construct_messages.server.http.access import Requesting
@@ -25,11 +26,13 @@ from construct_messages.server.http.endpoint import Handler
 from construct_messages.server.http.problems import problem
 from construct_messages.server.http.record import RECORD
 from construct_messages.server.http.sending import send
-from construct_messages.server.streams.documents import not_carried
+from construct_messages.server.streams.documents import log, not_carried
 from construct_messages.server.streams.publishing.messages import ACCEPTED
 from construct_messages.server.streams.rdf import serialize
 from construct_messages.server.streams.record import StreamRecord
 from construct_messages.server.streams.resources import Document
+from construct_messages.streams import Publication
+from construct_messages.streams.element import Element
 
 ACCEPT_POST: Final = {"Accept-Post": ", ".join(ACCEPTED)}
 _HINTS: Final[Mapping[int, Mapping[str, str]]] = {
@@ -118,6 +121,32 @@ def described(request: web.Request, document: Document) -> web.Response:
     if is_known(request, headers["ETag"]):
         return web.Response(status=304, headers=headers)
     return web.Response(body=body, headers=headers)
+
+
+async def unstored(
+    request: web.Request, messages: Sequence[Publication], headers: Mapping[str, str]
+) -> web.Response:
+    """The answer that messages are which are not stored: a log in the format that the client wants, N-Quads by default.
+
+    Raises:
+        NotAcceptable: it wants a format that there is not, or that cannot carry a message.
+    """
+    choice = negotiate(accept_of(request), messages=request.query.get("messages"))
+    if isinstance(choice, Plain):
+        choice = LogType(N_QUADS, RDFM)
+    media_type = content_type(*choice)
+    record_of(request).format = media_type
+    try:
+        body = b"".join([part async for part in log(_as_page(messages), *choice)])
+    except UnsupportedByFormat as error:
+        raise not_carried(error) from error
+    return web.Response(
+        body=body, headers={"Content-Type": media_type, "Cache-Control": "no-store", **headers}
+    )
+
+
+async def _as_page(messages: Sequence[Publication]) -> AsyncGenerator[list[Element]]:
+    yield [Element("", number, 0, *each) for number, each in enumerate(messages, 1)]
 
 
 async def answered(

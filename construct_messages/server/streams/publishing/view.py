@@ -39,11 +39,15 @@ from construct_messages.server.streams.publishing.messages import (
     read_messages,
 )
 from construct_messages.server.streams.record import StreamRecord
-from construct_messages.server.streams.requests import InThread, idempotency_key, record_of
+from construct_messages.server.streams.requests import (
+    InThread,
+    idempotency_key,
+    record_of,
+    unstored,
+)
 from construct_messages.server.streams.resources import published_document, published_text
 from construct_messages.server.streams.selection import sequence_parameter
 from construct_messages.server.streams.shapes import StreamShapes
-from construct_messages.server.streams.unstored import unstored
 from construct_messages.streams import Publication
 from construct_messages.streams.store import StreamStore
 
@@ -123,12 +127,16 @@ class PublishingView:
                 return web.json_response({"elements": 0, "invalid": len(messages)}, status=202)
             sequences = await self._store.aappend_all(name, kept, key=key, own=own)
         record.published = len(sequences)
-        document = published_document(iris, sequences)
-        if len(kept) < len(messages):
-            document["invalid"] = len(messages) - len(kept)
+        if len(messages) == 1:
+            text = published_text(iris)(sequences[0])
+        else:
+            document = published_document(iris, sequences)
+            if len(kept) < len(messages):
+                document["invalid"] = len(messages) - len(kept)
+            text = json.dumps(document)
         location = iris.element(sequences[0]) if len(sequences) == 1 else iris.elements(sequences)
         headers = {"Content-Type": _JSON, "Location": location}
-        return web.Response(status=201, body=json.dumps(document).encode(), headers=headers)
+        return web.Response(status=201, body=text.encode(), headers=headers)
 
     async def socket(self, request: web.Request) -> web.StreamResponse:
         """Appends what comes over a WebSocket: each frame is a message."""

@@ -32,9 +32,8 @@ from construct_messages.server.streams.queries.parameters import (
     WatchedEndpoint,
     read_registration,
 )
-from construct_messages.server.streams.requests import record_of
+from construct_messages.server.streams.requests import record_of, unstored
 from construct_messages.server.streams.selection import sequence_parameter
-from construct_messages.server.streams.unstored import unstored
 from construct_messages.streams.element import Description
 from construct_messages.streams.store import StreamStore, is_name
 
