@@ -83,7 +83,7 @@ kill-kafka:
 
 # Mosquitto and the NATS server, killed 50 times each under a writer and a reader
 kill-brokers:
-	$(PYTHON) -m pytest -q -s -n 0 --kills 10 tests/feeds/mqtt/test_kills.py tests/feeds/nats/test_kills.py
+	$(PYTHON) -m pytest -q -s -n 0 --kills 25 tests/feeds/mqtt/test_kills.py tests/feeds/nats/test_kills.py
 
 # logs of 20,000 messages through Mosquitto and the NATS server
 logs-brokers:

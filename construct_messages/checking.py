@@ -32,7 +32,7 @@ class Checker:
     """Looks at the messages of one log, in order, and counts them for the error.
 
     Args:
-        lenience: what passes and counts malformed IRIs and language tags; None: they are refused.
+        lenience: passes and counts malformed IRIs and language tags; None: they are errors.
         generalized: whether terms may be in positions that RDF does not allow, as in Jelly.
 
     >>> Checker().check(Message([Quad(Term("<urn:a>"), Term("<urn:b>"), Term("urn:c"))]))

@@ -338,11 +338,11 @@ class StoreLocked(StoreError):
 
 
 class StoreDamaged(StoreError):
-    """The file of the store is damaged. Nothing more is written to it; what can be read is still served."""
+    """The file of the store is damaged. Writing stops; readable elements are still served."""
 
 
 class StoreFull(StoreError):
-    """The disk is full; nothing new was stored, and what was stored before is intact."""
+    """The disk is full; nothing new was stored, and existing data is intact."""
 
     default_status = 507
 

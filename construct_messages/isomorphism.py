@@ -1,9 +1,9 @@
-"""Which blank nodes of two datasets may be the same: isomorphism (RDF 1.2 Concepts, section 4.4), in bounded work.
+"""Pairs blank nodes of two datasets: isomorphism (RDF 1.2 Concepts, section 4.4), with bounded work.
 
-Nodes are distinguished by the statements about them, about their neighbours, and so on (colour refinement). Where that
-leaves nodes alike, one is picked and tried with each of its likes, in every connected part on its own, so that symmetry
-costs little. (RDFC-1.0 has to name nodes where here they are paired: ten times the work for each further node of a
-clique.) Nothing about messages here: quads are tuples of terms.
+Nodes are distinguished by the statements about them, about their neighbours, and so on (colour refinement). If several
+nodes are still alike, one is picked and tried with each candidate, separately in every connected part, so that symmetry
+costs little. (RDFC-1.0 must name nodes instead of pairing them: ten times the work for each further node of a clique.)
+Quads are tuples of terms here, not of messages.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from construct_messages.terms import Term, map_blanks
 QuadTerms: TypeAlias = tuple[Term | None, ...]
 
 STEPS: Final = 2_000_000
-"""How many statements are compared at most by default while nodes are tried: some seconds."""
+"""The default maximal number of statements that are compared while nodes are tried: some seconds."""
 
-_DEEPEST: Final = 150  # nodes that are picked within each other; each is two calls
-_ROUNDS: Final = 8  # how far around a node likeness is looked for where there is no isomorphism
+_DEEPEST: Final = 150  # nested picks of nodes; each is two calls
+_ROUNDS: Final = 8  # the distance around a node that is compared if there is no isomorphism
 
 _Node: TypeAlias = int
 # of a node: its quad and its position in it, up to the other blank nodes in it, as a number; and these
@@ -35,18 +35,18 @@ def match(
 ) -> dict[Term, Term]:
     """Pairs the blank nodes of some quads with those of others.
 
-    Where the two are isomorphic, renaming by the pairs makes one of the other. Otherwise, connected parts that both
-    have are paired in this way, and the other nodes by how far around them the statements are the same.
+    If the two are isomorphic, renaming by the pairs converts one to the other. Otherwise, common connected parts are
+    paired in this way, and the other nodes by the distance up to which the statements around them are the same.
 
     Args:
         some, others: subject, predicate, object and graph (None: the default graph) of each quad.
-        steps: how much may be tried.
+        steps: the maximal number of steps.
 
     Returns:
-        Blank nodes of `others` by those of `some`; of nodes that one side has too many of, some are missing.
+        Blank nodes of `others` by those of `some`; surplus nodes of one side are missing.
 
     Raises:
-        LimitExceeded: it takes more than `steps` to know, as it may between large and very symmetric parts.
+        LimitExceeded: it takes more than `steps`, which is possible for large and very symmetric parts.
 
     >>> p, label = Term("<urn:p>"), Term('"x"')
     >>> some = [(Term("_:a"), p, Term("_:b"), None), (Term("_:b"), p, label, None)]

@@ -1,9 +1,9 @@
-"""Blank node labels: every one that this package makes is made here, and none of them can ever meet another.
+"""Blank node labels: creates all labels of this package, so that they never collide.
 
-Each stream (a query's messages, a log that is read, a log that is folded, a job of Spark) makes labels of its own: a
-prefix that no other stream has, `_`, and a letter for the kind of node, so that labels of two kinds never collide
-within the stream. A random prefix is recognised when it is read again. So such labels are kept, and do not grow each
-time a log is read and written. No serialization here, and nothing about where nodes come from.
+Each stream (a query's messages, a log that is read, a log that is folded, a job of Spark) has its own labels: a unique
+prefix, `_`, and a letter for the kind of node, so that labels of two kinds never collide within the stream. Labels with
+a random prefix are recognised when they are read again, and are kept, so that they do not grow each time a log is read
+and written. No serialization here.
 
 RDF 1.2 Concepts, section 3.4: labels have meaning in one document only. docs/decisions/027-labels-with-a-prefix.md.
 """
@@ -18,14 +18,14 @@ from typing import Final, cast
 from construct_messages.errors import UsageError
 from construct_messages.terms import Term, has_blank
 
-# without vowels: a prefix is no word, and no number, as labels of other programs may be
+# without vowels: a prefix is neither a word nor a number, unlike labels of other programs
 _LETTERS: Final = "bcdfghjkmnpqrstvwxz"
 _CHARACTERS: Final = "0123456789" + _LETTERS
 _LENGTH: Final = 12  # 57 bits
-_NUMBER_BYTES: Final = 16  # of which a prefix is made: enough to make all prefixes equally likely
+_NUMBER_BYTES: Final = 16  # random bytes of a prefix: enough to make all prefixes equally likely
 
 _MAKING: Final = threading.Lock()
-"""Held while a random prefix is made."""
+"""Held while a random prefix is created."""
 
 _PREFIX: Final = re.compile(r"[a-z][a-z0-9]{0,31}")
 _UNIQUE: Final = re.compile(
@@ -45,7 +45,7 @@ def are_unique(text: str) -> bool:
     >>> are_unique("<urn:s> <urn:p> _:b ."), are_unique(f"_:{Labels().of_data}1 <urn:p> <urn:o> .")
     (False, True)
     """
-    # to look for one character takes a tenth of the time
+    # searching for one character takes a tenth of the time
     return "_" not in text or text.count("_:") == len(_UNIQUE.findall(text))
 
 
@@ -53,15 +53,15 @@ class Labels:
     """The blank node labels of one stream.
 
     Args:
-        prefix: what the labels begin with; None: a random one, which no other stream has. A fixed prefix makes the same
-            labels each time, so use it for only one of several streams that will be joined.
-        keep: whether labels that hold for a whole log stay as they are (see `in_log`).
+        prefix: the beginning of the labels; None: a random one, which is unique. A fixed prefix creates the same labels
+            each time, so use it for only one of several streams that will be joined.
+        keep: whether to keep labels that are valid in a whole log (see `in_log`).
 
     Attributes:
-        prefix: what the labels begin with.
+        prefix: the beginning of the labels.
 
     Raises:
-        UsageError: a prefix that is more than a lower-case letter and up to 31 more, or digits.
+        UsageError: the prefix is not a lower-case letter followed by up to 31 lower-case letters or digits.
 
     >>> from construct_messages.terms import blank
     >>> labels = Labels("x")
@@ -75,12 +75,12 @@ class Labels:
 
     @classmethod
     def at(cls, place: str) -> Labels:
-        """The labels of what is read at a place: unique as random ones are, and the same whenever it is read again.
+        """Returns labels for data at an address: unique like random ones, and the same each time it is read.
 
         >>> Labels.at("file:///log.nq").of_data, Labels.at("file:///other.nq").of_data
         ('scjwxz1vz0bc_d', 'q4p4rqv81wnc_d')
         """
-        from hashlib import blake2b  # OpenSSL takes long to load, and queries do without
+        from hashlib import blake2b  # OpenSSL takes long to load, and queries do not need it
 
         return cls(
             _prefix(
@@ -95,7 +95,7 @@ class Labels:
         if not _PREFIX.fullmatch(prefix):
             raise UsageError(
                 f"the prefix {prefix!r} of labels is not a lower-case letter followed by lower-case letters and digits",
-                hint='give a short one, such as "x"',
+                hint='use a short one, such as "x"',
             )
         self._begin(prefix)
 
@@ -106,13 +106,13 @@ class Labels:
         self.prefix = prefix
 
     def __getattr__(self, name: str) -> str:
-        """Makes a random prefix when it is first needed."""
+        """Creates a random prefix when it is first needed."""
         if name not in ("prefix", "_of_log", "of_data"):
             raise AttributeError(name)
         with _MAKING:
             try:
                 object.__getattribute__(self, name)
-            except AttributeError:  # no other thread has made it
+            except AttributeError:  # no other thread has created it
                 self._begin(_prefix(os.urandom(_NUMBER_BYTES)))
         return cast(str, object.__getattribute__(self, name))
 
@@ -126,7 +126,7 @@ class Labels:
         return Term(f"_:{self.prefix}_t{number}b{index}")
 
     def in_template(self, term: Term) -> bool:
-        """Whether a term is, or holds, a blank node of the template."""
+        """Whether a term is, or contains, a blank node of the template."""
         return has_blank(term, f"{self.prefix}_t")
 
     def of_response(self, number: int) -> str:
@@ -136,13 +136,13 @@ class Labels:
     # --- logs -------------------------------------------------------------------------------------------------------
 
     def in_message(self, number: int) -> MessageLabels:
-        """The labels of nodes that message `number` of a log, from 1, has to itself."""
+        """The labels of the nodes that are local to message `number` of a log, from 1."""
         return MessageLabels(f"_:{self.prefix}_m{number}b")
 
     def in_log(self, node: Term) -> Term:
-        """The label of a node that a whole log knows by one label; the same for the same.
+        """The label of a node whose label is valid in a whole log.
 
-        Labels that were made unique before stay as they are.
+        Labels that are already unique are kept.
 
         >>> labels = Labels("x")
         >>> labels.in_log(Term("_:b0")), Labels("x", keep=True).in_log(Term("_:b0"))
@@ -155,7 +155,7 @@ class Labels:
             return node
         return cast(
             Term, self._of_log + node[2:]
-        )  # a call less than Term(…): there may be very many
+        )  # avoids the call of Term(…), as there may be very many
 
     def of_fold(self, number: int) -> str:
         """Returns the beginning of labels of nodes that folding creates in message `number`, from 1."""
@@ -173,7 +173,7 @@ def _prefix(entropy: bytes) -> str:
 
 
 FILE_DIGITS: Final = 16
-"""How many hexadecimal digits of the SHA-256 of its path the labels of a file have in a table of quads."""
+"""The number of hexadecimal digits of the SHA-256 of its path in the labels of a file in a table of quads."""
 
 
 def of_file(file: str) -> str:
@@ -190,7 +190,7 @@ def of_file(file: str) -> str:
 
 
 class MessageLabels(dict[Term, Term]):
-    """The labels of the nodes of one message, in order of first appearance: by what each was called before.
+    """The labels of the nodes of one message, in order of first appearance, by their original labels.
 
     >>> labels = Labels("x").in_message(7)
     >>> labels[Term("_:a")], labels[Term("_:b")], labels[Term("_:a")]

@@ -220,7 +220,7 @@ class Message:
         """Returns the different subjects of the quads with a predicate and an object, in order; None: with any.
 
         Raises:
-            UsageError: text that is no term, which no quad could have.
+            UsageError: text that is not a term.
 
         >>> Message([Quad(iri("urn:s"), iri("urn:p"), Term('"chat"@fr'))]).subjects(iri("urn:p"))
         ['<urn:s>']
@@ -231,7 +231,7 @@ class Message:
         """Returns the different objects of the quads with a subject and a predicate, in order; None: with any.
 
         Raises:
-            UsageError: text that is no term, which no quad could have.
+            UsageError: text that is not a term.
 
         >>> Message([Quad(iri("urn:s"), iri("urn:p"), Term('"chat"@fr'))]).objects(iri("urn:s"))
         ['"chat"@fr']
@@ -248,8 +248,8 @@ class Message:
             default: returned if there is no such quad.
 
         Raises:
-            UsageError: several objects, or text that is no term.
-            TermError: a literal that is no value of its datatype.
+            UsageError: several objects, or text that is not a term.
+            TermError: a literal without a value of its datatype.
 
         >>> message = Message([Quad(iri("urn:s"), iri("urn:p"), Term('"chat"@fr'))])
         >>> message.value(predicate=iri("urn:p")), message.value(predicate=iri("urn:q"), default=0)
@@ -433,7 +433,7 @@ def of_distinct(quads: tuple[Quad, ...]) -> Message:
 
 
 def _check_quads(quads: Iterable[object]) -> None:
-    """Refuses what are no quads of terms, which others than type checkers notice late."""
+    """Rejects values that are not quads of terms, for callers without a type checker."""
     for quad in quads:
         if not isinstance(quad, Quad):
             raise _no_quad(quad)

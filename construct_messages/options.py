@@ -2,7 +2,7 @@
 query, and how its source is asked.
 
 The command line, the server and watches build the same values. A value is checked when it is made, and never changes.
-No I/O; what an option does is up to the room that reads it.
+No I/O; the packages that read an option define its effect.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Requests:
         if self.page_key is not None and self.page_size is None:
             raise UsageError(
                 f"page_key={self.page_key!r} needs page_size",
-                hint="give the solutions per request",
+                hint="set the number of solutions per request",
             )
 
     @property

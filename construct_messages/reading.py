@@ -257,8 +257,8 @@ class LogReader(Tabular):
         return _aiterate(_achunks(self._source), self._decoder, self._name)
 
 
-# The generators know nothing of the reader that holds them: so a reader that is dropped is garbage at once, and its
-# generators' `finally` run.
+# The generators do not refer to their reader, so a reader that is dropped is freed at once, and the `finally` blocks of
+# its generators run.
 
 
 def _iterate(chunks: Generator[bytes], decoder: DetectingDecoder, name: str) -> Generator[Message]:
@@ -325,14 +325,14 @@ def _chunks(source: LogSource) -> Generator[bytes]:
     elif isinstance(source, AsyncIterable):
         raise UsageError("the log comes asynchronously", hint="read it with `async for`")
     elif (read := getattr(source, "read", None)) is not None:
-        # rather what is there already than as much as was asked for
+        # returns available bytes instead of waiting for the full size
         yield from _pull(getattr(source, "read1", read))
     elif isinstance(source, Iterable):
         yield from map(_checked, source)
     else:
         raise UsageError(
-            f"{source!r} is no log",
-            hint="give a path, bytes, a binary file or an iterable of bytes",
+            f"{source!r} is not a log",
+            hint="pass a path, bytes, a binary file or an iterable of bytes",
         )
 
 
@@ -366,7 +366,7 @@ def _let_go(chunks: Generator[bytes], read: asyncio.Future[bytes | None]) -> Non
 
 def _of_path(path: str | os.PathLike[str]) -> Generator[bytes]:
     try:
-        file = open(path, "rb")  # noqa: SIM115 - closed below; only what opening raises is caught here
+        file = open(path, "rb")  # noqa: SIM115 - closed below; only errors of opening are caught here
     except OSError as error:
         raise UsageError(f"cannot read {os.fspath(path)}: {error.strerror}") from error
     with file:
@@ -374,7 +374,7 @@ def _of_path(path: str | os.PathLike[str]) -> Generator[bytes]:
             yield from _pull(file.read1)
         except OSError as error:
             raise IncompleteResult(
-                f"cannot read on in {os.fspath(path)}: {error.strerror}"
+                f"cannot read the rest of {os.fspath(path)}: {error.strerror}"
             ) from error
 
 

@@ -1,6 +1,6 @@
 """Iteration that works once: blocking or not, and releasing the source, for query results and log readers.
 
-Nothing here knows where messages come from.
+The source of the messages does not matter here.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ T = TypeVar("T")
 
 
 class SingleUse(ABC):
-    """Messages, lazily, once: to iterate with `for` or `async for`. Reading them again is an error.
+    """Messages to iterate lazily once, with `for` or `async for`. Reading them again is an error.
 
-    It lets go of what it reads from when it is exhausted, closed, left (as a context manager) or garbage; for the last,
-    its generators must know nothing of it.
+    It releases its source when it is exhausted, closed, left (as a context manager) or garbage collected; for the
+    latter, its generators must not refer to it.
     """
 
     _again: ClassVar[str]
-    """What to call for the same messages once more."""
+    """The function to call for the same messages again, in an error."""
 
     def __init__(self) -> None:
         self._running: Generator[Any] | None = None
@@ -59,7 +59,7 @@ class SingleUse(ABC):
         if self._over:
             raise self._refusal()
         if self._iterating is None or self._closed:
-            self._begin()  # for its error, where something else has begun
+            self._begin()  # for its error, if another iteration has begun
         return self
 
     def __next__(self) -> Message:
@@ -82,7 +82,7 @@ class SingleUse(ABC):
         return messages
 
     def first(self) -> Message | None:
-        """Returns the next message, and closes the rest; None: there is no more.
+        """Returns the next message, and closes the rest; None at the end.
 
         Raises:
             ConstructMessagesError: the source fails before it.
@@ -91,7 +91,7 @@ class SingleUse(ABC):
             return next(iter(self), None)
 
     def close(self) -> None:
-        """Cancels what is under way and lets go of what is read from."""
+        """Cancels running work and releases the source."""
         self._closed = True
         if self._running is not None:
             self._running.close()
@@ -126,7 +126,7 @@ class SingleUse(ABC):
 
 
 async def each_of(items: Iterable[T] | AsyncIterable[T]) -> AsyncGenerator[T]:
-    """The items of what iterates with `for` or with `async for`, for asyncio."""
+    """Yields the items of an iterable or async iterable, for asyncio."""
     if isinstance(items, AsyncIterable):
         async for item in items:
             yield item

@@ -18,7 +18,7 @@ class SharedRows(NamedTuple):
     Args:
         place: the index of the variable that each solution has to itself.
         own: its terms.
-        keys: what names the row that has the other terms of each solution.
+        keys: identify the row with the other terms of each solution.
         rows: these, in the order of their variables; no two rows share a key.
     """
 

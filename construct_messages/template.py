@@ -1,4 +1,4 @@
-"""The template: what turns a solution into a message.
+"""The template: converts a solution to a message.
 
 SPARQL 1.2 Query, section 16.2 (CONSTRUCT): a triple that would hold an unbound variable or an illegal part is left
 out, the rest stays; blank nodes of the template are fresh for each solution. `FORBIDDEN` (of `terms`) and
@@ -59,7 +59,7 @@ class Nested:
 Slot: TypeAlias = Constant | Variable | Blank | Nested
 
 _OPEN: Final = {Constant, Variable, Nested}
-"""Kinds of slots that can hold the same term; a blank node of the template is no other term."""
+"""Kinds of slots that can hold the same term; a blank node of the template differs from all other terms."""
 
 
 class Pattern(NamedTuple):
@@ -72,7 +72,7 @@ class Pattern(NamedTuple):
 
 
 def legal(slot: Slot, position: str) -> bool:
-    """Whether a slot can ever be legal in a position; what a variable holds shows only in the solution.
+    """Whether a slot can be legal in a position; for variables, this depends on the solution.
 
     >>> legal(Constant(Term('"x"')), "subject"), legal(Variable(0), "subject")
     (False, True)
@@ -209,7 +209,7 @@ class Template:
 
     @property
     def has_triple_terms(self) -> bool:
-        """Whether the template itself has a triple term; what variables hold shows only in the solutions."""
+        """Whether the template itself has a triple term; variables may have others in the solutions."""
         return any(
             isinstance(slot, Nested) or (isinstance(slot, Constant) and is_triple(slot.term))
             for _, _, slot, _ in self.live

@@ -136,7 +136,7 @@ FLOORS = {
     ),
     "feeds/mqtt": floors("connection", "transport"),
     "feeds/nats": floors("connection", "publishing / pulling", "transport"),
-    "feeds/http": floors("client", "stream / pages", "connections / discovery", "log"),
+    "feeds/http": floors("client", "stream / pages", "connections / discovery / posting", "log"),
     "server": floors("config", "http", "pages", "sparql / streams", "runtime"),
     "query/algebra": floors(
         "property_paths",

@@ -180,7 +180,10 @@ def test_each_command_is_found_by_its_name() -> None:
             assert tuple(commands.choices) == names
 
 
-def test_ascii_alone_compiles_no_other_classes(data: Path) -> None:
+@pytest.mark.parametrize(
+    "code", [FROM_PYTHON, FROM_THE_COMMAND_LINE], ids=["Python", "command line"]
+)
+def test_ascii_alone_compiles_no_other_classes(code: str, data: Path) -> None:
     """A class of characters beyond ASCII takes a millisecond to compile, and names have ten of them."""
     watching = (
         "import re\n"
@@ -188,7 +191,7 @@ def test_ascii_alone_compiles_no_other_classes(data: Path) -> None:
         "re.compile = lambda pattern, flags=0: seen.append(pattern) or compile(pattern, flags)\n"
     )
     counting = "assert seen and not [each for each in seen if isinstance(each, str) and not each.isascii()]"
-    assert loaded(watching + FROM_PYTHON + counting, data)
+    assert loaded(watching + code + counting, data)
 
 
 def test_names_of_the_package() -> None:

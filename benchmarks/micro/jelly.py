@@ -187,7 +187,7 @@ def measure(
     return [
         Figure(f"{what}: pyjelly writes {rate / peer_writes:.0f} k/s", peer_writes),
         Figure(
-            f"{what}: written, {rate / writes:.0f} k/s, {size}", writes, peer_writes / writes, "≥ 2"
+            f"{what}: written, {rate / writes:.0f} k/s, {size}", writes, peer_writes / writes, "≥ 4"
         ),
         Figure(
             f"{what}: by template, {rate / by_template:.0f} k/s",
@@ -196,7 +196,7 @@ def measure(
             "≥ 4",
         ),
         Figure(f"{what}: pyjelly reads {rate / peer_reads:.0f} k/s", peer_reads),
-        Figure(f"{what}: read, {rate / reads:.0f} k/s", reads, peer_reads / reads, "≥ 1.5"),
+        Figure(f"{what}: read, {rate / reads:.0f} k/s", reads, peer_reads / reads, "≥ 2.5"),
     ]
 
 

@@ -41,6 +41,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _Check = Callable[[Any], bool]
 
+_PLAIN: Final = (str, bytes, NoneType)
 _MODULE: Final = re.compile(r"\b(?:[a-z_]\w*\.)+(?=\w)")
 
 
@@ -181,6 +182,8 @@ def _check(annotation: Any) -> _Check | None:
         return _check(annotation.__supertype__)
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
+        if all(each in _PLAIN for each in inner):
+            return lambda value: isinstance(value, inner)  # in one call
         return _any_of([_check(each) for each in inner])
     if origin is Literal:
         return _any_of([_check(type(each)) for each in inner])

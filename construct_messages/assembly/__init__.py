@@ -1,4 +1,4 @@
-"""Solutions in, messages or the bytes of a log out, without I/O: what the sync and the async stream both drive."""
+"""Converts solutions to messages or to the bytes of a log, without I/O, for the blocking and asyncio interfaces."""
 
 from __future__ import annotations
 
@@ -25,16 +25,15 @@ from construct_messages.template import Template
 from construct_messages.terms import has_blank, iri
 
 DISTINCT_LIMIT: Final = 10_000_000
-"""How many messages `distinct` compares by default; each takes about 100 bytes."""
+"""The default maximal number of messages that `distinct` compares; each takes about 100 bytes."""
 
 
 @dataclass(frozen=True)
 class Options:
     """The options of `construct_messages` for turning solutions into messages.
 
-    The last five: bounds that a whole log keeps to (passing one is an error, where `max_messages` ends the log), a
-    function that returns those of some messages that are passed on, and one that is called with the number of messages
-    that have been made since its last call.
+    The last five are limits of a whole log (exceeding one is an error, whereas `max_messages` ends the log), a function
+    that filters messages, and one that is called with the number of messages since its last call.
     """
 
     grouping: Grouping = Grouping()
@@ -52,17 +51,17 @@ class Options:
 
 
 class Assembly:
-    """Batches of solutions in, messages out.
+    """Converts batches of solutions to messages.
 
     Args:
-        template: what instantiates them.
+        template: instantiates them.
         options: grouping, distinct, limits.
         stable_blank_nodes: see `Source`.
         paged: whether the solutions come in several responses.
 
     Attributes:
-        messages: how many came so far.
-        solutions: how many came so far.
+        messages: the number of messages so far.
+        solutions: the number of solutions so far.
     """
 
     def __init__(
@@ -82,7 +81,7 @@ class Assembly:
 
     @property
     def left(self) -> int | None:
-        """The number of messages that may still come; None: no limit."""
+        """The number of messages that are still allowed; None: no limit."""
         return (
             None
             if self._options.max_messages is None
@@ -91,7 +90,7 @@ class Assembly:
 
     @property
     def message_bytes(self) -> int | None:
-        """The maximal size of a message as it is written; None: no limit."""
+        """The maximal size of a message in the log; None: no limit."""
         return self._options.message_bytes
 
     @property
@@ -102,7 +101,7 @@ class Assembly:
 
     @property
     def is_plain(self) -> bool:
-        """Whether each solution is one message as it is, so that a batch can be encoded at once."""
+        """Whether each solution is one unchanged message, so that a batch can be encoded at once."""
         return self._is_direct and self._options.passed is None
 
     @property
@@ -114,7 +113,7 @@ class Assembly:
         )
 
     def feed(self, solutions: Solutions) -> Iterator[Message]:
-        """The messages that a batch completes."""
+        """Yields the messages that a batch completes."""
         self._count(solutions)
         return self._passed(
             self._each(solutions)
@@ -123,7 +122,7 @@ class Assembly:
         )
 
     def finish(self) -> Iterator[Message]:
-        """The messages that the end completes."""
+        """Yields the messages that the end completes."""
         return self._passed(self._messages(self._grouper.finish()))
 
     def _passed(self, messages: Iterator[Message]) -> Iterator[Message]:
@@ -131,7 +130,7 @@ class Assembly:
         return messages if passed is None else passed(messages)
 
     def encode(self, encoder: TemplateEncoder, solutions: Solutions) -> EncodedBatch:
-        """A batch by the fast path, which `is_plain` allows."""
+        """Yields the messages of a batch by the fast path, which requires `is_plain`."""
         solutions = self._allowed(solutions)
         encoded = encoder.encode(solutions, self.message_count)
         self._count(solutions)
@@ -139,7 +138,7 @@ class Assembly:
         return encoded
 
     def take(self, solutions: Solutions) -> Solutions:
-        """Counts solutions, each of which is one message as `is_plain` allows, and returns those that may be."""
+        """Counts solutions that are one message each (see `is_plain`), and returns those within the limits."""
         solutions = self._allowed(solutions)
         self._count(solutions)
         self._deliver(len(solutions))
@@ -167,14 +166,14 @@ class Assembly:
             self._options.progress(count)
 
     def _each(self, solutions: Solutions) -> Iterator[Message]:
-        """The messages of solutions that were counted, one each."""
+        """Yields the messages of counted solutions, one each."""
         first, limit = self.solutions - len(solutions), self._options.message_limit
         progress = self._options.progress
         if self.left == 0:
             return
         solutions = self._allowed(solutions)
         for quads in self._template.instantiate_all(solutions.text, first):
-            # as `_deliver` does: a call for each message takes a twentieth of the time
+            # like `_deliver`: a call for each message would take a twentieth of the time
             self.message_count += 1
             if limit is not None and self.message_count > limit:
                 raise _too_many_messages(limit)
@@ -198,20 +197,20 @@ class Assembly:
             if self._options.skolemize is not None:
                 message = self._skolemized(message, self._options.skolemize)
             self._deliver(1)
-            message.checked = True  # as the source's terms are
+            message.checked = True  # like the source's terms
             yield message
             if self.left == 0:
                 return
 
     def _skolemized(self, message: Message, prefix: str) -> Message:
-        """With IRIs for the blank nodes of the data; those of the template are fresh in each solution, and stay."""
+        """Replaces the blank nodes of the data by IRIs; those of the template, fresh in each solution, are kept."""
         labels = self._template.labels
         return message.map_blanks(
             lambda node: node if labels.in_template(node) else iri(prefix + node[2:])
         )
 
     def _is_new(self, group: Group) -> bool:
-        """Whether no earlier message had the same quads, the template's blank nodes compared by their slot."""
+        """Whether no earlier message had the same quads; the template's blank nodes are compared by their slot."""
         ground: set[str] = set()
         fresh: list[str] = []
         for _, solution in group:
@@ -242,10 +241,10 @@ def _too_many_messages(limit: int) -> LimitExceeded:
 
 
 class _Identity:
-    """Notices where a blank node may have become two: labels that mean nothing elsewhere came in two responses.
+    """Detects blank nodes that may have become two, because labels that are local to a response are in several.
 
     Args:
-        strict: whether that is an error, instead of a warning to `logging`.
+        strict: whether this is an error, instead of a warning to `logging`.
     """
 
     def __init__(self, strict: bool) -> None:
@@ -253,7 +252,7 @@ class _Identity:
         self._met: set[int] = set()
 
     def check(self, solutions: Solutions) -> None:
-        """Looks at the next batch.
+        """Checks the next batch.
 
         Raises:
             SourceError: with `strict`.
@@ -263,37 +262,37 @@ class _Identity:
         self._met.add(solutions.response)
         if len(self._met) == 1:
             return
-        message = "blank nodes came in two responses of a source whose labels change: one node may have become several"
+        message = "blank nodes are in two responses of a source whose labels change: one node may have become several"
         if self._strict:
             hint = (
-                'give the profile of an engine whose labels are stable ("oxigraph", '
+                'pass the profile of an engine whose labels are stable ("oxigraph", '
                 '"virtuoso"), or read without pages'
             )
             raise SourceError(message, hint=hint)
-        import logging  # which most programs do without
+        import logging  # imported here because most programs do not need it
 
         logging.getLogger(__name__).warning("%s", message)
 
 
 def _any_blank(solutions: Solutions) -> bool:
-    # most batches have none, and that is seen in less time than each of their terms takes
+    # most batches have none, which is checked in less time than each of their terms takes
     return any(b"_:" in b"\n".join(column) for column in solutions.utf8) and any(
         has_blank(term) for column in solutions.text for term in column
     )
 
 
 class Writing:
-    """Batches of solutions in, bytes of a log out, over an assembly.
+    """Converts batches of solutions to the bytes of a log, over an assembly.
 
-    A batch goes through the encoder's own form for the template where each solution is a message as it is; else
-    message by message.
+    A batch is encoded by the encoder's own form of the template if each solution is an unchanged message; else message
+    by message.
 
     Args:
-        assembly: what makes messages of solutions.
+        assembly: converts solutions to messages.
         template: the assembly's.
-        format, syntax: what the log is written in.
-        prefixes: those that it may use.
-        options: those that only the format has.
+        format, syntax: the format and syntax of the log.
+        prefixes: the prefixes that it may use.
+        options: the options of the format.
         origin: see `EncoderOptions`.
     """
 
@@ -320,7 +319,7 @@ class Writing:
         )
         self._encoder = encoder_for(format, syntax, encoding)
         self._batches = self._encoder.for_template(template) if assembly.is_plain else None
-        # held back until the source has answered: an error must not come after a byte where none was due
+        # held back until the source has answered, so that an early error writes nothing
         self._start = self._encoder.start()
 
     def feed(self, solutions: Solutions) -> bytes:

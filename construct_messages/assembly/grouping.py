@@ -1,7 +1,7 @@
-"""Which solutions make one message: each its own, or those that are equal on the grouping variables.
+"""Groups solutions into messages: one each, or those with equal values of the grouping variables.
 
-Grouping never changes which solutions there are. In order of first appearance everything is held until the end; when
-the source sorts by the key, a group leaves as soon as the next begins. Nothing here instantiates or does I/O.
+Grouping never adds or removes solutions. In the order of first appearance, all solutions are held until the end; if the
+source sorts by the key, a group is returned when the next begins. Nothing is instantiated here, and there is no I/O.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Group: TypeAlias = list[Numbered]
 
 def digest(text: str) -> bytes:
     """128 bits that represent a text, to save memory."""
-    from hashlib import blake2b  # OpenSSL takes long to load, and most queries do without
+    from hashlib import blake2b  # OpenSSL takes long to load, and most queries do not need it
 
     return blake2b(text.encode(), digest_size=16).digest()
 
 
 class Grouper(Protocol):
-    """Batches of solutions in, groups out."""
+    """Groups batches of solutions."""
 
     def feed(self, solutions: Solutions) -> Iterator[Group]:
         """Takes the next batch, and returns the groups that are now complete.

@@ -1,4 +1,4 @@
-"""Batches of solutions in, record batches out, over an assembly: what `columns/` makes of solutions and messages."""
+"""Converts batches of solutions to record batches of `columns/`, over an assembly."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class QueryRows:
     """The rows of the solutions or messages of a query.
 
     Args:
-        assembly: what makes messages of solutions.
+        assembly: converts solutions to messages.
         template: the assembly's.
         options: see `ColumnOptions`; without a layout, that of solutions.
         origin: see `columns.solutions.metadata`.
 
     Raises:
-        UsageError: the rows are to be solutions, and they are grouped, left out or changed.
+        UsageError: the rows are solutions, but these are grouped, left out or changed.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""pyarrow, and the libraries that take its tables, imported when they are first asked for."""
+"""Imports pyarrow, and the libraries that use its tables, on first use."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The characters of terms by column: of IRIs without brackets, of literals without quotes, and what kind each term is.
+"""The characters of terms by column: IRIs without brackets, literals without quotes, and the kind of each term.
 
-A column whose terms are all of one kind, as most are, is taken apart at once. RDF 1.2 Concepts, section 3. No types.
+A column whose terms are all of one kind, as usual, is converted at once. RDF 1.2 Concepts, section 3. No types.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class TermKind(NamedTuple):
     Args:
         name: `"iri"`, `"blank node"`, `"triple term"` or `"literal"`.
         datatype: the IRI of the datatype of literals.
-        language: the language tag of literals, with `--` and the base direction where there is one.
+        language: the language tag of literals, with `--` and the base direction if there is one.
     """
 
     name: str
@@ -32,17 +32,17 @@ BLANK: Final = TermKind("blank node")
 TRIPLE: Final = TermKind("triple term")
 _MOST_KINDS: Final = (
     1 << 12
-)  # that are kept: a source may have a datatype of its own for each value
+)  # the most kinds that are cached: a source may have a different datatype for each value
 
 
 class Characters:
-    """A column of terms, taken apart.
+    """A column of terms as characters and kinds.
 
     Args:
         array: an array of Arrow of the characters of IRIs and literals, the labels of blank nodes with `_:`, and triple
             terms as they are; null is unbound.
-        kind: the one kind of all that are bound; None: they are of several, or none is bound.
-        kinds: the kind of each; None: they are of one.
+        kind: the kind of all bound terms; None: there are several kinds, or no bound terms.
+        kinds: the kind of each term; None: all have the same kind.
     """
 
     def __init__(
@@ -55,13 +55,13 @@ class Characters:
 
     @property
     def forms(self) -> list[str | None]:
-        """The characters of each; None: unbound."""
+        """The characters of each term; None: unbound."""
         forms: list[str | None] = self.array.to_pylist()
         return forms
 
     @property
     def kinds(self) -> list[TermKind | None]:
-        """The kind of each; None: unbound."""
+        """The kind of each term; None: unbound."""
         if self._kinds is None:
             self._kinds = (
                 [None if form is None else self.kind for form in self.forms]
@@ -72,7 +72,7 @@ class Characters:
 
     @property
     def counts(self) -> dict[TermKind, int]:
-        """How many terms are of each kind."""
+        """The number of terms of each kind."""
         if self._kinds is None and self.kind is not None:
             return {self.kind: len(self) - self.array.null_count}
         return Counter(kind for kind in self.kinds if kind is not None)
@@ -88,18 +88,18 @@ def term_array(terms: Sequence[bytes]) -> Any:
     array = pa.array(terms, pa.binary())
     if compute.min(compute.binary_length(array)).as_py() == 0:
         array = compute.if_else(compute.equal(array, b""), None, array)
-    # UTF-8 is checked faster in all terms at once than in one after the other
+    # checking the UTF-8 of all terms at once is faster than one by one
     return array.cast(pa.string())
 
 
 def held(array: Any) -> bytes:
-    """Returns the characters of an array of strings that is no slice of another one, joined."""
+    """Returns the joined characters of an array of strings that is not a slice of another one."""
     data = array.buffers()[2]
     return b"" if data is None else bytes(data)
 
 
 def characters(terms: Any) -> Characters:
-    r"""Takes a column of terms apart.
+    r"""Converts a column of terms to characters and kinds.
 
     Args:
         terms: see `term_array`.
@@ -123,7 +123,7 @@ def characters(terms: Any) -> Characters:
 
 
 def _one_kind(terms: Any) -> tuple[int, TermKind] | None:
-    """The bytes after the characters of terms, and their kind; None: they are of several, or not seen to be of one."""
+    """The bytes after the characters of terms, and their kind; None: there may be several kinds."""
     compute = arrow("compute")
 
     data = held(terms)
@@ -133,7 +133,7 @@ def _one_kind(terms: Any) -> tuple[int, TermKind] | None:
     if data.startswith(b'"') and b"\\" not in data:
         first = next(filter(None, map(_text, terms)))
         ending = first[first.rindex('"') :]
-        # no quote is within a literal, as it would be escaped, and none in an IRI
+        # literals have no quotes inside, as these are escaped, and IRIs have none
         if compute.all(compute.ends_with(terms, ending)).as_py():
             return len(ending.encode()), kind_of(ending.encode())
     return None
@@ -175,7 +175,7 @@ def _of_several_kinds(terms: Any) -> Characters:
 
 
 def kind_of(ending: bytes) -> TermKind:
-    """Returns the kind of literals that end so, from their last quote on.
+    """Returns the kind of literals by their text from the last quote on.
 
     >>> kind_of(b'"@ar--rtl')
     TermKind(name='literal', datatype='http://www.w3.org/1999/02/22-rdf-syntax-ns#dirLangString', language='ar--rtl')

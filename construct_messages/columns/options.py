@@ -13,7 +13,7 @@ from construct_messages.errors import UsageError
 LAYOUTS: Final = ("solutions", "quads", "nested")
 INVALID: Final = ("error", "null")
 BATCH_ROWS: Final = 1 << 16
-"""How many rows a batch, or a row group of Parquet, has at most by default."""
+"""The default maximal number of rows of a batch, or of a row group of Parquet."""
 
 
 class ColumnArguments(TypedDict, total=False):
@@ -42,8 +42,8 @@ class ColumnOptions:
             `"decimal"` or `"decimal(P,S)"`, `"date"`, `"timestamp"`, `"timestamptz"`, `"time"`, `"duration"`,
             `"string"` (the characters of any term, as SPARQL's STR returns them) or `"raw"` (N-Triples). The type of
             another variable is decided by the datatypes of the first batch.
-        languages: variables that get a further column, `NAME_language`, with the language tags of their values.
-        invalid: what a value becomes that does not fit into its column: `"error"`, or `"null"`, which is counted.
+        languages: variables with an additional column, `NAME_language`, for the language tags of their values.
+        invalid: the handling of values that do not fit into their column: `"error"`, or `"null"`, which is counted.
         batch_rows: the largest number of rows of a batch; a batch of large values, or of many columns, has fewer.
 
     Raises:
@@ -112,7 +112,7 @@ class ColumnOptions:
 
     @property
     def is_flat(self) -> bool:
-        """Whether a blank node label is one node in all of the log: as in `rdfm`."""
+        """Whether a blank node label is one node in the whole log, as in `rdfm`."""
         return True
 
     def for_writing(
@@ -154,7 +154,7 @@ class ColumnOptions:
         return asdict(self)
 
     def in_words(self) -> str:
-        """Returns a line that describes the options to people."""
+        """Returns a line that describes the options."""
         types = ", ".join(f"{name}={each}" for name, each in self.types.items())
         words = {
             f"layout {self.layout}": self.layout is not None,

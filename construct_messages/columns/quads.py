@@ -1,8 +1,8 @@
-"""Messages in, record batches out: a row for each quad with the number of its message, or a row for each message.
+"""Converts messages to record batches: a row for each quad with the number of its message, or a row for each message.
 
-Solutions of a template become rows by column where each of them makes a quad of every pattern; else their messages do,
-with the same rows (tests/columns/test_quads.py). A message is never in two batches, and one without quads is a row of
-nulls, or an empty list. Nothing here knows files.
+Solutions of a template are converted by column if each of them has a quad for every pattern; else by message, to the
+same rows (tests/columns/test_quads.py). A message is never in two batches, and a message without quads is a row of
+nulls, or an empty list. No files here.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from construct_messages.template import Template
 NUMBER: Final = "message"
 QUADS: Final = "quads"
 SPLIT: Final = ("subject", "predicate", "object", "datatype", "language", "graph")
-"""The parts of a quad whose terms are values; `datatype` is null for objects that are no literals."""
+"""The parts of a quad whose terms are values; `datatype` is null for objects that are not literals."""
 WHOLE: Final = ("subject", "predicate", "object", "graph")
 """The parts of a quad whose terms are N-Triples."""
 _SAMPLE: Final = 8
-"""Of the terms of solutions, one in so many is measured: the bound need not be exact."""
+"""One in this number of the terms of solutions is measured: the limit need not be exact."""
 
 
 def schema(layout: str, raw: bool, origin: Mapping[str, str]) -> Any:
@@ -67,7 +67,7 @@ class MessageRows:
         self._schema = schema("nested" if self._nested else "quads", self._raw, origin)
         self._most_rows = options.batch_rows
         self._pieces: list[_Piece] = []
-        # of messages that are in no piece yet: their terms in a row, and how many quads each has
+        # messages that are in no piece yet: their terms as one sequence, and the number of quads of each
         self._terms: list[str | None] = []
         self._sizes: list[int] = []
         self._rows = self._bytes = self._count = 0
@@ -86,7 +86,7 @@ class MessageRows:
         return self._full()
 
     def _hold(self, message: Message) -> int:
-        """Holds the terms of a message, and returns the number of its quads."""
+        """Adds the terms of a message, and returns the number of its quads."""
         before = len(self._terms)
         for statement in message.statements:
             self._terms += statement
@@ -97,7 +97,7 @@ class MessageRows:
         """Returns the record batches that the messages of further solutions complete.
 
         Args:
-            template: what makes a message of each solution.
+            template: instantiates each solution to a message.
             solutions: their columns are the template's variables.
             first: the number of solutions before them.
         """
@@ -123,7 +123,7 @@ class MessageRows:
         return batches
 
     def finish(self) -> list[Any]:
-        """Returns the last record batch; of no messages, an empty one."""
+        """Returns the last record batch, which is empty without messages."""
         return [self._batch()] if self._rows or self._is_empty else []
 
     def _full(self) -> list[Any]:
@@ -132,7 +132,7 @@ class MessageRows:
         return [self._batch()]
 
     def _weave(self) -> None:
-        """Makes pieces of the solutions that are in none."""
+        """Makes pieces of the remaining solutions."""
         waiting, self._waiting = self._waiting, []
         first = self._first
         if not waiting:
@@ -154,7 +154,7 @@ class MessageRows:
             columns, first = None, first + count
 
     def _settle(self) -> None:
-        """Makes a piece of the messages that are in none."""
+        """Makes a piece of the remaining messages."""
         if self._sizes:
             columns = columns_of([self._terms[place::4] for place in range(4)], self._raw)
             self._pieces.append(_Piece(self._sizes, columns))
@@ -193,7 +193,7 @@ class _Piece:
     """The parts of the quads of some messages.
 
     Args:
-        sizes: how many quads each message has.
+        sizes: the number of quads of each message.
         columns: the parts.
     """
 
@@ -210,7 +210,7 @@ def _places(sizes: Sequence[int]) -> Iterable[Sequence[int | None]]:
 
 
 def _repeated(numbers: range, sizes: Sequence[int]) -> Any:
-    """Each number as often as its message has rows."""
+    """Repeats each number for each row of its message."""
     pa = arrow()
     if sizes and min(sizes) == max(sizes) and sizes[0]:
         return arrow("compute").add(rows_repeated(len(sizes), sizes[0]), numbers.start)

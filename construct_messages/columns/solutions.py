@@ -1,6 +1,6 @@
-"""Batches of solutions in, record batches with a typed column for each variable out.
+"""Converts batches of solutions to record batches with a typed column for each variable.
 
-The first batch decides the schema: see `typed.py`. Batches are bounded by rows, fields and bytes, so that memory is.
+The first batch decides the schema: see `typed.py`. Batches are limited by rows, fields and bytes, to limit memory.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from construct_messages.errors import UsageError
 from construct_messages.solutions import Solutions
 
 MOST_FIELDS: Final = 1 << 19
-"""How many values a batch has at most."""
+"""The maximal number of values of a batch."""
 MOST_BYTES: Final = 1 << 25
-"""How many bytes of terms are held before a batch is made of them."""
+"""The number of bytes of terms that are held before a batch is made of them."""
 SCHEMA_VERSION: Final = "1"
 
 
@@ -117,7 +117,7 @@ class SolutionRows:
         return batches
 
     def finish(self) -> list[Any]:
-        """Returns the last record batch; of no solutions, an empty one.
+        """Returns the last record batch, which is empty without solutions.
 
         Raises:
             ColumnError: see `add`.
@@ -125,7 +125,7 @@ class SolutionRows:
         batches = [self._batch()] if self._rows or self._schema is None else []
         for column in self._columns:
             if column.nulls:
-                import logging  # which most programs do without
+                import logging  # imported here because most programs do not need it
 
                 logging.getLogger(__name__).warning(
                     "null in place of %d value%s of ?%s that did not fit into the column",
@@ -169,7 +169,7 @@ _OTHER_ROWS: Final = 'choose the layout "quads" or "nested" (ColumnOptions, --la
 
 
 def no_solutions() -> UsageError:
-    """Returns the error for messages of which there are no solutions."""
+    """Returns the error for messages without solutions."""
     return UsageError(
         "the layout solutions is for the solutions of a query, and these are messages",
         hint=f"{_OTHER_ROWS}, without types and languages",
@@ -177,7 +177,7 @@ def no_solutions() -> UsageError:
 
 
 def other_solutions() -> UsageError:
-    """Returns the error for solutions that are not each a message as they are."""
+    """Returns the error for solutions that are grouped or changed into messages."""
     return UsageError(
         "the layout solutions has a row for each solution, and here solutions are grouped, left out or changed",
         hint=_OTHER_ROWS,

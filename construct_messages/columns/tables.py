@@ -1,4 +1,4 @@
-"""Messages as tables of pyarrow, pandas and Polars: what results of queries and readers of logs have in common."""
+"""Messages as tables of pyarrow, pandas and Polars: the shared interface of query results and log readers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BACKENDS: Final = ("numpy", "numpy_nullable", "pyarrow")
 
 
 class Tabular(SingleUse):
-    """Messages that can be had as columns instead, once."""
+    """Messages that can be read once, as columns instead."""
 
     @abstractmethod
     def _record_batches(self, options: ColumnOptions) -> Generator[Any]:

@@ -1,7 +1,7 @@
-"""A typed column of one variable: its type, decided by the first terms or by the caller, and its arrays.
+"""A typed column of one variable: its type, by the first terms or the caller, and its arrays.
 
-The datatypes of the first batch decide the type, because a file and a reader have the schema before the rows. A later
-value that does not fit is an error, or null: a type never changes. Nothing here knows files.
+The datatypes of the first batch decide the type, because files and readers have the schema before the rows. A later
+value that does not fit is an error, or null: a type never changes. No files here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TEXT: Final = "text"
 _RESOURCE: Final = "resource"
 _STRINGS: Final = {f"{XSD}string", f"{RDF}langString", f"{RDF}dirLangString"}
 _SHORT_INTEGER: Final = 18
-"""How many characters the forms of integers have at most of which all are in the range of int64."""
+"""The maximal number of characters up to which all forms of integers are in the range of int64."""
 _INTEGER: Final = re.compile(r"\s*[+-]?[0-9]+\s*")
 _PLAIN: Final = {
     "boolean": "boolean",
@@ -43,7 +43,7 @@ _PLAIN: Final = {
     "integer": "int64",
     "time": "time",
 }
-"""The type of a column whose values are all of a category, where the category alone decides it."""
+"""The type of a column whose values are all of one category, if it is determined by the category."""
 
 
 class TypedColumn:
@@ -56,7 +56,7 @@ class TypedColumn:
         invalid: see `ColumnOptions`.
 
     Attributes:
-        nulls: how many values were null because they did not fit.
+        nulls: the number of values that are null because they did not fit.
 
     >>> from construct_messages.columns.characters import term_array
     >>> column = TypedColumn("n")
@@ -84,7 +84,7 @@ instead of them (invalid="null", --invalid-values null)
         self._type = declared
         self._categories: frozenset[str] | None = None  # that fit; None: all
         self._metadata: dict[str, str] = {}
-        self._first: Characters | None = None  # the terms that decided, taken apart
+        self._first: Characters | None = None  # the characters and kinds of the first terms
         self.nulls = 0
         if declared is not None:
             self._metadata = {"type": declared.name}
@@ -92,7 +92,7 @@ instead of them (invalid="null", --invalid-values null)
     # --- the type ---------------------------------------------------------------------------------------------------
 
     def decide(self, terms: Any) -> None:
-        """Decides the type by the first terms of the result, unless it is declared.
+        """Sets the type by the first terms of the result, unless it is declared.
 
         Args:
             terms: see `term_array`; `arrays` is to be called with them next.
@@ -125,7 +125,7 @@ instead of them (invalid="null", --invalid-values null)
     def _fix(self, category: str | None, column: Characters) -> None:
         """Sets the type for a category, and the categories that fit."""
         if category is None:
-            # unbound in all: strings of the category that comes first
+            # unbound in all: strings, of the first category with values
             self._type = TYPES[STRING]
             self._categories = frozenset()
             return
@@ -210,7 +210,7 @@ instead of them (invalid="null", --invalid-values null)
 
     @property
     def fields(self) -> list[Any]:
-        """The fields of the schema; to be asked for after `decide`."""
+        """The fields of the schema; available after `decide`."""
         pa = arrow()
         assert self._type is not None
         found = [
@@ -264,7 +264,7 @@ instead of them (invalid="null", --invalid-values null)
         return category in self._categories
 
     def _fitting(self, terms: Any, column: Characters, first: int) -> Characters:
-        """The column with null in place of terms whose kinds do not fit."""
+        """Returns the column with null in place of terms whose kinds do not fit."""
         fits: dict[TermKind, bool] = {}
         kept: list[str | None] = terms.to_pylist()
         for place, kind in enumerate(column.kinds):
@@ -348,7 +348,7 @@ instead of them (invalid="null", --invalid-values null)
 
 
 def _category(kind: TermKind) -> str:
-    """What terms have in common that fit into one column."""
+    """The common property of terms that fit into one column."""
     if kind.name in ("iri", "blank node"):
         return _RESOURCE
     if kind.datatype is None:
@@ -359,7 +359,7 @@ def _category(kind: TermKind) -> str:
 
 
 def _named(kind: TermKind | None) -> str:
-    """The kind of a term, for people."""
+    """Describes the kind of a term."""
     assert kind is not None
     if kind.name == "iri":
         return "an IRI"
@@ -372,6 +372,6 @@ def _named(kind: TermKind | None) -> str:
 
 
 def _shown(term: Any) -> str:
-    """A term of an array for errors: long ones are cut."""
+    """Returns a term of an array for errors; long ones are truncated."""
     text = shown(term.as_py())
     return text.replace(f"^^<{XSD}", "^^xsd:").removesuffix(">") if f"^^<{XSD}" in text else text

@@ -1,6 +1,6 @@
-r"""The types of typed columns: which datatypes they are for, and how lexical forms become their values.
+r"""The types of typed columns: their datatypes, and the conversion of lexical forms to their values.
 
-A type has a quick way, for columns of usual forms, which pyarrow reads, and a plain one for single forms; they agree
+A type has a fast conversion by pyarrow for columns of usual forms, and a plain conversion of single forms; they agree
 (tests/columns/test_types.py). XML Schema 1.1 Part 2, section 3 (lexical forms). Nothing about terms or variables here.
 """
 
@@ -23,7 +23,7 @@ STRING: Final = "string"
 RAW: Final = "raw"
 _SPACE: Final = " \t\n\r"
 _DIGITS: Final = (38, 18)
-"""Of decimals: 18 after the point, as Oxigraph has them, and as XML Schema asks of all processors in all."""
+"""The digits of decimals: 18 after the point, as in Oxigraph; XML Schema requires 18 in total of all processors."""
 _DAY: Final = 86_400_000_000
 _ZONE: Final = r"(?:Z|[+-][0-9]{2}:[0-9]{2})"
 _HAS_ZONE: Final = re.compile(rf"{_ZONE}[{_SPACE}]*\Z")
@@ -31,13 +31,13 @@ _TOO_FINE: Final = re.compile(r"[.][0-9]{6}[0-9]*[1-9]")
 
 
 class Usual(NamedTuple):
-    """Lexical forms that pyarrow's cast from strings reads as XML Schema does, or refuses.
+    """Lexical forms that pyarrow's cast from strings reads like XML Schema, or rejects.
 
     Args:
-        alphabet: the characters that they may consist of.
-        least: the length that they have at least: the cast also reads times without minutes.
-        most: the length that they have at most: the cast does not notice all decimals that exceed 128 bits.
-        ending: what each of them ends with.
+        alphabet: their characters.
+        least: the minimal length: the cast also reads times without minutes.
+        most: the maximal length: the cast does not detect all decimals that exceed 128 bits.
+        ending: the end of each of them.
     """
 
     alphabet: bytes
@@ -46,7 +46,7 @@ class Usual(NamedTuple):
     most: int | None = None
 
     def fits(self, forms: Any) -> bool:
-        """Whether all forms are such ones."""
+        """Whether all forms match."""
         compute = arrow("compute")
         if held(forms).translate(None, self.alphabet):
             return False
@@ -64,11 +64,11 @@ class ColumnType:
     """A type of columns.
 
     Args:
-        name: as options and errors name it.
+        name: its name in options and errors.
         make: returns the type of Arrow.
-        value: returns what `values` takes, of a lexical form.
-        usual: forms that pyarrow's cast from strings reads as this type; None: it reads none.
-        stored: the type of Arrow that `value` returns values of, where that is another one.
+        value: converts a lexical form to a value for `values`.
+        usual: forms that pyarrow's cast from strings reads as this type, or None.
+        stored: the type of Arrow of the results of `value`, if it differs.
 
     >>> column_type("int64").value(" +5 "), column_type("decimal(5,2)").name
     (5, 'decimal(5,2)')
@@ -90,11 +90,11 @@ class ColumnType:
             try:
                 return column.array.cast(self.make())
             except arrow().ArrowInvalid:
-                pass  # a day that its month does not have, say: the plain way names it
+                pass  # such as a day that its month does not have: the plain conversion raises the error
         return self.values([None if form is None else self.value(form) for form in column.forms])
 
     def values(self, values: list[Any]) -> Any:
-        """Returns the column of values that `value` has returned; None: null."""
+        """Returns the column of results of `value`; None is null."""
         pa = arrow()
         if self.stored is None:
             return pa.array(values, self.make())
@@ -127,7 +127,7 @@ def _int64(form: str) -> int:
 
 def _decimal(precision: int, scale: int, form: str) -> Any:
     value = native(form, f"{XSD}decimal")
-    _, digits, exponent = value.as_tuple()  # to normalize would round to the digits of the context
+    _, digits, exponent = value.as_tuple()  # normalizing would round to the digits of the context
     while len(digits) > 1 and digits[-1] == 0:
         digits, exponent = digits[:-1], exponent + 1
     if digits == (0,):
@@ -243,22 +243,22 @@ TYPES: Final = {
         ),
     )
 }
-"""All of them but decimals of other sizes."""
+"""All types except decimals of other sizes."""
 
 ZONED_TIMES: Final = replace(TYPES["timestamptz"], value=_zoned)
-"""The type of times that all have a time zone; where it is declared, times without one are those of UTC."""
+"""The type of times with a time zone; if it is declared, times without one are in UTC."""
 
 LARGE_INTEGERS: Final = _decimals(38, 0, "decimal(38,0)")
-"""The type of integers that int64 does not hold."""
+"""The type of integers beyond int64."""
 
 _SIZED: Final = re.compile(r"decimal\(([0-9]{1,2}),([0-9]{1,2})\)")
 
 
 def column_type(name: str) -> ColumnType:
-    """Returns the type of a name.
+    """Returns the type with a name.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no such type.
 
     >>> column_type("Decimal(10, 2)").name
     'decimal(10,2)'
@@ -292,7 +292,7 @@ CATEGORIES: Final = {
     f"{XSD}time": "time",
     f"{XSD}dayTimeDuration": "duration",
 }
-"""The datatypes that have a type of their own; values of one category fit into the same column."""
+"""The category of each datatype with its own type; values of one category fit into the same column."""
 
 NUMBERS: Final = ("integer", "decimal", "double")
-"""The categories of numbers: a column of one holds values of those before it."""
+"""The categories of numbers; a column of one can hold values of the previous ones."""

@@ -1,7 +1,7 @@
 """The parts of quads as columns: of any quads, and of the solutions of a template, without its messages.
 
 The quads of a solution follow each other: each column of a part is woven from those of the template's variables, blank
-nodes and constants. Which place of which column a part has is the same in every batch of a size, and kept.
+nodes and constants. The places of the parts in the columns are the same in every batch of a size, and are cached.
 """
 
 from __future__ import annotations

@@ -94,44 +94,6 @@ static bool add_text(Buffer *made, const char *text)
     return add(made, text, strlen(text));
 }
 
-/* Characters of names beyond ASCII: PN_BASE, or PN_CHARS, of terms/grammar.py. */
-static const byte *name_character_end(const byte *at, bool is_first)
-{
-    static const uint32_t ranges[][2] = {
-        {0xC0, 0xD6}, {0xD8, 0xF6}, {0xF8, 0x2FF}, {0x370, 0x37D}, {0x37F, 0x1FFF}, {0x200C, 0x200D}, {0x2070, 0x218F},
-        {0x2C00, 0x2FEF}, {0x3001, 0xD7FF}, {0xF900, 0xFDCF}, {0xFDF0, 0xFFFD}, {0x10000, 0xEFFFF},
-        {0xB7, 0xB7}, {0x300, 0x36F}, {0x203F, 0x2040},  /* not the first */
-    };
-    const byte *end;
-    uint32_t code = character(at, &end);
-    for (size_t i = 0; i < sizeof ranges / sizeof *ranges - (is_first ? 3 : 0); i++)
-        if (ranges[i][0] <= code && code <= ranges[i][1])
-            return end;
-    return NULL;
-}
-
-const byte *local_end(const byte *start)
-{
-    const byte *at = start;
-    if (*at == '-' || *at == '.')
-        return at;
-    for (;;) {
-        while (is(*at, LABEL_CHAR) || *at == ':')
-            at++;
-        const byte *end = NULL;
-        if (*at == '%' && is(at[1], HEX_DIGIT) && is(at[2], HEX_DIGIT))
-            end = at + 3;
-        else if (*at >= 0x80)
-            end = name_character_end(at, at == start);
-        if (!end)
-            break;
-        at = end;
-    }
-    while (at > start && at[-1] == '.')
-        at--;
-    return at;
-}
-
 /* Where the prefix of a name ends, at its colon. */
 static const byte *prefix_end(const byte *at)
 {

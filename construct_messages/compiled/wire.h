@@ -49,14 +49,11 @@ uint32_t character(const byte *start, const byte **end);
 const byte *character_end(const byte *start);        /* of UTF-8 beyond ASCII, without U+FFFE and U+FFFF */
 const byte *iri_end(const byte *start);              /* of an absolute IRI, before what no IRI has */
 const byte *iri_term_end(const byte *start);         /* in angle brackets */
+const byte *local_end(const byte *start);            /* of a name after its colon; it may be empty */
 const byte *blank_end(const byte *start);            /* with its underscore and colon */
 const byte *string_end(const byte *start);           /* in quotes */
 const byte *literal_end(const byte *start);          /* a whole literal */
 const byte *suffix_end(const byte *start);           /* what follows the closing quote of one, if anything */
-
-/* --- turtle_messages.c --------------------------------------------------------------------------------------------- */
-
-const byte *local_end(const byte *start);            /* of a name after its colon, which may be empty; no backslashes */
 
 /* --- objects.c: objects of Python ---------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
-"""One message as one document, and back: the value of a record, a frame, an event or the body of a request.
+"""Converts one message to one document, and back: the value of a record, a frame, an event or the body of a request.
 
 RDF Messages, section 3: the same blank node label in two documents is two nodes. Each format's record in `formats`
-names its codec, so that a new format needs nothing here. No I/O: no JSON-LD context is fetched.
+names its codec, so that a new format needs no change here. No I/O: no JSON-LD context is fetched.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from construct_messages.message import Message
 
 
 def document_format(content_type: str) -> Format:
-    """Returns the format that the media type of a document names. Parameters mean nothing here.
+    """Returns the format of a document by its media type, whose parameters are ignored.
 
     Raises:
-        UsageError: a media type of no format.
+        UsageError: an unknown media type.
 
     >>> document_format("application/ld+json; charset=utf-8").name
     'NDJSON-LD'
@@ -57,7 +57,7 @@ class DocumentReader:
     """Reads the documents of one format.
 
     Args:
-        format: of the documents.
+        format: the format of the documents.
         options: see `DecoderOptions`; comments never delimit messages.
 
     >>> from construct_messages.formats import NDJSON_LD
@@ -70,15 +70,15 @@ class DocumentReader:
     options: DecoderOptions
 
     def read(self, document: bytes, number: int = 1) -> Message:
-        """Returns the message that a document is. No bytes are a message without statements in every format.
+        """Returns the message of a document. In every format, an empty document is a message without statements.
 
         Args:
             document: the bytes.
-            number: of the message, from 1, for errors.
+            number: the number of the message, from 1, for errors.
 
         Raises:
-            LogError: it is malformed, or has more than one message.
-            LimitExceeded: it is too large.
+            LogError: the document is malformed, or has more than one message.
+            LimitExceeded: the message is too large.
         """
         if not document:
             return Message()
@@ -94,7 +94,7 @@ class DocumentReader:
         return Message() if message is None else message
 
     def lines(self, documents: Sequence[bytes]) -> Sequence[bytes] | None:
-        """Canonical N-Quads lines for the message of each document; None: they have to be read one by one, by `read`.
+        """Returns canonical N-Quads lines for the message of each document; None: read them one by one, by `read`.
 
         Args:
             documents: at least one.
@@ -102,7 +102,7 @@ class DocumentReader:
         return document_lines(self.format, documents, self.options)
 
     def messages(self, document: bytes) -> Iterator[Message]:
-        """The messages of a document that may be a log, such as one that begins with a version label.
+        """Yields the messages of a document that may be a log, such as one that begins with a version label.
 
         Raises:
             LogError, LimitExceeded: see `read`.

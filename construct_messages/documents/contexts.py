@@ -1,9 +1,9 @@
-"""JSON-LD contexts that senders of notifications name by IRI. Nothing is fetched.
+"""JSON-LD contexts of notifications, by the IRIs that their senders use. Nothing is fetched.
 
-Activity Streams 2.0, Verifiable Credentials, DIDs and Security Vocabulary are the published files, which PyLD carries
-whole. Web Annotation has each term of the published context (Web Annotation Vocabulary, appendix A). Of Linked Data
-Platform, PROV-O and LDN for RDF streams there is no such context to go by: these are written from the vocabularies,
-with each class and property, and refuse a name that is not in them (`logs/jsonld/deserialization.py`).
+Activity Streams 2.0, Verifiable Credentials, DIDs and Security Vocabulary are the published files, which PyLD includes.
+Web Annotation has each term of the published context (Web Annotation Vocabulary, appendix A). Linked Data Platform,
+PROV-O and LDN for RDF streams have no published context: theirs are written from the vocabularies, with each class and
+property, and reject names that are not in them (`logs/jsonld/deserialization.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from construct_messages.terms import RDF, XSD
 ACTIVITY_STREAMS: Final = "https://www.w3.org/ns/activitystreams"
 """The context that the media type of Activity Streams implies (Activity Streams 2.0, section 2.1)."""
 
-_AS: Final = "http://www.w3.org/ns/activitystreams#"  # as Web Annotation writes it
+_AS: Final = "http://www.w3.org/ns/activitystreams#"  # as in Web Annotation
 _OA: Final = "http://www.w3.org/ns/oa#"
 _DC: Final = "http://purl.org/dc/elements/1.1/"
 _DCTYPES: Final = "http://purl.org/dc/dcmitype/"
@@ -238,7 +238,7 @@ _OWN: Final = _by_iri(
 
 @cache
 def _published() -> dict[str, Any]:
-    # loading PyLD takes a third of a second, and messages without a context do without
+    # loading PyLD takes a third of a second, and messages without a context do not need it
     from pyld.documentloader.frozen import BUNDLED_CONTEXTS  # type: ignore[import-untyped] # it has no type information
 
     published = {
@@ -256,12 +256,12 @@ def _published() -> dict[str, Any]:
 
 
 class KnownContexts(Mapping[str, Any]):
-    """Contexts by their IRI: those that are given, then those of this module.
+    """Returns contexts by their IRI: the given ones, then those of this module.
 
     Args:
         given: by their IRI, as parsed JSON.
-        strict: whether a name is an error that the vocabulary of a context does not have, where no published context
-            lists the names; if not, what has that name is ignored.
+        strict: for contexts that are not published, whether a name that is not in the vocabulary is an error; if not,
+            it is ignored.
 
     >>> KnownContexts({"urn:c": {"p": "urn:p"}})["urn:c"]
     {'p': 'urn:p'}
@@ -277,7 +277,7 @@ class KnownContexts(Mapping[str, Any]):
         self._known = {**_WHOLE, **own, **(given or {})}
 
     def for_descriptions(self) -> KnownContexts:
-        """Returns the same contexts for the description or the list of a stream, of which not all is understood."""
+        """Returns the same contexts for the description or the list of a stream, which may have unknown names."""
         return KnownContexts(self._given, strict=False)
 
     def __getitem__(self, iri: str) -> Any:
@@ -293,7 +293,7 @@ class KnownContexts(Mapping[str, Any]):
 
 
 def implied_context(media_type: str, parameters: Mapping[str, str]) -> str | None:
-    """Returns the context that a media type implies, before those of the document; None: it implies none.
+    """Returns the context that a media type implies, before those of the document, or None.
 
     ActivityPub, section 3.2, makes JSON-LD with a profile the same as the media type of Activity Streams.
 
@@ -311,4 +311,4 @@ def implied_context(media_type: str, parameters: Mapping[str, str]) -> str | Non
 
 
 CONTEXTS: Final = KnownContexts()
-"""Those of this module, by the IRIs that senders write."""
+"""The contexts of this module, by the IRIs that senders use."""

@@ -1,5 +1,5 @@
-"""The embedded engine: asks a `pyoxigraph.Store` and returns solutions; the only place that does.
+"""The embedded engine: evaluates queries over a `pyoxigraph.Store` and returns solutions.
 
-`query.py` asks, `writing.py` writes solutions into pipes, and `pipes.py` reads them. Knows no files, no sources and no
-windows.
+`query.py` evaluates, `writing.py` writes solutions into pipes, and `pipes.py` reads them. No files, no sources and no
+windows here.
 """

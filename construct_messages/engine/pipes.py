@@ -1,4 +1,4 @@
-"""Documents that evaluations write into pipes: opens the pipes, reads them, and decodes the solutions.
+"""Reads the documents that evaluations write into pipes: opens the pipes, reads them, and decodes the solutions.
 
 The writer is a thread of this process or another process; `writing.py` is its end. Starts no evaluation.
 """
@@ -18,8 +18,8 @@ from construct_messages.results.tsv import TsvDecoder
 from construct_messages.solutions import Solutions
 
 _CHUNK: Final = 1 << 16
-_WIDE: Final = 1 << 20  # bytes in flight; what Linux grants anybody
-_FILL_SECONDS: Final = 0.001  # to wait for a chunk to fill: larger batches cost less per solution
+_WIDE: Final = 1 << 20  # bytes in flight; the maximum for ordinary users in Linux
+_FILL_SECONDS: Final = 0.001  # to wait for a full chunk: larger batches cost less per solution
 
 
 class Document(NamedTuple):
@@ -28,7 +28,7 @@ class Document(NamedTuple):
     Args:
         read_end: its descriptor.
         chunk: bytes to read at once.
-        wait_seconds: seconds to wait for more than came first.
+        wait_seconds: seconds to wait for more after the first bytes.
     """
 
     read_end: int
@@ -37,15 +37,15 @@ class Document(NamedTuple):
 
 
 def small_document() -> tuple[Document, int]:
-    """A pipe for what is written piece by piece, to be read as soon as it comes; and its write end."""
+    """Opens a pipe for output in small pieces, each of which is read at once; returns it with its write end."""
     read_end, write_end = os.pipe()
     return Document(read_end, _CHUNK, 0.0), write_end
 
 
 def bulk_document() -> tuple[Document, int]:
-    """A pipe for what is written as fast as it can be; and its write end."""
+    """Opens a pipe for output in bulk; returns it with its write end."""
     read_end, write_end = os.pipe()
-    # a reader that gathers more than a part of what the pipe holds makes the writer wait
+    # a reader that gathers more than a part of the pipe's capacity makes the writer wait
     return Document(read_end, _widen(write_end) // 4, _FILL_SECONDS), write_end
 
 
@@ -55,18 +55,17 @@ def decoded(
     deadline: float | None,
     end: Callable[[Document], None],
 ) -> Generator[Solutions]:
-    """The solutions of an evaluation's TSV documents, one document after the other.
+    """Yields the solutions of an evaluation's TSV documents, one document after the other.
 
     Args:
         new_decoder: creates the decoder of a document.
         documents: see `writing.write_solutions`; their read ends block.
         deadline: by `time.monotonic()`, None for none.
-        end: called at the end of each document, which alone does not mean that the evaluation ended well: raises its
-            error.
+        end: called at the end of each document; raises the error of the evaluation, if any.
 
     Raises:
         SourceTimeout: the deadline passed.
-        IncompleteResult: a document is not whole.
+        IncompleteResult: a document is truncated.
     """
     for document in documents:
         decoder = new_decoder()
@@ -101,14 +100,14 @@ async def adecoded(
 
 
 def read(document: Document, deadline: float | None) -> bytes:
-    """The next bytes; empty at the end.
+    """Returns the next bytes; empty at the end.
 
     Args:
         document: its read end blocks.
-        deadline: by `time.monotonic()`; None: wait for as long as it takes.
+        deadline: by `time.monotonic()`; None: no deadline.
 
     Raises:
-        SourceTimeout: nothing came before the deadline.
+        SourceTimeout: there were no bytes before the deadline.
     """
     descriptor, chunk, wait_seconds = document
     poll = polling.poll()
@@ -120,13 +119,11 @@ def read(document: Document, deadline: float | None) -> bytes:
     pieces = [os.read(descriptor, chunk)]
     missing = chunk - len(pieces[0])
     while wait_seconds and pieces[-1] and missing:
-        # asleep, not in wait for the pipe: the writer need not wake anyone each time it writes
+        # sleeps instead of waiting for the pipe, so that the writer need not wake this thread for each write
         time.sleep(wait_seconds)
         if not poll.poll(0):
             break
-        pieces.append(
-            os.read(descriptor, missing)
-        )  # empty at the end, which the next call meets again
+        pieces.append(os.read(descriptor, missing))  # empty at the end, as in the next call
         missing -= len(pieces[-1])
     return b"".join(pieces)
 
@@ -153,7 +150,7 @@ async def aread(document: Document, deadline: float | None) -> bytes:
 
 
 def timed_out() -> SourceTimeout:
-    """The error for an evaluation past its deadline."""
+    """Returns the error for an evaluation past its deadline."""
     return SourceTimeout(
         "the embedded evaluation did not end within the time allowed",
         hint="raise timeout, or add a LIMIT",
@@ -161,11 +158,11 @@ def timed_out() -> SourceTimeout:
 
 
 def _widen(pipe: int) -> int:
-    """Makes a pipe hold more than usual, where the system lets it: then its ends wait less. How many bytes it holds."""
-    import fcntl  # Windows has none, and the rest of the package runs there
+    """Enlarges the buffer of a pipe, if the system allows it, so that its ends wait less; returns the size in bytes."""
+    import fcntl  # Windows does not have this module, but runs the rest of the package
 
     if not hasattr(fcntl, "F_SETPIPE_SZ"):
         return 4 * _CHUNK
-    with suppress(PermissionError):  # the user has many pipes already
+    with suppress(PermissionError):  # the user already has many pipes
         fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _WIDE)
     return max(fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ), 4 * _CHUNK)

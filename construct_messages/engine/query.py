@@ -1,7 +1,7 @@
-"""A query that is asked of stores: started over a dataset, or evaluated to its end.
+"""A query over stores: starts it over a dataset, or evaluates it to its end.
 
 SPARQL 1.1 Protocol, section 2.1.4 (the dataset). Blocks until the engine returns; `writing.py` is for results that are
-read while they are made. Reads and writes nothing but the store.
+read incrementally. No I/O except for the store.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from construct_messages.solutions import Solutions
 
 QueryResult: TypeAlias = ox.QuerySolutions | ox.QueryBoolean | ox.QueryTriples
 Functions: TypeAlias = Callable[[ox.Store], Mapping[ox.NamedNode, Callable[..., Any]]]
-"""Functions beside SPARQL's, by their IRIs, for a store."""
+"""Extension functions of a query, by their IRIs, given the store."""
 
 RAISED: Final = (
     ConstructMessagesError,
@@ -32,7 +32,7 @@ RAISED: Final = (
     RuntimeError,
     MemoryError,
 )
-"""What asking raises; `StoreQuery.error` explains it."""
+"""The exceptions of an evaluation, which `StoreQuery.error` converts."""
 
 
 class Solved(NamedTuple):
@@ -40,8 +40,8 @@ class Solved(NamedTuple):
 
     Args:
         variables: in the order of the projection.
-        total: how many solutions there are.
-        solutions: the solutions by column, with the engine's own labels; None: there are none, or no variables.
+        total: the number of solutions.
+        solutions: the solutions by column, with the engine's own labels; None without solutions or variables.
         has_blanks: whether there may be blank nodes among their terms.
     """
 
@@ -52,12 +52,12 @@ class Solved(NamedTuple):
 
 
 class StoreQuery:
-    """A query to ask of stores.
+    """A query to evaluate over stores.
 
     Args:
         text: the query.
-        hint: what to say about the position in a query that the engine refuses.
-        written: what the text was made of; if the engine refuses that as well, the position is one in it.
+        hint: the hint about positions in errors of the engine.
+        written: the query that the text was made from; if the engine rejects it as well, errors have positions in it.
         functions: see `Functions`.
 
     Raises:
@@ -92,14 +92,14 @@ class StoreQuery:
             named_graphs: IRIs of the named graphs.
 
         Raises:
-            UsageError: graph names that make no dataset.
-            SyntaxError: the engine refuses the query.
+            UsageError: the graph names are not a dataset.
+            SyntaxError: the engine rejects the query.
             OSError: the evaluation failed.
         """
         union = UNION in default_graphs
         if union and len(default_graphs) > 1:
             raise UsageError(
-                "default graph: union is all graphs already", hint="give union alone, or graph IRIs"
+                "default graph: union is all graphs already", hint="use union alone, or graph IRIs"
             )
         try:
             default: list[ox.NamedNode | ox.BlankNode | ox.DefaultGraph] = [
@@ -111,17 +111,17 @@ class StoreQuery:
         return store.query(
             self._full,
             use_default_graph_as_union=union,
-            # naming only named graphs leaves the default graph empty
+            # with only named graphs, the default graph is empty
             default_graph=default if default or named else None,
             named_graphs=named if default or named else None,
             custom_functions=None if self._functions is None else dict(self._functions(store)),
         )
 
     def check(self) -> tuple[str, ...]:
-        """Has the engine check a SELECT, and returns its variables; evaluates nothing.
+        """Checks a SELECT by the engine, and returns its variables; evaluates nothing.
 
         Raises:
-            QueryError: the engine refuses the query.
+            QueryError: the engine rejects the query.
         """
         try:
             result = self.begin(ox.Store())
@@ -137,7 +137,7 @@ class StoreQuery:
             store, default_graphs: see `begin`.
 
         Raises:
-            QueryError: the engine refuses the query.
+            QueryError: the engine rejects the query.
             SourceError: the evaluation failed.
         """
         try:
@@ -149,7 +149,7 @@ class StoreQuery:
             document = result.serialize(format=ox.QueryResultsFormat.TSV)
         except RAISED as error:
             raise self.error(error) from error
-        assert document is not None  # without a file, it is what is returned
+        assert document is not None  # without a file, it returns the bytes
         decoder = TsvDecoder(variables, scope="")
         batches = decoder.feed(document)
         decoder.close()
@@ -159,17 +159,17 @@ class StoreQuery:
         )
 
     def error(self, error: BaseException) -> ConstructMessagesError:
-        """The engine's exception as an error of this package."""
+        """Converts the engine's exception to an error of this package."""
         return explain(error, self.text, self._hint, self._written)
 
 
 def explain(
     error: BaseException, text: str, hint: str | None = None, written: WrittenQuery | None = None
 ) -> ConstructMessagesError:
-    """The engine's exception as an error of this package.
+    """Converts the engine's exception to an error of this package.
 
     Args:
-        error: what was raised.
+        error: the exception.
         text, hint, written: see `StoreQuery`.
     """
     if isinstance(error, ConstructMessagesError):

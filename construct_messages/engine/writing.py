@@ -1,7 +1,7 @@
 """Writes the result of one evaluation into the write ends of pipes, blocking until it ends.
 
-Called where blocking holds up nothing else: in a thread (`sources/oxigraph.py`), or in a process of its own. See
-docs/decisions/005-embedded-evaluation-through-a-pipe.md. POSIX only (`/dev/fd`). Nothing here reads a pipe.
+Called where it may block: in a thread (`sources/oxigraph.py`), or in a separate process. See
+docs/decisions/005-embedded-evaluation-through-a-pipe.md. POSIX only (`/dev/fd`). `pipes.py` reads the pipes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from construct_messages.engine.query import QueryResult
 from construct_messages.terms import from_pyoxigraph
 
 _FIRST_SOLUTIONS: Final = 64
-_SLOW: Final = 0.02  # seconds for that many
+_SLOW: Final = 0.02  # seconds for this number
 
 
 def write_solutions(
@@ -25,8 +25,8 @@ def write_solutions(
 ) -> None:
     """Evaluates a SELECT into two TSV documents, and closes both pipes.
 
-    The first document is written solution by solution, so that a query that is slow after its first solutions has
-    delivered them; once they come fast, the engine serializes the rest in bulk into the second.
+    The first document is written solution by solution, so that the first solutions of a slow query are delivered at
+    once; when solutions are fast, the engine serializes the rest in bulk into the second.
 
     Args:
         begin: starts the evaluation.
@@ -34,8 +34,8 @@ def write_solutions(
         first, bulk: the write ends.
 
     Raises:
-        SyntaxError: the engine refuses the query.
-        OSError: the evaluation failed, or nobody reads any more.
+        SyntaxError: the engine rejects the query.
+        OSError: the evaluation failed, or the reader has closed the pipe.
     """
     try:
         with open(first, "wb") as pipe:
@@ -54,7 +54,7 @@ def _write_first(
     write: Callable[[bytes], int],
     flush: Callable[[], None],
 ) -> bool:
-    """Writes solutions one by one until they come fast; whether that was all."""
+    """Writes solutions one by one until they are fast; returns whether these were all."""
     write("\t".join(f"?{name}" for name in variables).encode() + b"\n")
     count, started = 0, time.monotonic()
     for solution in solutions:
@@ -76,9 +76,9 @@ def serialize(result: QueryResult, pipe: int, format: ox.QueryResultsFormat | ox
     """Writes a result into a pipe, without the interpreter's lock.
 
     Raises:
-        OSError: the evaluation failed, or nobody reads any more.
+        OSError: the evaluation failed, or the reader has closed the pipe.
     """
-    # pyoxigraph calls fsync() on what it wrote, after the last byte; a pipe has none, and says so in its own words
+    # pyoxigraph calls fsync() after the last byte, which fails on a pipe with its own message
     try:
         os.fsync(pipe)
         no_fsync = None

@@ -1,6 +1,6 @@
-"""Figures of a sequence of messages: how many, how large, what is in them. In bounded memory for any sequence.
+"""Figures of a sequence of messages: their numbers, sizes and contents, in bounded memory.
 
-Nothing about how messages are read or figures shown.
+Messages are read and figures are shown elsewhere.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from construct_messages.message import Message
 from construct_messages.terms import Term, has_blank, is_triple
 
 GRAPHS: Final = 10_000
-"""How many graph names are distinguished by default."""
+"""The default number of graph names that are distinguished."""
 
 
 class Inspection:
-    """Takes messages one by one, and has the figures of those so far. Sizes are in quads.
+    """Computes the figures of the messages so far. Sizes are in quads.
 
     Args:
-        most_graphs: how many graph names to distinguish; beyond that, only the fact that there are more is known.
+        most_graphs: the number of graph names to distinguish; beyond that, only their existence is recorded.
 
     Attributes:
-        messages, quads: all of them.
+        messages, quads: the total numbers.
         with_graphs, with_blanks, with_triples: messages that have a named graph, a blank node, a triple term.
-        largest: number, counted from 1, and size of the first message that none exceeds; None: there is no message.
+        largest: number, from 1, and size of the first message of the largest size; None without messages.
         more_graphs: whether there are more names than are distinguished.
 
     >>> from construct_messages.message import Quad
@@ -49,12 +49,12 @@ class Inspection:
         self.more_graphs = False
         self._most_graphs = most_graphs
         self._graphs: set[Term] = set()
-        # How many messages have each size. A thousand different sizes take half a million quads, two thousand two
-        # million: what is kept grows with the root of what is read, so the median can be exact.
+        # The number of messages of each size. A thousand different sizes need half a million quads, two thousand need
+        # two million: the memory grows with the square root of the input, so the median can be exact.
         self._sizes: Counter[int] = Counter()
 
     def add(self, message: Message) -> None:
-        """Counts one more message."""
+        """Adds a message."""
         self.message_count += 1
         self.quads += len(message)
         self._sizes[len(message)] += 1
@@ -65,7 +65,7 @@ class Inspection:
         self.with_triples += any(map(is_triple, terms))
         graphs = {quad.graph for quad in message if quad.graph is not None}
         self.with_graphs += bool(graphs)
-        # blank nodes are names within their message only
+        # blank nodes are only names within their message
         for graph in graphs:
             if graph not in self._graphs and not has_blank(graph):
                 if len(self._graphs) < self._most_graphs:
@@ -84,15 +84,15 @@ class Inspection:
         return len(self._graphs)
 
     def smallest(self) -> int | None:
-        """The least size; None: there is no message."""
+        """The least size; None without messages."""
         return min(self._sizes, default=None)
 
     def mean(self) -> float | None:
-        """The mean size; None: there is no message."""
+        """The mean size; None without messages."""
         return self.quads / self.message_count if self.message_count else None
 
     def median(self) -> float | None:
-        """The median size: the mean of the two in the middle, where there are two; None: there is no message."""
+        """The median size: the mean of the middle two, if there are two; None without messages."""
         if not self.message_count:
             return None
         low, high = (
@@ -102,7 +102,7 @@ class Inspection:
         return low if low == high else (low + high) / 2
 
     def _size_at(self, place: int) -> int:
-        """The size at a place, from 0, among all in order."""
+        """The size at an index, from 0, in the order of sizes."""
         passed = 0
         for size, messages in sorted(self._sizes.items()):
             passed += messages
@@ -111,9 +111,7 @@ class Inspection:
         raise IndexError(place)
 
     def histogram(self) -> list[tuple[int, int, int]]:
-        """Sizes by powers of two: the least and the greatest of each range, and how many messages; none is left out
-        between the first and the last.
-        """
+        """Sizes by powers of two, without gaps: the least and greatest of each range, and the number of messages."""
         ranges: Counter[int] = Counter()
         for size, messages in self._sizes.items():
             ranges[size.bit_length()] += messages
@@ -125,7 +123,7 @@ class Inspection:
         ]
 
     def as_dict(self) -> dict[str, Any]:
-        """All figures, as JSON has them.
+        """Returns all figures as JSON.
 
         >>> figures = Inspection().as_dict()
         >>> figures["messages"], figures["sizes"]["largest"], figures["histogram"]

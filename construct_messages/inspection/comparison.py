@@ -1,7 +1,7 @@
-"""Two sequences of messages, side by side: where they differ, and in what, up to blank node labels.
+"""Compares two sequences of messages by number, up to blank node labels.
 
-RDF 1.2 Concepts, section 4.4 defines when two datasets are the same. Memory is that of one pair of messages. Nothing
-about how messages are read or differences shown.
+RDF 1.2 Concepts, section 4.4 defines when two datasets are the same. Memory is that of one pair of messages. Messages
+are read and differences are shown elsewhere.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class Difference:
 
     Attributes:
         number: counted from 1.
-        first_only, second_only: the quads that the other one has not, each with the labels of its own message. Blank
-            nodes are considered the same if the statements about them are.
+        first_only, second_only: the quads that the other one does not have, each with the labels of its own message.
+            Blank nodes are considered the same if the statements about them are.
     """
 
     number: int
@@ -33,12 +33,12 @@ class Difference:
 
 @dataclass(frozen=True)
 class Surplus:
-    """The messages that one sequence has after the other has ended.
+    """The messages of one sequence after the end of the other.
 
     Attributes:
-        second: whether it is the second that is longer.
-        number: of the first message that the other has not, counted from 1.
-        message_count: how many these are.
+        second: whether the second is longer.
+        number: the number, from 1, of the first message that the other does not have.
+        message_count: the number of these messages.
     """
 
     second: bool
@@ -47,12 +47,12 @@ class Surplus:
 
 
 def compare(first: Iterable[Message], second: Iterable[Message]) -> Iterator[Difference | Surplus]:
-    """The differences between two sequences of messages, by number; none: they are the same up to blank node labels.
+    """Yields the differences of two sequences of messages, by number; none if they are equal up to blank node labels.
 
     A longer sequence is read to its end, to count the difference; its surplus comes last.
 
     Raises:
-        LimitExceeded: naming the message, if two are so large and symmetric that it would take too long to know.
+        LimitExceeded: two messages are too large and symmetric to be compared; the error has their number.
 
     >>> from construct_messages.terms import Term
     >>> one = Message([Quad(Term("_:a"), Term("<urn:p>"), Term('"1"'))])
@@ -82,7 +82,7 @@ def _difference(number: int, one: Message, other: Message) -> Difference | None:
         names = match(one, other)
     except LimitExceeded as error:
         raise LimitExceeded(f"message {number}: {error.message}", hint=error.hint) from error
-    # a node without a counterpart becomes what no quad has
+    # a node without a counterpart is replaced by a term that is in no quad
     renamed = rename(one, lambda label: names.get(label, UNBOUND))
     first_only = tuple(
         quad for quad, as_other in zip(one, renamed, strict=True) if as_other not in other.quads

@@ -1,4 +1,4 @@
-"""A child process, as the process that started it sees it: it gets orders, reports, and can be killed at any time."""
+"""The parent's side of a child process: sends orders, receives reports, and can kill it at any time."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from construct_messages.processes.waiting import readable
 T = TypeVar("T")
 
 _PACKAGES: Final = str(Path(__file__).parents[2])
-# Oxigraph aborts where it gets no memory, and the system kills processes where there is none
+# Oxigraph aborts if an allocation fails, and the system kills processes if memory is short
 _CAUSES: Final = {
-    signal.SIGABRT: ", most likely because it needed more memory than it may take",
+    signal.SIGABRT: ", most likely because it needed more memory than its limit",
     signal.SIGKILL: ", by a user, or by the system because memory was short",
 }
 
 
 class Child(Generic[T]):
-    """A process that runs a module of this package, which shares this one's standard error and nothing else.
+    """A process that runs a module of this package. It only shares this process's standard error.
 
     Args:
         module: the full name of the module; it gets the descriptor of its socket as its first argument.
         arguments: its further arguments.
         reports: the type of its reports.
-        task: what it is for, after "the process that", for errors.
-        hint: how to mend that it was ended for want of memory, for errors.
+        task: its task, in errors after "the process that".
+        hint: the hint of errors for lack of memory.
         pass_fds: descriptors that it inherits.
-        environment: variables beside those of this process.
+        environment: variables in addition to those of this process.
         executor: threads that wait for its end; None: those of the event loop.
 
     Raises:
-        SourceError: it cannot be started.
+        SourceError: the process cannot be started.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Child(Generic[T]):
             with theirs:
                 try:
                     self._process = subprocess.Popen(
-                        # -P: what lies in the working directory is not the package's
+                        # -P: no imports from the working directory
                         [sys.executable, "-P", "-m", module, str(theirs.fileno()), *arguments],
                         pass_fds=[theirs.fileno(), *pass_fds],
                         stdin=subprocess.DEVNULL,
@@ -72,7 +72,7 @@ class Child(Generic[T]):
                         env=os.environ
                         | {"PYTHONPATH": os.pathsep.join(paths)}
                         | dict(environment or {}),
-                        start_new_session=True,  # Ctrl-C in the terminal is this process's business
+                        start_new_session=True,  # this process handles Ctrl-C in the terminal
                     )
                 except OSError:
                     self._socket.close()
@@ -85,21 +85,21 @@ class Child(Generic[T]):
 
     @property
     def pid(self) -> int:
-        """Its number."""
+        """The process ID."""
         return self._process.pid
 
     async def send(
         self, order: object, deadline: float | None = None, descriptors: Sequence[int] = ()
     ) -> None:
-        """Sends an order to a process that waits for one.
+        """Sends an order to a waiting process.
 
         Args:
-            order: what msgspec can encode.
+            order: a value that msgspec can encode.
             deadline: by `time.monotonic()`; None: none.
-            descriptors: come with the order, at most two; they stay open here.
+            descriptors: sent with the order, at most two; they stay open here.
 
         Raises:
-            TimeoutError: it was not taken before the deadline.
+            TimeoutError: it was not sent before the deadline.
             IncompleteResult: the process ended.
         """
         data = frame(order)
@@ -111,11 +111,11 @@ class Child(Generic[T]):
             raise await self.death() from error
 
     async def receive(self, deadline: float | None = None) -> T:
-        """The next report; nothing is lost where the wait is cancelled.
+        """Returns the next report; nothing is lost if the wait is cancelled.
 
         Raises:
-            TimeoutError: none came before the deadline.
-            IncompleteResult: the process ended, or sent what is no report, and was killed.
+            TimeoutError: there was none before the deadline.
+            IncompleteResult: the process ended, or it sent an invalid report and was killed.
         """
         while (report := self._take()) is None:
             await readable(self._socket.fileno(), _seconds_until(deadline))
@@ -127,7 +127,7 @@ class Child(Generic[T]):
         """Yields the reports until the process ends; blocks.
 
         Raises:
-            IncompleteResult: it sent what is no report, and was killed.
+            IncompleteResult: it sent an invalid report and was killed.
         """
         self._socket.setblocking(True)
         while True:
@@ -142,7 +142,7 @@ class Child(Generic[T]):
         except ValueError as error:
             self.kill()
             raise IncompleteResult(
-                f"the process that {self._task} sent what is no report: {error}"
+                f"the process that {self._task} sent an invalid report: {error}"
             ) from error
 
     def _receive(self) -> bool:
@@ -156,7 +156,7 @@ class Child(Generic[T]):
         return bool(data)
 
     def watch(self, lost: Callable[[], object] | None) -> None:
-        """Calls `lost` when the process, which waits for an order, ends; None: no longer."""
+        """Calls `lost` when the process ends while it waits for an order; None stops this."""
         loop = asyncio.get_running_loop()
         if lost is None:
             loop.remove_reader(self._socket.fileno())
@@ -164,7 +164,7 @@ class Child(Generic[T]):
             loop.add_reader(self._socket.fileno(), lost)
 
     def is_alive(self) -> bool:
-        """Whether the process is there still, and has its end of the socket."""
+        """Whether the process is running, with its end of the socket open."""
         try:
             return self._process.poll() is None and self._socket.recv(1, socket.MSG_PEEK) != b""
         except BlockingIOError:
@@ -177,7 +177,7 @@ class Child(Generic[T]):
         self._process.send_signal(number)
 
     def kill(self) -> None:
-        """Ends the process, whatever it does."""
+        """Kills the process."""
         self._process.kill()
 
     def kill_and_wait(self) -> int:
@@ -192,32 +192,32 @@ class Child(Generic[T]):
         await asyncio.get_running_loop().run_in_executor(self._executor, self.kill_and_wait)
 
     async def exited(self) -> int:
-        """Waits until the process has ended; returns its exit code. Reports that still come are lost."""
+        """Waits until the process has ended; returns its exit code. Further reports are lost."""
         while self.is_alive():
             await readable(self._socket.fileno(), None)
             self._receive()
         return await asyncio.get_running_loop().run_in_executor(self._executor, self._process.wait)
 
     async def death(self) -> IncompleteResult:
-        """Returns the error for a process that ends, or has ended, under its order."""
+        """Returns the error for a process that ended during an order, after waiting for its end."""
         return ended(await self.exited(), self._task, self._hint)
 
 
 def ended(code: int, task: str, hint: str | None) -> IncompleteResult:
-    """The error for a process that ended under its order.
+    """Returns the error for a process that ended during an order.
 
     Args:
         code: its exit code; negative: the signal that ended it.
         task, hint: see `Child`.
 
     >>> ended(-signal.SIGABRT, "loaded the files", "give it more memory").message.partition(", ")[2]
-    'most likely because it needed more memory than it may take'
+    'most likely because it needed more memory than its limit'
     >>> print(ended(3, "loaded the files", "give it more memory"))
     the process that loaded the files ended with code 3
     """
     try:
         how = signal.Signals(-code)
-    except ValueError:  # not every number has a name
+    except ValueError:  # some numbers have no name
         return IncompleteResult(f"the process that {task} ended with code {code}")
     cause = _CAUSES.get(how, "")
     return IncompleteResult(f"the process that {task} was ended by {how.name}{cause}", hint=hint)

@@ -1,4 +1,4 @@
-"""An error of this package as a value, on its way from one process to another."""
+"""An error of this package as a value, to be sent from one process to another."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from construct_messages.errors import (
 
 
 class Failure(msgspec.Struct, tag=True, frozen=True):
-    """What an order failed with.
+    """The error of an order.
 
     >>> Failure.of(UsageError("no such file")).error()
     UsageError('no such file')
@@ -30,14 +30,14 @@ class Failure(msgspec.Struct, tag=True, frozen=True):
 
     @classmethod
     def of(cls, error: ConstructMessagesError) -> Failure:
-        """Creates the value to send for an error."""
+        """Creates the value for an error."""
         offered = error.offered if isinstance(error, NotAcceptable) else ()
         return cls(
             type(error).__name__, error.message, error.position, error.status, error.hint, offered
         )
 
     def error(self) -> ConstructMessagesError:
-        """The error again."""
+        """Returns the error."""
         if self.kind == NotAcceptable.__name__:
             return NotAcceptable(self.message, hint=self.hint, offered=self.offered)
         kind = next(

@@ -1,4 +1,4 @@
-"""Frames on a stream: values of MessagePack, each after its length in four bytes. No I/O here."""
+"""Frames on a stream: values of MessagePack, each with its length in four bytes as a prefix. No I/O here."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import msgspec
 T = TypeVar("T")
 
 RECEIVED: Final = 1 << 18
-"""How many bytes to receive at once."""
+"""The number of bytes to receive at once."""
 
 _LENGTH: Final = struct.Struct(">I")
-_MOST: Final = 1 << 30  # bytes; a length of more is none
+_MOST: Final = 1 << 30  # bytes; a greater length is invalid
 
 
 def frame(value: object) -> bytes:
-    """The frame of a value that msgspec can encode."""
+    """Returns the frame of a value that msgspec can encode."""
     data = msgspec.msgpack.encode(value)
     return _LENGTH.pack(len(data)) + data
 
 
 class Frames(Generic[T]):
-    """The frames of one kind of values, from bytes as they come.
+    """Reads frames of one type of values, from bytes as they arrive.
 
     Args:
         kind: the type of the values.
@@ -43,10 +43,10 @@ class Frames(Generic[T]):
         self._received += data
 
     def take(self) -> T | None:
-        """The next value; None: more bytes are needed.
+        """Returns the next value; None if more bytes are needed.
 
         Raises:
-            ValueError: the bytes are no frame of such a value.
+            ValueError: the bytes are not a frame of such a value.
         """
         if len(self._received) < _LENGTH.size:
             return None

@@ -1,4 +1,4 @@
-"""The process that started this one, as its child sees it: orders come from it, and reports go to it."""
+"""The child's side of its parent process: receives orders, and sends reports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from construct_messages.processes.frames import RECEIVED, Frames, frame
 
 T = TypeVar("T")
 
-_DESCRIPTORS = 2  # that come with an order, at most
+_DESCRIPTORS = 2  # the most in an order
 
 
 class Parent(Generic[T]):
@@ -30,17 +30,17 @@ class Parent(Generic[T]):
         self._orders = Frames[T](orders)
 
     def fileno(self) -> int:
-        """The descriptor of the socket, which can be read where an order has come, or the parent has ended."""
+        """The descriptor of the socket, which is readable after an order or the parent's end."""
         return self._socket.fileno()
 
     def end_with(self) -> None:
-        """Ignores signals, and ends this process, whatever it does, when its parent closes the socket, or ends."""
+        """Ignores signals, and ends this process at once when its parent closes the socket, or ends."""
         for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(ignored, signal.SIG_IGN)
 
         def wait() -> None:
             poll = polling.poll()
-            poll.register(self._socket, 0)  # hang-ups are reported unasked
+            poll.register(self._socket, 0)  # hang-ups are always reported
             poll.poll()
             os._exit(0)
 
@@ -60,7 +60,7 @@ class Parent(Generic[T]):
             descriptors = []
 
     def report(self, value: object) -> None:
-        """Sends a report; where nobody receives it any more, ends this process."""
+        """Sends a report; if the parent has ended, ends this process."""
         try:
             self._socket.sendall(frame(value))
         except ConnectionError:

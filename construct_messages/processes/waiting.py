@@ -4,16 +4,16 @@ from __future__ import annotations
 
 
 async def readable(descriptor: int, seconds: float | None) -> None:
-    """Waits for bytes, or the end; whoever is cancelled while waiting has taken nothing.
+    """Waits for bytes, or the end; cancelling the wait loses nothing.
 
     Args:
-        descriptor: of a pipe or socket.
-        seconds: how long to wait; None: any time.
+        descriptor: the descriptor of a pipe or socket.
+        seconds: the maximal time to wait; None: no limit.
 
     Raises:
-        TimeoutError: nothing came in time.
+        TimeoutError: no bytes in time.
     """
-    import asyncio  # which takes longer to import than a query over a small file
+    import asyncio  # imported here because it takes longer than a query over a small file
 
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()

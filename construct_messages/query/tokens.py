@@ -52,6 +52,8 @@ _TOKEN: Final = rf"""(?xs)
     | (?P<mark><<\(|\)>>|<<|>>|\{{\||\|\}}|\^\^|[{{}}()\[\].,;~])
     | (?P<other>.)
     """
+_TOKEN_AS_IT_IS: Final = _TOKEN.replace(f"|{_CODEPOINT}", "")
+"""The same for texts without backslashes, which most are; it is compiled in half the time."""
 _WORD: Final = rf"(?s)(?P<word>(?:[{_VARIABLE_CHARS}])++)|(?P<mark>\.)|(?P<other>.)"
 
 
@@ -136,7 +138,8 @@ def _decode_codepoint(escape: re.Match[str]) -> str:
 
 def _tokens(text: str) -> Iterator[Token]:
     words = compiled(_WORD, text.isascii())
-    for match in compiled(_TOKEN, text.isascii()).finditer(text):
+    tokens = compiled(_TOKEN if "\\" in text else _TOKEN_AS_IT_IS, text.isascii())
+    for match in tokens.finditer(text):
         kind = match.lastgroup or "other"
         if kind == "words":
             for part in words.finditer(text, *match.span()):

@@ -97,15 +97,15 @@ def files_removed(text: str) -> IncompleteResult | None:
     """Returns the error for a job whose files were removed while it ran, if the text of a failure means that.
 
     >>> print(files_removed("chmod: cannot access '/logs/_temporary/0': No such file or directory"))
-    /logs: what was being written there has been removed
-      hint: another job may write to the same folder: run one after the other, or give each a folder of its own
+    /logs: the output that was being written there has been removed
+      hint: another job may write to the same folder: run one after the other, or use a separate folder for each
     """
     found = next(filter(None, (pattern.search(text) for pattern in _REMOVED)), None)
     if found is None:
         return None
     return IncompleteResult(
-        f"{found['folder']}: what was being written there has been removed",
-        hint="another job may write to the same folder: run one after the other, or give each a folder of its own",
+        f"{found['folder']}: the output that was being written there has been removed",
+        hint="another job may write to the same folder: run one after the other, or use a separate folder for each",
     )
 
 

@@ -79,7 +79,7 @@ _MENDABLE: Final[tuple[tuple[re.Pattern[str], Callable[[str], ConstructMessagesE
         re.compile(r"ModuleNotFoundError: No module named '([^']+)'"),
         lambda module: SparkUnavailable(
             f"Spark's Python workers have no module {module}",
-            hint="ship this package to them by --py-files, as a .zip, and install what it needs where they run",
+            hint="ship this package to them by --py-files, as a .zip, and install its requirements where they run",
         ),
     ),
     (

@@ -38,7 +38,7 @@ Term = NewType("Term", str)
 """A canonical N-Triples term. Build one with the functions of this module, never by hand."""
 
 UNBOUND: Final = Term("")
-"""What an unbound variable has in a solution: no term is the empty string, and it is falsy."""
+"""The value of an unbound variable in a solution: no term is the empty string, and it is falsy."""
 
 _SURROGATE: Final = re.compile(f"[{SURROGATES}]")
 
@@ -59,8 +59,8 @@ def iri(
         prefixes: namespace IRIs by prefix, such as those of a `LogReader`. A value such as `foaf:name` is expanded if
             its prefix is one of them.
         encode: percent-encode the characters of a legacy extended IRI, such as spaces, which some endpoints send,
-            instead of refusing it; see `percent_encoded`.
-        lenience: passes and counts a malformed IRI; None: it is refused.
+            instead of raising an error; see `percent_encoded`.
+        lenience: passes and counts a malformed IRI; None: it is an error.
 
     Raises:
         TermError: not an absolute IRI by RFC 3987.
@@ -125,7 +125,7 @@ def literal(
         value: its characters; or a bool, int, float, Decimal, datetime, date, time, timedelta or bytes, which has its
             own datatype.
         datatype, language, direction: its datatype, language tag and base direction.
-        lenience: passes and counts a malformed language tag or datatype IRI; None: they are refused.
+        lenience: passes and counts a malformed language tag or datatype IRI; None: they are errors.
 
     Raises:
         TermError: a surrogate, a malformed language tag or direction, an invalid datatype IRI, or a datatype that needs
@@ -224,7 +224,7 @@ FORBIDDEN: Final[Mapping[str, tuple[str, ...]]] = {
     "object": (),
     "graph": ('"', "<<("),
 }
-"""How a term may not begin in each position of a triple, a triple term (the first three) or a quad."""
+"""The beginnings of terms that are not allowed in each position of a triple, a triple term or a quad."""
 
 
 def triple(subject: Term, predicate: Term, object: Term, *, generalized: bool = False) -> Term:

@@ -1,7 +1,7 @@
-"""Times as `xsd:dateTime` writes them, and as whole microseconds since 1970 in UTC.
+"""Converts between lexical forms of `xsd:dateTime` and whole microseconds since 1970 in UTC.
 
-XML Schema 1.1 Part 2, section 3.3.7 (lexical space) and appendix E.3 (the time line): the calendar is the Gregorian one
-in all years, and the year 0000 is there. Times without a zone are not on the line, and are none here.
+XML Schema 1.1 Part 2, section 3.3.7 (lexical space) and appendix E.3 (the time line): the calendar is Gregorian in all
+years, and there is a year 0000. Times without a zone are not on the time line, and are not supported here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def microseconds_of_date_time(text: str) -> int | None:
         text: the lexical form.
 
     Returns:
-        None where it is no xsd:dateTime, has no time zone, or a year of more than nine digits.
+        None if it is not an xsd:dateTime, has no time zone, or has a year of more than nine digits.
 
     >>> microseconds_of_date_time("1970-01-01T24:00:00Z"), microseconds_of_date_time("1970-01-01T01:00:00.5+01:00")
     (86400000000, 500000)

@@ -1,4 +1,4 @@
-"""Escapes in the text of literals and IRIs: those of canonical N-Triples, written, and all that there are, read.
+"""Escapes in the text of literals and IRIs: writes those of canonical N-Triples, and reads all.
 
 RDF 1.2 N-Triples, sections 4 (canonical form) and 7 (grammar).
 """
@@ -20,13 +20,13 @@ _SHORT_ESCAPES: Final = {
     "\f": "\\f",
     '"': '\\"',
 }
-# canonical N-Triples escapes what is no character of XML 1.1, too
+# canonical N-Triples also escapes characters that XML 1.1 does not have
 _LONG_ESCAPES: Final = str.maketrans(
     {chr(c): f"\\u{c:04X}" for c in (*range(0x20), 0x7F, 0xFFFE, 0xFFFF)}
 )
 _AT_ONCE: Final = 1 << 16  # characters
 NEEDS_ESCAPE: Final = re.compile(f"[{NEVER_PLAIN}]|[{NO_XML}]")
-"""Finds in the text of a literal what canonical N-Triples escapes."""
+"""Finds the characters in the text of a literal that canonical N-Triples escapes."""
 
 _UNESCAPE: Final = re.compile(rf"\\(?:u({HEX}{{4}})|U({HEX}{{8}})|([{ECHAR}]))|\\")
 _SHORT_UNESCAPES: Final = {escape[1]: char for char, escape in _SHORT_ESCAPES.items()} | {"'": "'"}
@@ -40,13 +40,13 @@ def escape(text: str) -> str:
     """
     if len(text) <= _AT_ONCE:
         return _escaped(text)
-    # a part at a time, so that other threads have their turn within a long text
+    # a part at a time, so that other threads can run during a long text
     parts = (text[start : start + _AT_ONCE] for start in range(0, len(text), _AT_ONCE))
     return "".join(map(_escaped, parts))
 
 
 def _escaped(text: str) -> str:
-    # the escapes of most are few, and to look for each is quicker than to look at each character
+    # most have few escapes, and searching for each is faster than checking each character
     for character, escape in _SHORT_ESCAPES.items():
         text = text.replace(character, escape)
     return text if text.isprintable() else text.translate(_LONG_ESCAPES)

@@ -1,9 +1,9 @@
-r"""The terminals of N-Triples as regular expressions, stated once; readers build their own of these.
+r"""The terminals of N-Triples as regular expressions, from which readers build their own.
 
 Each is a string for Python's `re` without groups. `CANONICAL_…` are of canonical form: they match nearly all terms in
-that form and nothing that RDF refuses; what they do not match is left to a parser. They are possessive where that keeps
-them linear. Classes of characters are written without brackets; those and single terminals also work in Java
-(`spark/sql/iri_grammar.py`). What needs many of them is compiled when it is first used, by `compiled`.
+that form and no invalid ones; other terms are left to a parser. They are possessive where that keeps them linear.
+Classes of characters are written without brackets; those and single terminals also work in Java
+(`spark/sql/iri_grammar.py`). Expressions with many of them are compiled on first use, by `compiled`.
 
 RDF 1.2 N-Triples, sections 4 (canonical form) and 7 (grammar); RFC 3987, section 2.2; RFC 5646, section 2.1.
 """
@@ -18,7 +18,7 @@ XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
 NOT_A_DATATYPE: Final = (f"<{XSD}string>", f"<{RDF}langString>", f"<{RDF}dirLangString>")
-"""The datatypes that no literal states in canonical form: the first is left out, the others need a language tag."""
+"""The datatypes that are not written in canonical form: the first is left out, the others need a language tag."""
 
 HEX: Final = "[0-9A-Fa-f]"
 UCHAR: Final = rf"\\u{HEX}{{4}}|\\U{HEX}{{8}}"
@@ -29,7 +29,7 @@ CANONICAL_ECHAR: Final = r'tbnrf"\\'
 NEVER_PLAIN: Final = r'\x00-\x1f\x7f"\\'
 """The characters that canonical form escapes in literals, except for the two of `NO_XML`."""
 NO_XML: Final = r"\ufffe\uffff"
-"""What it escapes since it is no character of XML 1.1."""
+"""The characters that it escapes because XML 1.1 does not have them."""
 SURROGATES: Final = r"\ud800-\udfff"
 
 _BEYOND_ASCII: Final = re.compile("[^\0-\x7f](?:-[^\0-\x7f])?")
@@ -71,7 +71,7 @@ CANONICAL_BLANK: Final = r"_:[A-Za-z0-9_](?:[A-Za-z0-9_\-.]*[A-Za-z0-9_\-])?"
 NOT_IN_IRIREF: Final = r'\x00-\x20<>"{}|^`\\'
 """The characters that are not allowed between `<` and `>` in N-Triples, Turtle and SPARQL."""
 IRIREF: Final = f"(?:[^{NOT_IN_IRIREF}]|{UCHAR})*+"
-"""What can."""
+"""The other characters."""
 
 UNRESERVED: Final = "-._~"
 SUB_DELIMS: Final = "!$&'()*+,;="
@@ -90,7 +90,7 @@ _AUTHORITY: Final = (
 
 
 def _part(other_chars: str) -> str:
-    """Returns the expression for what follows the authority; queries and fragments also allow question marks."""
+    """Returns the expression for the part after the authority; queries and fragments also allow question marks."""
     return rf"[{ASCII_CHARS}?]*+(?:(?:%{HEX}{{2}}{other_chars and f'|[{other_chars}]++'})[{ASCII_CHARS}?]*+)*+"
 
 
@@ -100,13 +100,13 @@ def _iri(other_chars: str) -> str:
 
 
 USUAL_IRI: Final = _iri(OTHER_CHARS)
-"""Nearly all IRIs, in `<…>` or alone on a line: it takes less than `is_iri` and nothing else."""
+"""Nearly all IRIs, in `<…>` or alone on a line: a subset of `is_iri`."""
 USUAL_ASCII_IRI: Final = _iri("")
-"""The same of ASCII only, which bytes can be held against."""
+"""The same of ASCII only, which can also match bytes."""
 
 
 def _canonical_iri(other_chars: str) -> str:
-    """The same in angle brackets; the first alternative takes most of them, and is quick."""
+    """The same in angle brackets; the first alternative matches most of them, and is fast."""
     chars, part = f"[{ASCII_CHARS}?]*+", _part(other_chars)
     return rf"<http://[A-Za-z0-9\-._~]++/{chars}>|<{SCHEME}(?:{_AUTHORITY}|(?!//)){chars}(?:>|\#{chars}>|{part}(?:\#{part})?+>)"
 
@@ -119,17 +119,17 @@ CANONICAL_ASCII_IRI: Final = _canonical_iri("")
 LANGTAG: Final = "[A-Za-z]+(?:-[A-Za-z0-9]+)*"
 """The text that is allowed after the `@` of a literal in N-Triples, Turtle and SPARQL."""
 USUAL_LANGUAGE: Final = "[a-z]{2,3}(?:-[a-z]{4})?(?:-(?:[a-z]{2}|[0-9]{3}))?"
-"""Nearly all language tags in canonical form: it takes less than `is_language` and nothing else."""
+"""Nearly all language tags in canonical form: a subset of `is_language`."""
 
 
 def _canonical_literal(iri: str, never_plain: str) -> str:
     """A string with its language tag or datatype, if it has one; no base direction."""
     plain = f"[^{never_plain}]*+"
-    # a class of ASCII is quicker than one of all characters
+    # a class of ASCII is faster than one of all characters
     string = rf'"[ !#-\[\]-~]*+{plain}(?:"|(?:\\[{CANONICAL_ECHAR}]{plain})++")'
     # most datatypes are of XML Schema
     datatype = rf"<{re.escape(XSD)}(?!string>)[A-Za-z]++>|(?!{'|'.join(map(re.escape, NOT_A_DATATYPE))})(?:{iri})"
-    # to choose among three is quicker than to try an optional part
+    # three alternatives are faster than an optional part
     return rf"{string}(?:\^\^(?:{datatype})|@(?:[a-z]{{2,3}}+(?!-)|{USUAL_LANGUAGE})|(?![@^]))"
 
 

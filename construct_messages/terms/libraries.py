@@ -1,4 +1,4 @@
-"""Terms of pyoxigraph and rdflib, and terms as objects of theirs: at the edges that a user sees."""
+"""Converts terms of pyoxigraph and rdflib to terms, and back, for the public interface."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ OxTerm: TypeAlias = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
 
 
 def from_pyoxigraph(term: OxTerm, scope: str = "", lenience: Lenience | None = None) -> Term:
-    """A pyoxigraph term, whose `str()` is canonical N-Triples already.
+    """Converts a pyoxigraph term, whose `str()` is canonical N-Triples already.
 
     Args:
-        term: which pyoxigraph has checked, unless it was lenient.
+        term: a term that pyoxigraph has checked, unless it was lenient.
         scope: see `blank`.
-        lenience: of what was parsed leniently: it is checked here then; see `iri`.
+        lenience: for a term that was parsed leniently, which is then checked here; see `iri`.
 
     Raises:
-        TermError: with `lenience`, what cannot be passed.
+        TermError: with `lenience`, the term cannot be passed.
 
     >>> from_pyoxigraph(ox.Literal(1))
     '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
@@ -51,10 +51,10 @@ def from_pyoxigraph(term: OxTerm, scope: str = "", lenience: Lenience | None = N
 
 
 def to_pyoxigraph(term: Term) -> OxTerm:
-    """The term as a pyoxigraph object.
+    """Converts a term to a pyoxigraph object.
 
     Raises:
-        TermError: what pyoxigraph takes for no term, such as an IRI that was passed leniently.
+        TermError: pyoxigraph rejects the term, such as an IRI that was passed leniently.
 
     >>> to_pyoxigraph(iri("urn:x"))
     <NamedNode value=urn:x>
@@ -91,10 +91,10 @@ def _iri_of(term: Term) -> str:
 
 
 def from_rdflib(term: Any, scope: str = "", lenience: Lenience | None = None) -> Term:
-    """An rdflib term; `scope` and `lenience` as for `parse_term`.
+    """Converts an rdflib term; `scope` and `lenience` as for `parse_term`.
 
     Raises:
-        TermError: what RDF has no term for, such as an rdflib variable, a quoted graph or a malformed IRI.
+        TermError: it is not an RDF term, such as an rdflib variable, a quoted graph or a malformed IRI.
 
     >>> import rdflib
     >>> from_rdflib(rdflib.Literal("chat", lang="fr"))
@@ -113,7 +113,7 @@ def from_rdflib(term: Any, scope: str = "", lenience: Lenience | None = None) ->
 
 
 def to_rdflib(term: Term) -> Any:
-    """The term as an rdflib object (`rdflib.term.Identifier`).
+    """Converts a term to an rdflib object (`rdflib.term.Identifier`).
 
     Raises:
         TermError: a triple term or a base direction, which rdflib cannot hold.

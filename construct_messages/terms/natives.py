@@ -1,4 +1,4 @@
-"""Lexical forms of literals as values of Python, and back. Nothing about terms: `values.py` has those.
+"""Converts lexical forms of literals to values of Python, and back. `values.py` does the same for terms.
 
 XML Schema 1.1 Part 2, section 3 (datatypes); RDF 1.2 Concepts, section 5 (which of them RDF has).
 """
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import date, datetime, time, timedelta
     from decimal import Decimal
 
-# datetime and decimal are imported where they are used: a query over a small file does without
+# datetime and decimal are imported where they are used: a query over a small file does not need them
 
 _ZONE: Final = r"(?:Z|[+-](?:(?:0[0-9]|1[0-3]):[0-5][0-9]|14:00))?"
 _DATE: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -54,11 +54,12 @@ def native(lexical: str, datatype: str | None) -> Any:
         datatype: its IRI, without brackets; None: a string.
 
     Returns:
-        bool, int, Decimal, float, datetime, date, time, timedelta or bytes; a `str` for strings, and for datatypes that
-            Python has no type for, such as `xsd:gYear`, dates with a time zone, and all that are not XML Schema's.
+        bool, int, Decimal, float, datetime, date, time, timedelta or bytes; a `str` for strings, and for datatypes
+            without a type of Python, such as `xsd:gYear`, dates with a time zone, and all datatypes outside of XML
+            Schema.
 
     Raises:
-        ValueError: no lexical form of the datatype, or a value that the type of Python cannot have.
+        ValueError: not a lexical form of the datatype, or a value that the type of Python cannot represent.
 
     >>> native("1.50", f"{XSD}decimal"), native("3", f"{XSD}byte"), native("P1DT1H", f"{XSD}dayTimeDuration")
     (Decimal('1.50'), 3, datetime.timedelta(days=1, seconds=3600))
@@ -73,7 +74,7 @@ def native(lexical: str, datatype: str | None) -> Any:
 
 
 def integer_bounds(datatype: str | None) -> tuple[int | None, int | None]:
-    """Returns the least and the greatest integer of a datatype; None: there is none, or it is no datatype of integers.
+    """Returns the least and the greatest integer of a datatype; None: no limit, or not a datatype of integers.
 
     >>> integer_bounds(f"{XSD}byte"), integer_bounds(f"{XSD}decimal")
     ((-128, 127), (None, None))
@@ -82,7 +83,7 @@ def integer_bounds(datatype: str | None) -> tuple[int | None, int | None]:
 
 
 def form_of(value: object) -> tuple[str, str] | None:
-    """Returns the lexical form of a value of Python and the IRI of its datatype; None: it has none.
+    """Returns the lexical form of a value of Python and the IRI of its datatype; None if it has none.
 
     >>> form_of(True), form_of(float("-inf"))[0]
     (('true', 'http://www.w3.org/2001/XMLSchema#boolean'), '-INF')

@@ -1,4 +1,4 @@
-"""Reads terms as N-Triples, SPARQL's TSV results and people write them, and returns canonical ones.
+"""Parses terms in the forms of N-Triples, SPARQL's TSV results and command lines, and returns canonical ones.
 
 RDF 1.2 N-Triples, section 7, and the abbreviated numbers and booleans of SPARQL 1.2 Query, section 19.8.
 """

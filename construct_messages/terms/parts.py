@@ -1,7 +1,7 @@
 """The kinds and parts of canonical terms.
 
-RDF 1.2 N-Triples, canonical form (https://www.w3.org/TR/rdf12-n-triples/#canonical-ntriples). What comes from outside
-is read in `parsing.py`.
+RDF 1.2 N-Triples, canonical form (https://www.w3.org/TR/rdf12-n-triples/#canonical-ntriples). `parsing.py` parses terms
+of other forms.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows of four terms, which quads are: in a flat sequence, by a pattern, and those of pyoxigraph and rdflib.
+"""Quads as rows of four terms: in a flat sequence, by a pattern, and from and to pyoxigraph and rdflib.
 
 `libraries.py` has the terms of these libraries.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import rdflib
 
 Row: TypeAlias = tuple[Term, Term, Term, Term | None]
-"""Subject, predicate, object, and graph; None: the default graph."""
+"""Subject, predicate, object, and graph; None is the default graph."""
 
 R = TypeVar("R", bound=Row)
 
@@ -42,10 +42,10 @@ def rows_in(terms: Iterable[Term | None]) -> Iterator[tuple[Term | None, ...]]:
 
 
 def check_terms(row: Row) -> None:
-    """Makes sure that a row has terms.
+    """Checks that a row has terms.
 
     Raises:
-        WrongType: naming the part that is none.
+        WrongType: with the part that is not a term.
     """
     for name, term in zip(_PARTS, row, strict=True):
         if not isinstance(term, str) and not (name == "graph" and term is None):
@@ -56,10 +56,10 @@ def check_terms(row: Row) -> None:
 def matching(
     rows: Iterable[R], subject: Term | None, predicate: Term | None, object: Term | None
 ) -> Iterator[R]:
-    """The rows with a subject, a predicate and an object; None: with any.
+    """Returns the rows with a subject, a predicate and an object; None matches any.
 
     Raises:
-        UsageError: text that is no term, which no row could have.
+        UsageError: text that is not a term.
 
     >>> list(matching([(Term("<urn:s>"), Term("<urn:p>"), Term('"o"'), None)], None, Term("<urn:q>"), None))
     []

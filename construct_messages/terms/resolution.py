@@ -17,15 +17,15 @@ _SCHEME: Final = re.compile(grammar.SCHEME)
 
 @lru_cache(maxsize=1024)
 def resolve(reference: str, base: str | None, *, lenient: bool = False) -> Term:
-    """The IRI that a reference means.
+    """Resolves a reference to an IRI.
 
     Args:
         reference: an absolute or relative IRI without brackets, escapes decoded.
         base: an absolute IRI.
-        lenient: whether a relative one resolves although it, or its base, is malformed.
+        lenient: whether to resolve a relative reference even if it, or its base, is malformed.
 
     Raises:
-        TermError: no IRI, or a relative one without base.
+        TermError: not an IRI, or a relative one without a base.
 
     >>> resolve("#me", "http://example.org/card")
     '<http://example.org/card#me>'

@@ -1,4 +1,4 @@
-"""Terms from values of Python, of pyoxigraph and of rdflib, as callers pass them, and terms as values of Python."""
+"""Converts values of Python, pyoxigraph and rdflib to terms, and terms to values of Python."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def to_python(term: Term) -> Any:
         term: an IRI, a literal, a blank node or a triple term.
 
     Returns:
-        The characters of an IRI; what `natives.native` returns for a literal; the label of a blank node, with `_:`; a
+        The characters of an IRI; the result of `natives.native` for a literal; the label of a blank node, with `_:`; a
             tuple of three values for a triple term. `literal_parts` has language and datatype.
 
     Raises:
-        TermError: the literal is no value of its datatype, or one that Python's type cannot have.
+        TermError: the literal has no value of its datatype, or one that Python's type cannot represent.
 
     >>> to_python(literal(5)), to_python(Term("<urn:x>")), to_python(literal("chat", language="fr"))
     (5, 'urn:x', 'chat')

@@ -1,8 +1,8 @@
-"""Well-formed IRIs and language tags: what RDF takes for one, and what is passed although it is none.
+"""Well-formed IRIs and language tags: checks them, and passes malformed ones leniently.
 
 An IRI is absolute and of RFC 3987, section 2.2 (RDF 1.2 Concepts, section 3.2); a language tag is of RFC 5646, section
-2.1 (RDF 1.2 Concepts, section 3.4). pyoxigraph holds both to the letter: what it takes is the rule here, so that every
-reader built on it takes what is written. See docs/decisions/028-what-is-an-iri.md. No terms are made here.
+2.1 (RDF 1.2 Concepts, section 3.4). pyoxigraph checks both strictly, and the same rules apply here, so that every
+reader built on it accepts the output. See docs/decisions/028-what-is-an-iri.md. No terms are created here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SCHEME: Final = re.compile(grammar.SCHEME)
 
 @cache
 def _legacy() -> re.Pattern[str]:
-    """Finds what Legacy extended IRIs (https://www.w3.org/TR/leiri/, section 3) have beyond IRIs, a surrogate aside.
+    """Finds the characters of legacy extended IRIs (https://www.w3.org/TR/leiri/, section 3) that IRIs do not have.
 
     A private character may stay in a query, where an IRI may have it. Takes a millisecond to compile, and is rare.
     """
@@ -52,15 +52,15 @@ def fault_of_iri(value: str) -> str | None:
     """
     try:
         ox.NamedNode(value)
-    except ValueError as error:  # of surrogates, too, which are no Unicode
+    except ValueError as error:  # surrogates, too, which are not valid Unicode
         return str(error)
     return None
 
 
 def percent_encoded(value: str) -> str:
-    """A legacy extended IRI as an IRI: each character that only the former has becomes its UTF-8, percent-encoded.
+    """Converts a legacy extended IRI to an IRI: percent-encodes the UTF-8 of each character that IRIs do not allow.
 
-    What is no such IRI either, as with a lone `%`, stays what it is.
+    Other malformed parts, such as a lone `%`, are unchanged.
 
     >>> percent_encoded("http://example.org/a b%")
     'http://example.org/a%20b%'
@@ -99,19 +99,19 @@ def is_language(tag: str) -> bool:
     return True
 
 
-# --- what is passed although it is malformed ------------------------------------------------------------------------
+# --- malformed IRIs and language tags --------------------------------------------------------------------------------
 
 
 class Lenience:
-    """Passes malformed IRIs and language tags of one log or one source as they are, and counts them.
+    """Passes malformed IRIs and language tags of one log or one source unchanged, and counts them.
 
-    Only terms that the syntax of N-Triples can represent are passed, and no relative IRIs, which would have another
-    meaning in another document. Each occurrence counts, except in formats that write a term once for many (Jelly).
+    Only terms that the syntax of N-Triples can represent are passed, and no relative IRIs, whose meaning depends on the
+    document. Each occurrence counts, except in formats that write repeated terms once (Jelly).
 
     Attributes:
-        iris: how many IRIs were passed.
-        languages: how many language tags were.
-        first: the first of either, as N-Triples writes it.
+        iris: the number of passed IRIs.
+        languages: the number of passed language tags.
+        first: the first of either, in N-Triples.
 
     >>> lenience = Lenience()
     >>> lenience.passes_iri("http://example.org/100%"), lenience.passes_language("zh-classical")
@@ -144,7 +144,7 @@ class Lenience:
         return self.iris + self.languages
 
     def passes_iri(self, value: str) -> bool:
-        """Whether a malformed IRI can be passed; it counts then."""
+        """Whether a malformed IRI can be passed; if so, it is counted."""
         if NOT_IN_IRIREF.search(value) or not SCHEME.match(value):
             return False
         self.iris += 1
@@ -152,7 +152,7 @@ class Lenience:
         return True
 
     def passes_language(self, tag: str) -> bool:
-        """Whether a malformed language tag can be passed; it counts then."""
+        """Whether a malformed language tag can be passed; if so, it is counted."""
         if not LANGTAG.fullmatch(tag):
             return False
         self.languages += 1
@@ -162,6 +162,6 @@ class Lenience:
     def report(self, name: str = "") -> None:
         """Logs a warning with the number of passed terms for this name, if there were any."""
         if self.passed:
-            import logging  # which most programs do without
+            import logging  # imported here because most programs do not need it
 
             logging.getLogger(__name__).warning("%s%s", f"{name}: " if name else "", self)

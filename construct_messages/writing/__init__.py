@@ -48,8 +48,8 @@ def write_log(
             written.
         target: a path, which appears when the log is complete and is compressed if it ends in `.gz`, `.bz2`, `.xz` or
             `.zst`; or a binary file, which stays open.
-        format: a name, extension or media type, whose parameters determine the syntax; None: that of the extension of
-            the path or of the file's name, which must be known; N-Quads if there is no extension.
+        format: a name, extension or media type, whose parameters determine the syntax; None: by the extension of the
+            path or of the file's name, which must be known; N-Quads without an extension.
         syntax: the syntax: `"rdfm"`, `"1.2-messages"`, `"1.2-basic-messages"` or `"1.1-messages"`; None: `rdfm`, or
             the format's own delimiters.
         prefixes: for formats that have prefixes; None: if `messages` is a `LogReader`, those that the log has declared
@@ -126,7 +126,7 @@ async def awrite_log(
 
 
 class _Log:
-    """The bytes of a log, message by message; nothing before the first, so that an early error comes before them."""
+    """Yields the bytes of a log, message by message; none before the first, so that an early error writes nothing."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
-"""Logs that grow: messages are appended to a file as they come, and each is there once, whatever ends the process.
+"""Logs that grow: messages are appended to a file as they arrive, each exactly once, however the process ends.
 
-Who appends keeps a size of the log with what else it has to know, and passes it again after a restart. There are two
-kinds of programs: those that can append the same messages again (`GrowingLog.append`), and those that are sent again
-what comes after a place (`GrowingLog.opened`). `files/growing.py` writes the file.
+The program saves the size of the log together with its own state, and passes it again after a restart.
+`GrowingLog.append` is for programs that can append the same messages again, `GrowingLog.opened` for those that read
+their source again from a position. `files/growing.py` writes the file.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class OpenLog:
     """A log that is written message by message.
 
     Args:
-        encoder: of the log.
-        write: writes bytes, all of them.
-        size: how many bytes are there already; 0: the log begins.
-        sync: brings what was written onto the disk.
+        encoder: the encoder of the log.
+        write: writes all of some bytes.
+        size: the number of existing bytes; 0: a new log.
+        sync: syncs the written bytes to disk.
 
     Attributes:
-        size: the bytes of the log so far.
-        message_count: how many messages were written.
+        size: the number of bytes of the log so far.
+        message_count: the number of written messages.
     """
 
     def __init__(
@@ -62,13 +62,13 @@ class OpenLog:
         """Writes a message.
 
         Raises:
-            UnsupportedByFormat: the format cannot represent it; nothing of it is written.
+            UnsupportedByFormat: the format cannot represent it; no part of it is written.
         """
         self._put(self._encoder.encode(message))
         self.message_count += 1
 
     def finish(self) -> None:
-        """Writes what the format has after the last message."""
+        """Writes the end of the log, if the format has one."""
         self._put(self._encoder.finish())
 
     def _put(self, data: bytes) -> None:
@@ -80,13 +80,13 @@ class GrowingLog:
     """A log file that grows.
 
     Args:
-        path: of the file, which need not exist; what is in it stays.
+        path: the path of the file, which need not exist; existing content is kept.
         format: see `write_log`.
         syntax: see `write_log`.
         options: see `write_log`.
 
     Raises:
-        UsageError: an unknown format or syntax, options of another format, or a file that is packed.
+        UsageError: an unknown format or syntax, options of another format, or a compressed file.
 
     >>> import tempfile
     >>> from construct_messages import Message, Quad, iri, read_log
@@ -115,18 +115,18 @@ class GrowingLog:
         self._options = options
         if self._type.format in COLUMNS:
             raise UsageError(
-                f"{path}: a {self._type.format.name} file is written whole, and a log that grows has no end",
+                f"{path}: a {self._type.format.name} file must be complete, and a growing log has no end",
                 hint="write N-Quads, and convert that",
             )
         if isinstance(options, JsonOptions) and options.array:
             raise UsageError(
-                f"{path}: an array has an end, and a log that grows has none",
+                f"{path}: an array has an end, and a growing log has none",
                 hint="leave array out: then each document is a line",
             )
         if self._path.suffix.lower() in COMPRESSIONS:
             raise UsageError(
-                f"{path}: a log that grows is not packed",
-                hint="write standard output, and pack that",
+                f"{path}: a growing log cannot be compressed",
+                hint="write to standard output, and compress that",
             )
 
     @property
@@ -136,16 +136,16 @@ class GrowingLog:
 
     @property
     def size(self) -> int:
-        """The bytes of the log, after what an append has not finished was cut off; 0 where there is no file.
+        """Removes an unfinished append, and returns the size of the log; 0 if there is no file.
 
         Raises:
-            CannotWrite: the place cannot be read or written.
-            UsageError: another program wrote after a part that was not finished.
+            CannotWrite: the file cannot be read or written.
+            UsageError: another program wrote after an unfinished part.
         """
         return settled_size(self._path)
 
     def append(self, messages: Iterable[Message], *, at: int | None = None) -> int:
-        """Appends messages, all or none of them, unless they are there; then they are on disk.
+        """Appends messages, all or none, unless the log already has them, and syncs them to disk.
 
         Args:
             messages: the messages.
@@ -156,8 +156,8 @@ class GrowingLog:
 
         Raises:
             CannotWrite: the file cannot be written.
-            UsageError: the file is shorter than `at`, or goes on with something else than these messages; or the format
-                is binary, so that such a log cannot be continued.
+            UsageError: the file is shorter than `at`, or has other bytes in place of these messages; or the format is
+                binary, so that the log cannot be continued.
         """
         self.check_continued()
         at = self.size if at is None else at
@@ -170,13 +170,13 @@ class GrowingLog:
 
     @contextmanager
     def opened(self, at: int = 0) -> Iterator[OpenLog]:
-        """Opens the log to write messages as they come, after its first `at` bytes; what follows them is cut off.
+        """Opens the log to write messages as they arrive, after truncating it to its first `at` bytes.
 
-        Keep `size` after `sync()`, together with the place in the source of the messages. After a restart, pass the
-        size, and read the source from that place.
+        Save `size` after `sync()`, together with the position in the source of the messages. After a restart, pass the
+        size, and read the source from that position.
 
         Args:
-            at: the size to continue from; 0: begin.
+            at: the size to continue from; 0: a new log.
 
         Raises:
             CannotWrite: the file cannot be written.
@@ -201,7 +201,7 @@ class GrowingLog:
         with growing(self._path, at) as file:
 
             def sync() -> None:
-                if self._path.is_file():  # a device has nothing to sync
+                if self._path.is_file():  # a device cannot be synced
                     os.fsync(file.fileno())
 
             yield OpenLog(self._encoder(), partial(write_whole, file), size=at, sync=sync)
@@ -213,7 +213,7 @@ class GrowingLog:
         """Checks that a log of this format can be continued.
 
         Raises:
-            UsageError: it cannot: the format is binary.
+            UsageError: the format is binary.
         """
         format = self._type[0]
         if format.binary:

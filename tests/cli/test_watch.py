@@ -239,7 +239,7 @@ def test_once(here: Callable[..., Done], endpoint: FaultServer, tmp_path: Path) 
         ("--every 60", 2, "--every 60 is not a duration"),
         ("--every soon", 2, "--every soon is not a duration"),
         ("--to log.jelly", 2, "a Jelly log cannot be continued"),
-        ("--to log.nq.gz", 2, "a log that grows is not packed"),
+        ("--to log.nq.gz", 2, "a growing log cannot be compressed"),
         ("--to log.txt", 2, "txt"),
         ("--to none/log.nq", 1, "cannot write none/log.nq"),
         ("--to http://127.0.0.1:1/a --format nq", 2, "--format is for a log"),

@@ -488,7 +488,7 @@ def test_options_that_make_no_sense(options: dict[str, int], error: str) -> None
 
 
 def test_a_path_that_is_none() -> None:
-    with pytest.raises(UsageError, match="no property path"):
+    with pytest.raises(UsageError, match="not a property path"):
         engine_of("[NOW]", options=WindowOptions(time="at noon"))
 
 

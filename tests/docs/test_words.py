@@ -59,19 +59,19 @@ IN_DECISIONS = {
     "stand": 14.0,
 }
 IN_THE_PACKAGE = {
-    "behind": 4.0,
-    "say": 6.0,
-    "tell": 4.0,
-    "give": 11.0,
-    "whatever": 3.0,
-    "stand": 4.0,
+    "behind": 0.5,
+    "say": 2.5,
+    "tell": 1.5,
+    "give": 4.5,
+    "whatever": 1.5,
+    "stand": 1.0,
     "hear": 0.5,
-    "nobody": 1.5,
-    "beside": 3.0,
+    "nobody": 0.5,
+    "beside": 1.5,
     "but for": 0.5,
     "so many": 0.5,
     "anew": 0.5,
-    "what": 90.0,
+    "what": 43.0,
 }
 
 _NAMES = {form: name for name, forms in FORMS.items() for form in forms.split("|")}

@@ -52,6 +52,7 @@ def flipped(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 @pytest.mark.slow
+@pytest.mark.one_in(2)
 @by_packing
 @pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
 @pytest.mark.parametrize("members", [1, 2], ids=["one member", "appended"])

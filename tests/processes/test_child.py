@@ -160,9 +160,9 @@ async def test_cancelling_a_wait_loses_nothing(child: Child[Report]) -> None:
         ("half", "a", "ended with code 0"),
         ("allocate", "", "ended with code 1"),
         ("no such order", "", "ended with code 1"),
-        ("garbage", "ffffffff00", "sent what is no report: a frame of 4294967295 bytes"),
-        ("garbage", "00000001c1", "sent what is no report"),
-        ("garbage", "0000000107", "sent what is no report: Expected `object`"),
+        ("garbage", "ffffffff00", "sent an invalid report: a frame of 4294967295 bytes"),
+        ("garbage", "00000001c1", "sent an invalid report"),
+        ("garbage", "0000000107", "sent an invalid report: Expected `object`"),
     ],
 )
 async def test_a_child_that_fails_is_an_error(

@@ -220,7 +220,7 @@ def test_files(tmp_path: Path) -> None:
         ' "http://www.w3.org/ns/shacl#minCount": 1}'
     )
     with pytest.raises(
-        ShapesError, match=r"c\.jsonld: shape <urn:S>: sh:minCount needs sh:path"
+        ShapesError, match=r"c\.jsonld: shape <urn:S>: sh:minCount needs an sh:path"
     ) as caught:
         Shapes(tmp_path / "c.jsonld")
     assert caught.value.position is None

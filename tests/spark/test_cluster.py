@@ -310,7 +310,7 @@ def test_connect_without_shipped_files(
         2,
         "",
         "error: Spark's Python workers have no module construct_messages\n"
-        "hint: ship this package to them by --py-files, as a .zip, and install what it needs where they run\n",
+        "hint: ship this package to them by --py-files, as a .zip, and install its requirements where they run\n",
     )
     assert not (cluster.place / "unshipped").exists()
 

@@ -106,7 +106,7 @@ def test_nothing_is_appended_where_a_message_cannot_be_written(tmp_path: Path) -
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="a log that grows is not packed"):
+    with pytest.raises(UsageError, match="a growing log cannot be compressed"):
         GrowingLog(tmp_path / "log.nq.gz")
     with pytest.raises(UsageError, match="options"):
         GrowingLog(tmp_path / "log.nq", options=JellyOptions())

@@ -86,9 +86,11 @@ class JellyDecoder:
                 raise self._too_large("a frame that is not delimited")
             return
         while buffer:
-            if len(buffer) < _LONGEST_LENGTH and min(buffer) > 0x7F:
-                return  # within the length
-            size, start = self._length()
+            size, start = buffer[0], 1
+            if size > 0x7F:
+                if len(buffer) < _LONGEST_LENGTH and min(buffer) > 0x7F:
+                    return  # within the length
+                size, start = self._length()
             if size > self._limit:
                 raise self._too_large(f"a frame of {size} bytes")
             if len(buffer) < start + size:
@@ -96,8 +98,10 @@ class JellyDecoder:
             frame = bytes(buffer[start : start + size])
             del buffer[: start + size]
             self._offset += start
-            yield from self._message(frame)
+            message = self._message(frame)
             self._offset += size
+            if message is not None:
+                yield message
 
     def close(self) -> Iterator[Message]:
         """The messages that only the end completes: the one of a log that is not delimited.
@@ -111,8 +115,10 @@ class JellyDecoder:
         if self._delimited is False:
             frame = bytes(buffer)
             buffer.clear()
-            yield from self._message(frame)
+            message = self._message(frame)
             self._offset += len(frame)
+            if message is not None:
+                yield message
             return
         raise self._error("the log ends within a frame", self._offset, hint="the file is not whole")
 
@@ -128,7 +134,7 @@ class JellyDecoder:
             hint="raise the limit for messages",
         )
 
-    def _message(self, frame: bytes) -> Iterator[Message]:
+    def _message(self, frame: bytes) -> Message | None:
         try:
             message = self._rows.message(frame)
         except Malformed as error:
@@ -139,7 +145,7 @@ class JellyDecoder:
             ) from None
         if message is not None:
             self._messages += 1
-            yield message
+        return message
 
     def _error(self, what: str, offset: int, hint: str | None = None) -> LogError:
         return LogError(f"byte {offset}: {what}", number=self._messages + 1, hint=hint)

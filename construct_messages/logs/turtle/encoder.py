@@ -22,14 +22,15 @@ from construct_messages.terms import (
     RDF,
     XSD,
     Term,
+    grammar,
     is_iri,
     is_triple,
     triple_parts,
 )
 
-_PREFIX: Final = re.compile(f"(?:[{PN_BASE}](?:[{PN_CHARS}.]*[{PN_CHARS}])?)?")
+_PREFIX: Final = f"(?:[{PN_BASE}](?:[{PN_CHARS}.]*[{PN_CHARS}])?)?"
 # PN_LOCAL without backslash escapes, and the empty name; an IRI that needs an escape is written in full
-_LOCAL: Final = re.compile(
+_LOCAL: Final = (
     f"(?:(?:[{PN_BASE}_:0-9]|%[0-9A-Fa-f]{{2}})"
     f"(?:(?:[{PN_CHARS}.:]|%[0-9A-Fa-f]{{2}})*(?:[{PN_CHARS}:]|%[0-9A-Fa-f]{{2}}))?)?"
 )
@@ -77,7 +78,7 @@ class TurtleEncoder(TextEncoder):
         self._namespaces = {
             prefix: value
             for prefix, value in (options.prefixes or {}).items()
-            if _PREFIX.fullmatch(prefix) and is_iri(value)
+            if grammar.compiled(_PREFIX, prefix.isascii()).fullmatch(prefix) and is_iri(value)
         }
         notation = _Notation(self._namespaces)
         super().__init__(format, syntax, notation.texts)
@@ -198,8 +199,9 @@ class _Notation:
             subject, predicate, object = triple_parts(term)
             terms = self.texts[_TERM]
             return f"<<( {terms[subject]} {self.texts[_VERB][predicate]} {terms[object]} )>>"
+        local = grammar.compiled(_LOCAL, term.isascii())
         for namespace, prefix in self.namespaces:  # none of which begins a blank node
-            if term.startswith(namespace, 1) and _LOCAL.fullmatch(
+            if term.startswith(namespace, 1) and local.fullmatch(
                 term, len(namespace) + 1, len(term) - 1
             ):
                 self.used.add(prefix)

@@ -192,6 +192,6 @@ class MessageReader:
 
     def _too_large(self, what: str) -> LimitExceeded:
         return LimitExceeded(
-            f"{self._by} sends {what}, and {self._most} bytes are allowed",
+            f"{self._by} sends {what}, where {self._most} bytes are allowed",
             hint="send smaller messages, or raise the limit",
         )

@@ -230,7 +230,8 @@ class _Server:
             response = problem(ConstructMessagesError("the server failed"), record.id)
             record.refused(response.status)
         if (
-            self._problem_page is not None
+            response.status >= 400
+            and self._problem_page is not None
             and response.content_type == PROBLEM
             and isinstance(response, web.Response)
         ):

@@ -6,7 +6,6 @@ import ipaddress
 import random
 import re
 import time
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Protocol
@@ -182,7 +181,23 @@ def request_id(incoming: str | None) -> str:
     if incoming is not None and _REQUEST_ID.fullmatch(incoming):
         return incoming
     # an identifier hides nothing, and asking the system for randomness would let other threads run
-    return str(uuid.UUID(int=_RANDOM.getrandbits(128), version=4))
+    return _uuid(_RANDOM.getrandbits(128))
+
+
+_FOUR: Final = 0x4000_8000_0000_0000_0000
+_FREE: Final = ~0xF000_C000_0000_0000_0000
+
+
+def _uuid(bits: int) -> str:
+    """A random UUID (RFC 9562, section 5.4) as text; to make an object of each takes five times as long.
+
+    >>> import uuid
+    >>> bits = _RANDOM.getrandbits(128)
+    >>> _uuid(bits) == str(uuid.UUID(int=bits, version=4))
+    True
+    """
+    text = f"{bits & _FREE | _FOUR:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def client_address(peer: str | None, forwarded: str | None, *, trust_forwarded: bool) -> str | None:

@@ -80,7 +80,7 @@ class RequestLog:
         }
         for name, value in record.fields().items():
             if value is not None:
-                event[name] = _rounded(value)
+                event[name] = round(value, 6) if type(value) is float else value
         if self._shows_queries:
             event |= {name: text for name, text in record.texts().items() if text is not None}
         self._waiting.append(f"{self._render_request(None, 'log', event)!s}\n")
@@ -137,10 +137,6 @@ def _of_request(_logger: object, _method: str, event: EventDict) -> EventDict:
     if (id := _REQUEST.get(None)) is not None:
         event.setdefault("request_id", id)
     return event
-
-
-def _rounded(value: object) -> object:
-    return round(value, 6) if isinstance(value, float) else value
 
 
 _LOGFMT: Final = structlog.processors.LogfmtRenderer(

@@ -161,6 +161,14 @@ class StreamsEndpoint:
         reading, publishing = ("GET", "HEAD"), ("POST",)
         answering = self.bounds.answering
         return (
+            # first, as routes are tried in turn, and this one is asked for most often
+            Route(
+                f"{one}/input",
+                publishing,
+                with_hints(self._publishing.post),
+                ACCEPT_POST,
+                with_hints(self._publishing.socket),
+            ),
             Route(
                 ROOT,
                 (*reading, "POST"),
@@ -171,13 +179,6 @@ class StreamsEndpoint:
                 one,
                 (*reading, "PUT", "PATCH", "DELETE"),
                 answering(self._reading(with_hints(self._stream))),
-            ),
-            Route(
-                f"{one}/input",
-                publishing,
-                with_hints(self._publishing.post),
-                ACCEPT_POST,
-                with_hints(self._publishing.socket),
             ),
             Route(
                 f"{one}/inbox",
@@ -374,9 +375,8 @@ class StreamsEndpoint:
         """
         state = self._store.state(name)
         # its description may say otherwise, but what a query gives out is the query's alone
-        await self._admit(
-            request, "deny" if self._queries.registry.get(name) else state.description.publish
-        )
+        policy = "deny" if self._queries.registry.get(name) else state.description.publish
+        await self._access.of("publish", policy).admit(request, "publish")
 
     async def _admit(self, request: Requesting, policy: str | None = None) -> None:
         """Refuses who may not publish."""

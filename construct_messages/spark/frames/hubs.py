@@ -90,7 +90,7 @@ FROM ({quads}) LEFT JOIN ({hubs}) AS hubs USING ({subject})"""
 
 
 def has_objects(number: int, ray: Ray, objects: str) -> str:
-    """Returns SQL that tests whether a part, or a subject that is no hub, has the objects that a ray requires.
+    """Returns SQL that tests whether a part, or a subject that is not a hub, has the objects that a ray requires.
 
     Args:
         number: of the ray.

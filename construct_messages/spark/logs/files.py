@@ -217,4 +217,4 @@ def read_from(uri: str, start: int = 0) -> Iterator[bytes]:
             while chunk := file.read(_CHUNK_BYTES):
                 yield chunk
         except OSError as error:
-            raise IncompleteResult(f"cannot read on in {uri}: {error}") from error
+            raise IncompleteResult(f"cannot read the rest of {uri}: {error}") from error

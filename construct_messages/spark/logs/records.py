@@ -102,7 +102,7 @@ def records(folder: Place) -> list[RunRecord]:
     """Returns the records of a folder, in the order of the runs.
 
     Raises:
-        IncompleteResult: a file that is no record.
+        IncompleteResult: a file is not a record.
         OSError: one cannot be read.
     """
     paths = sorted(

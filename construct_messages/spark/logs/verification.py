@@ -123,7 +123,7 @@ def verify_folder(
 def _problems(found: dict[str, int], runs: Sequence[RunRecord], last: str | None) -> Iterator[str]:
     """Yields the problems that names and sizes show."""
     if last is None:
-        yield f"there is no {SUCCESS}: what writes it still runs, or was stopped"
+        yield f"there is no {SUCCESS}: its writer is still running, or was stopped"
     elif last and last not in {record.run for record in runs}:
         yield f"the record of run {last} is missing"
     for record in runs:

@@ -251,7 +251,7 @@ class _Parser:
         self._at = counts.end()
         if _COUNTS.match(self._pattern, self._at) or self._ahead("+"):
             self._foreign(
-                counts.group() + self._pattern[self._at], "put what is repeated between ( and )"
+                counts.group() + self._pattern[self._at], "put the repeated part between ( and )"
             )
         least, most = _bounds(counts)
         if most is not None and least > most:

@@ -58,7 +58,7 @@ def is_typed(term: str) -> str:
 def equal(left: Scalar, right: Scalar) -> Scalar:
     """Returns `=`: whether the values are equal; NULL for two literals if this is unknown.
 
-    Terms that are no literals are equal if they are the same. Two literals that are different terms are compared by
+    Terms that are not literals are equal if they are the same. Two literals that are different terms are compared by
     value; the value of one with an unknown datatype or an ill-typed lexical form may be that of the other.
     """
     for side, other in ((left, right), (right, left)):

@@ -197,7 +197,7 @@ def test_quarantine(spark_here: Here) -> None:
 
 # arguments, status, what is reported
 REFUSED = {
-    "no query": (("run", "--quads", "@dump.nt", "--output", "@log.nq"), 2, "give one query"),
+    "no query": (("run", "--quads", "@dump.nt", "--output", "@log.nq"), 2, "pass one query"),
     "SELECT": (
         ("run", "--query", "SELECT * { }", "--quads", "@dump.nt", "--output", "@log.nq"),
         2,
@@ -308,7 +308,7 @@ def test_settings_belong_to_a_session_of_its_own(
     )
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
     done = here(*arguments, "--py-files", "construct_messages.zip")
-    assert (done.status, "give it to spark-submit" in done.errors) == (2, True)
+    assert (done.status, "pass it to spark-submit" in done.errors) == (2, True)
     done = here(*arguments, "--conf", "spark.sql.shuffle.partitions=2")
     assert (done.status, "pass them to spark-submit" in done.errors) == (2, True)
 

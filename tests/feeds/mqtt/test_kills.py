@@ -26,7 +26,7 @@ READER = {"identifier": "reader"}
 
 
 async def test_kills_lose_nothing(broker: Mosquitto, request: pytest.FixtureRequest) -> None:
-    kills, seed = 5 * request.config.getoption("--kills"), random.randrange(1 << 32)
+    kills, seed = 2 * request.config.getoption("--kills"), random.randrange(1 << 32)
     random.seed(seed)
     sent = log(30 * kills, large=kills, bytes=100_000)
     url = broker.url("rooms/a")

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 async def test_kills_lose_nothing_and_double_nothing(
     server: NatsServer, request: pytest.FixtureRequest
 ) -> None:
-    kills, seed = 5 * request.config.getoption("--kills"), random.randrange(1 << 32)
+    kills, seed = 2 * request.config.getoption("--kills"), random.randrange(1 << 32)
     random.seed(seed)
     sent = log(150 * kills, large=kills, bytes=500_000)
     url = server.url("a")

@@ -36,7 +36,7 @@ ILLEGAL = [
         "two basic graph patterns",
         38,
     ),
-    ("too few values", "{ VALUES (?a ?b) { (1) } }", "1 values to 2 variables", 30),
+    ("too few values", "{ VALUES (?a ?b) { (1) } }", "1 values for 2 variables", 30),
     ("too many values", "{ VALUES (?a) { (1 2) } }", "2 values for 1 variables", 27),
     (
         "values of one variable twice",

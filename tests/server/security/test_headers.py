@@ -125,12 +125,12 @@ async def test_pages_for_browsers_cannot_act(
                 ) as answer:
                     assert (answer.status, answer.content_type) == (502, "application/problem+json")
                     assert b"script" not in await answer.read()
-    # whoever asks for a page gets it, without any right to run
+    # whoever asks for its page gets it, without any right to run
     upstream.play(response(page, "text/html"))
     async with (
         serving(upstream.url) as server,
-        session.get(
-            server.sparql, params={"query": CONSTRUCT}, headers={"Accept": "text/html"}
+        session.post(
+            server.sparql, data={"query": CONSTRUCT}, headers={"Accept": "text/html"}
         ) as answer,
     ):
         assert await answer.read() == page

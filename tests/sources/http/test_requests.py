@@ -190,7 +190,7 @@ def test_digest_authentication(server: FaultServer, client: str) -> None:
         ("http://me:secret@example.org/", {}, "holds credentials"),
         ("http://example.org/ü", {}, "percent-encode"),
         ("http://example.org/\r\nX: y", {}, "percent-encode"),
-        ("http://example.org/", {"method": "put"}, "no method 'put'"),
+        ("http://example.org/", {"method": "put"}, "unknown method 'put'"),
         ("http://example.org/", {"results": "csv"}, "unknown results format 'csv'"),
         ("http://example.org/", {"profile": "mine"}, "no endpoint profile 'mine'"),
         ("http://example.org/", {"headers": {"X Y": "z"}}, "is not the name of an HTTP header"),
@@ -216,7 +216,7 @@ def test_refused_options(url: str, options: dict[str, Any], words: str) -> None:
 def test_refused_credentials(monkeypatch: pytest.MonkeyPatch, names: list[str]) -> None:
     for name in names:
         monkeypatch.setenv(f"CONSTRUCT_MESSAGES_{name}", "secret")
-    with pytest.raises(UsageError, match="half of the credentials"):
+    with pytest.raises(UsageError, match="credentials in the environment are incomplete"):
         open_source("http://example.org/")
 
 

@@ -370,6 +370,7 @@ def a_page(results: str = "json", **options: object) -> Callable[[Asked], bytes]
     return answer
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("framing", ["chunked", "length"])
 @pytest.mark.parametrize("results", DOCUMENTS)
 def test_a_page_that_is_cut_is_resumed(

@@ -189,7 +189,7 @@ async def test_the_environment_names_no_proxy(
     ("options", "words"),
     [
         ({"url": "ftp://example.org/"}, "not one of http or https"),
-        ({"method": "put"}, "no method 'put'"),
+        ({"method": "put"}, "unknown method 'put'"),
         ({"profile": "mine"}, "no endpoint profile"),
         ({"results": "csv"}, "unknown results format 'csv'"),
         ({"retries": -1}, "retries=-1"),

@@ -227,7 +227,7 @@ async def test_redirects_to_elsewhere(
     server.play(response(b"", status="307 Temporary Redirect", headers={"Location": location}))
     for failing in (upstream.answer(ASK), solutions(upstream)):
         with pytest.raises(
-            SourceError, match=r"was not followed|is no URL|could not be reached"
+            SourceError, match=r"was not followed|is not a URL|could not be reached"
         ) as caught:
             await failing
         assert caught.value.status == 502

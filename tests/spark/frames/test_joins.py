@@ -84,7 +84,7 @@ _solution = st.fixed_dictionaries(
 )
 _few = st.lists(_solution, max_size=8)
 _settings = settings(
-    max_examples=4,
+    max_examples=max(3, settings.default.max_examples // 40),  # each is several jobs
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -66,7 +66,9 @@ def test_the_last_run_and_the_records(tmp_path: Path) -> None:
     success = tmp_path / "_SUCCESS"
     told = success.read_bytes()
     success.unlink()
-    assert problems(tmp_path) == ["there is no _SUCCESS: what writes it still runs, or was stopped"]
+    assert problems(tmp_path) == [
+        "there is no _SUCCESS: its writer is still running, or was stopped"
+    ]
     success.write_bytes(told)
     kept = record.read_bytes()
     record.write_bytes(kept[:-20])

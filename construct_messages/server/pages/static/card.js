@@ -1,4 +1,4 @@
-// The card of a message: its number, its size, what can be done with it, and its content.
+// The card of a message: its number, its size, its actions, and its content.
 
 import { copyText } from "./copying.js";
 import { button, countOf, element } from "./elements.js";

@@ -1,8 +1,9 @@
-// A list of messages as cards: any number of messages, of which those around what is seen are elements of the page.
+// A list of messages as cards: any number of messages, of which only those near the visible part are elements of the
+// page.
 //
-// Messages come at any speed and are kept in a store; cards are made within the time of a frame, as many as the window onto
-// the list has. A filter searches the store, a bit in each frame. Whether messages are of a query or come live makes no
-// difference but for the end that the window keeps to.
+// Messages arrive at any speed and are kept in a store; cards are created within the time of a frame, only as many as
+// the visible part has. A filter searches the store, some of it in each frame. Messages of a query and live messages
+// only differ in the end of the list that stays visible.
 
 import { cardElement } from "./card.js";
 import { element } from "./elements.js";
@@ -14,13 +15,13 @@ import { MessageStore } from "./store.js";
 const FRAME_MILLISECONDS = 8; // for making cards or searching, of the 16 that a frame has
 const FEWEST = 12; // cards, where there are as many messages
 const MOST = 80;
-const STEP = 12; // cards that are made between two looks at what is seen
-const AHEAD = 1200; // pixels beyond what is seen that have cards
+const STEP = 12; // cards that are made between two checks of the visible part
+const AHEAD = 1200; // pixels beyond the visible part that have cards
 
 export class Cards {
-  /** `list` is the element that gets the cards; `changed` is called after cards were made or something was found.
-   *  `keepsToEnd` says whether the newest message is to stay in sight, and `aboutOf` is what the card
-   *  of the message with a number says of it: see `cardElement`. */
+  /** `list` is the element that gets the cards; `changed` is called after cards were made or a match was found.
+   *  `keepsToEnd` says whether the newest message is to stay in sight, and `aboutOf` is what the card of the message
+   *  with a number says of it: see `cardElement`. */
   constructor(list, { changed = () => {}, keepsToEnd = false, aboutOf = undefined } = {}) {
     this.list = list;
     this.changed = changed;
@@ -35,7 +36,7 @@ export class Cards {
   }
 
   clear() {
-    this.turn += 1; // what is under way is of another answer
+    this.turn += 1; // running work is for another answer
     this.store = new MessageStore();
     this.held = Infinity; // how many messages are listed, while it is paused
     this.filter = "";
@@ -63,7 +64,7 @@ export class Cards {
     return Math.min(this.store.count, this.held);
   }
 
-  // --- what is listed: all messages, or those that a filter finds ---
+  // --- the list: all messages, or those that a filter finds ---------
 
   /** Shows the messages that hold a text, in any case, as their cards show it or as N-Quads write it. */
   show(filter) {
@@ -78,7 +79,7 @@ export class Cards {
     this.filter = filter;
     this.found = []; // indexes of messages
     this.searched = 0; // the index of the first message that was not searched
-    this.base = this.store.first; // the index of what the list begins with
+    this.base = this.store.first; // the index of the first message of the list
     this.from = this.to = 0; // the places of the list that have cards
     this.list.replaceChildren();
   }
@@ -96,7 +97,7 @@ export class Cards {
     return this.filter === "" ? this.store.first + place : this.found[place];
   }
 
-  /** What there is, or what the filter found of it, in words. */
+  /** The number of messages, or of matches of the filter, in words. */
   described() {
     const [count, { first }] = [this.end, this.store];
     const gone = first > 0 ? `; the first ${first.toLocaleString()} are not kept any more` : "";
@@ -151,7 +152,7 @@ export class Cards {
     }
   }
 
-  /** Takes what is not kept any more off the list. */
+  /** Removes dropped messages from the list. */
   rebase() {
     const { first } = this.store;
     if (first === this.base) return;
@@ -173,7 +174,7 @@ export class Cards {
     if (this.keepsToEnd && this.to < this.length) return "after";
     const few = this.to - this.from < Math.min(FEWEST, this.length);
     if (few && this.to < this.length) return "after";
-    if (this.list.offsetParent === null) return null; // nobody sees them
+    if (this.list.offsetParent === null) return null; // they are not visible
     const { firstElementChild: first, lastElementChild: last } = this.list;
     if (last !== null && this.to < this.length && last.getBoundingClientRect().bottom < innerHeight + AHEAD) return "after";
     if (first !== null && this.from > 0 && first.getBoundingClientRect().top > -AHEAD) return "before";
@@ -182,7 +183,7 @@ export class Cards {
 
   async extend(side, turn) {
     if (side === "after" && this.keepsToEnd && this.length - this.to > MOST) {
-      this.list.replaceChildren(); // more have come than anybody could see
+      this.list.replaceChildren(); // there are more new ones than are visible
       this.from = this.to = this.length - MOST / 2;
     }
     const start = side === "after" ? this.to : Math.max(0, this.from - STEP);
@@ -209,7 +210,7 @@ export class Cards {
     this.changed();
   }
 
-  /** Puts cards at one side of the list and takes others off its other side; what is seen stays where it is. */
+  /** Puts cards at one side of the list and takes others off its other side; the visible part does not move. */
   put(cards, side) {
     const { children } = this.list;
     const most = MOST - cards.length;
@@ -238,7 +239,7 @@ export class Cards {
     return null;
   }
 
-  /** Shows the card of message `number`; false where it is not kept. */
+  /** Shows the card of message `number`; returns false if it is not kept. */
   async jump(number) {
     const index = this.store.indexOf(number);
     if (index < 0) return false;

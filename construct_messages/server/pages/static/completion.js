@@ -1,7 +1,8 @@
-// What may be completed at a place of a query: keywords, variables, prefixes, classes and predicates. Touches no document.
+// Completions at a position in a query: keywords, variables, prefixes, classes and predicates. No access to the
+// document.
 //
-// The place in a triple pattern is found by a walk over the tokens before it, which guesses where a query is wrong: what
-// is right the server says.
+// The position in a triple pattern is found by a walk over the tokens before it, which guesses if a query is malformed:
+// only the server checks the syntax.
 
 import { FUNCTIONS, KEYWORDS, declaredPrefixes, tokens } from "./sparql.js";
 
@@ -12,16 +13,16 @@ const AFTER = { ".": "subject", ";": "predicate", ",": "object" };
 const EXPRESSIONS = /^(?:FILTER|BIND|HAVING|SELECT|ORDER|GROUP|LIMIT|OFFSET|AS|ASK|DESCRIBE|VALUES|PREFIX|BASE|FROM|VERSION)$/;
 const LOCAL = /^[\p{L}\p{N}_](?:[\p{L}\p{N}_-]*[\p{L}\p{N}_])?$/u;
 
-/** What is typed at a place: {slot, from, text, kind}.
+/** The word at a position: {slot, from, text, kind}.
  *
  *  `slot` is "subject", "predicate", "object", "class" (an object of `a`), "graph", "end" (of a triple), "expression" or
- *  "none" (in a comment, a string or a number); `from` is where the word begins that is typed, `text` that word. */
+ *  "none" (in a comment, a string or a number); `from` is the start of the word, `text` the word. */
 export function typedAt(found, place) {
   const current = found.find(({ start, text }) => start < place && place <= start + text.length) ?? null;
   const isWord = current !== null && ["keyword", "name", "variable", "iri"].includes(current.kind);
   const isBegun = current !== null && /^[?$<]$/.test(current.text);
   if (current !== null && ["comment", "string", "number", "tag"].includes(current.kind)) {
-    // behind the quotes of a string that has ended, or behind a number, nothing is typed either
+    // there is no word right after the quotes of a closed string, or after a number
     return { slot: "none", from: place, text: "", kind: current.kind };
   }
   const from = isWord || isBegun ? current.start : place;
@@ -37,7 +38,7 @@ function kindOf(text) {
 
 /** The slot at a place, by the tokens that begin before it. */
 function slotBefore(found, place) {
-  const open = []; // what follows after each bracket that is open
+  const open = []; // the slot after each open bracket
   let slot = "expression";
   let isType = false; // whether the predicate is rdf:type
   let before = null; // the text of the token before
@@ -86,7 +87,7 @@ function iriOf(text, prefixes) {
   return colon < 0 ? null : `${prefixes[text.slice(0, colon)] ?? ""}${text.slice(colon + 1)}`;
 }
 
-/** What a word may become while its completions stay those that there are. */
+/** The words for which the completions stay the same. */
 export const SAME_WORD = {
   variable: /^[?$][\p{L}\p{N}_]*$/u,
   iri: /^<[^\s<>"]*$/,
@@ -94,7 +95,7 @@ export const SAME_WORD = {
   keyword: /^[\p{L}\p{N}_-]+$/u,
 };
 
-/** What can be completed without asking anybody: [{label, type, declare}].
+/** The completions that need no request: [{label, type, declare}].
  *
  *  `known` are prefixes that may be declared; `declare` is one that the completion needs, as [prefix, IRI]. */
 export function ownCompletions(text, found, typed, known) {
@@ -117,7 +118,7 @@ export function ownCompletions(text, found, typed, known) {
   return [...words, ...functions, ...prefixes];
 }
 
-/** What the endpoint is asked for: {kind: "class" or "predicate", namespace}; null: nothing. */
+/** The request to the endpoint: {kind: "class" or "predicate", namespace}; null: none. */
 export function wanted(found, { slot, text, kind }, known) {
   if (slot !== "predicate" && slot !== "class") return null;
   if (kind === "variable" || text === "a") return null;
@@ -139,7 +140,7 @@ export function termCompletions(iris, kind, found, known) {
   });
 }
 
-/** All of them for a text and a place, for tests: what is typed, and what it wants of the endpoint. */
+/** All of them for a text and a place, for tests: the word, and its request to the endpoint. */
 export function at(text, place, known = {}) {
   const found = tokens(text);
   const typed = typedAt(found, place);

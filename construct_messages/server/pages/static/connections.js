@@ -95,9 +95,9 @@ export class Events {
       handlers.element(Number(event.lastEventId), linesOf(event.data)),
     );
     this.source.addEventListener("error", (event) => {
-      this.close(); // or it would connect again by itself, without a look at what retention took
+      this.close(); // or it would reconnect by itself, without a check for elements that retention removed
       if (event.data === undefined) handlers.lost();
-      else handlers.refused(event.data); // what the server says where it can send no more
+      else handlers.refused(event.data); // the reason why the server sends no more
     });
   }
 

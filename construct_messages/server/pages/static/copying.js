@@ -1,4 +1,4 @@
-// What is copied from messages: terms as N-Triples write them, whatever a card shows of them.
+// Copies terms of messages as N-Triples, independent of their form in a card.
 
 import { element } from "./elements.js";
 
@@ -26,7 +26,7 @@ function selectAndCopy(text) {
   return isCopied;
 }
 
-/** Lets what is selected within `place` be copied with whole terms. */
+/** Copies selections within `place` with whole terms. */
 export function copyWhole(place) {
   place.addEventListener("copy", (event) => {
     const selection = document.getSelection();

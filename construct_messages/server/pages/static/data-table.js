@@ -1,6 +1,7 @@
-// A table that grows while its rows come: sorted and filtered by columns, and saved as CSV. Of many rows the first are kept.
+// A table that grows as its rows arrive: sorted and filtered by columns, and saved as CSV. Of many rows, the first are
+// kept.
 //
-// SPARQL 1.1 Query Results CSV Format, section 3, for what is saved: values without the syntax of their terms.
+// SPARQL 1.1 Query Results CSV Format, section 3, for saved files: values without the syntax of their terms.
 
 import { button, countOf, element } from "./elements.js";
 import { termElement } from "./term-view.js";
@@ -8,13 +9,13 @@ import { XSD, shownText } from "./terms.js";
 
 const SHOWN = 200; // rows, and more on demand
 const KEPT_ROWS = 100_000;
-const KEPT_CHARACTERS = 1 << 26; // of what is kept; at least one row is, however long
+const KEPT_CHARACTERS = 1 << 26; // of the kept rows; at least one row is kept, however long
 const FRAME_MILLISECONDS = 8;
 const NUMBERS = /(?:integer|decimal|double|float|int|long|short|byte|nonNegativeInteger|positiveInteger)$/;
 
 export class DataTable {
-  /** `label` names the table, `what` a row; `cell(row, column)` returns the terms of a cell, and `head(column)` what is
-   *  written over it. */
+  /** `label` names the table, `what` a row; `cell(row, column)` returns the terms of a cell, and `head(column)` the
+   *  heading of a column. */
   constructor({ label, what, prefixes, cell, head = (column) => column, file = "results.csv" }) {
     Object.assign(this, { what, prefixes, cell, head, file });
     this.columns = [];
@@ -58,7 +59,7 @@ export class DataTable {
     }
   }
 
-  /** Names the columns; what is shown already is shown anew. */
+  /** Names the columns, and renders existing rows again. */
   setColumns(columns) {
     this.columns = columns;
     this.heads.replaceChildren(...columns.map((column) => this.headElement(column)));
@@ -78,7 +79,7 @@ export class DataTable {
     this.show();
   }
 
-  /** Shows what is to be seen of what has come. */
+  /** Renders the visible rows. */
   show() {
     const rows = this.order ?? this.rows;
     const made = document.createDocumentFragment();
@@ -165,7 +166,7 @@ function quoted(text) {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** What a term is sorted by: a number, or a text; null where there is none, which is last. */
+/** The sort key of a term: a number, or a text; null without a term, which is last. */
 function sortKey(term, prefixes) {
   if (term === undefined) return null;
   if (term.kind !== "literal") return shownText(term, prefixes).toLowerCase();

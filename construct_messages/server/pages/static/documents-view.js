@@ -7,9 +7,9 @@ import { ask } from "./server.js";
 
 const DOCUMENTS_TYPE = "application/x-ndjson";
 const SHOWN = 100;
-const CHARACTERS = 1 << 20; // of what is shown
+const CHARACTERS = 1 << 20; // of the shown documents
 
-/** An element that shows the first documents of what was asked. */
+/** An element that shows the first documents of the answer. */
 export function documentsView({ url, query, parameters }, signal) {
   return askedAgain({
     signal,

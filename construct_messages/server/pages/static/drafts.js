@@ -5,13 +5,13 @@
 
 const PAUSE = 500; // milliseconds: browsers refuse more than a hundred changes in 30 seconds
 
-/** What was kept with the entry of the history that is shown now; null: nothing was. */
+/** The state of the current entry of the history, or null. */
 export function keptDraft() {
   return history.state?.draft ?? null;
 }
 
 export class Drafts {
-  /** `read` returns what is to be kept, as a value that can be cloned. */
+  /** `read` returns the state to save, as a value that can be cloned. */
   constructor(read) {
     this.read = read;
     this.timer = 0;
@@ -19,17 +19,17 @@ export class Drafts {
     window.addEventListener("pagehide", () => this.flush());
   }
 
-  /** Keeps what there is, soon: call it after each change. */
+  /** Saves the state soon; call it after each change. */
   changed() {
     this.timer ||= setTimeout(() => this.save(), PAUSE);
   }
 
-  /** Keeps what has changed, now. */
+  /** Saves pending changes now. */
   flush() {
     if (this.timer) this.save();
   }
 
-  /** Keeps what there is now; the entry gets another URL where one is named. With `before`, which this entry keeps, a new
+  /** Saves the current state; the entry gets another URL if one is passed. With `before`, which this entry keeps, a new
    *  one follows it. */
   save(url = location.href, { before = null } = {}) {
     clearTimeout(this.timer);
@@ -45,7 +45,7 @@ export class Drafts {
   }
 }
 
-/** Keeps what is typed into the forms of a document, but for passwords, and brings back what was kept. */
+/** Saves the input of the forms of a document, except passwords, and restores it. */
 export function keepForms(document) {
   const fields = () =>
     [...document.querySelectorAll("form[data-form]")].flatMap((form) =>

@@ -1,7 +1,7 @@
-// The query editor: CodeMirror in the place of a text area, with SPARQL, what may be completed, and errors of the server.
+// The query editor: CodeMirror in place of a text area, with SPARQL, completion, and errors of the server.
 //
-// Tab leaves the editor, as everywhere in the page: Ctrl-] and Ctrl-[ indent. The text area is what a browser without
-// JavaScript has; what was typed there before this module came is taken over.
+// Tab leaves the editor, as everywhere in the page: Ctrl-] and Ctrl-[ indent. The text area is for browsers without
+// JavaScript; text that was typed before this module was loaded is kept.
 
 import {
   EditorState,
@@ -39,8 +39,8 @@ const READ = 300_000; // characters that are read as tokens for prefixes, comple
 
 export class Editor {
   /** `place` holds a text area. `run` is called where the query is to be run, `changed` after each change, with whether
-   *  another text was typed or pasted in the place of all that was there; `endpoint` returns {url, prefixes}: whom to ask
-   *  for classes and predicates, and the prefixes that may be declared. `vocabulary` has them. */
+   *  another text was typed or pasted in the place of all that was there; `endpoint` returns {url, prefixes}: the
+   *  endpoint for classes and predicates, and the prefixes that may be declared. `vocabulary` has them. */
   constructor(place, { run, changed, endpoint, vocabulary = new Vocabulary() }) {
     this.changed = changed;
     this.endpoint = endpoint;
@@ -83,7 +83,7 @@ export class Editor {
         "aria-label": "SPARQL query",
         "aria-describedby": "query-help",
         spellcheck: "false",
-        tabindex: "0", // it scrolls, and what scrolls is reached by keyboard
+        tabindex: "0", // it scrolls, so it must be reachable by keyboard
       }),
     ];
   }
@@ -96,13 +96,13 @@ export class Editor {
     return this.view.state.doc.toString();
   }
 
-  /** Another text, whose edits are no edits of the one before. */
+  /** Replaces the text and the history of edits. */
   set text(text) {
     this.view.setState(this.stateOf(text));
     this.changed();
   }
 
-  /** Puts another text in the place of what is there, as an edit that can be undone. */
+  /** Replaces the text, as an edit that can be undone. */
   replace(text) {
     const { doc } = this.view.state;
     this.edit({ from: 0, to: doc.length, insert: text }, { selection: { anchor: 0 } });
@@ -120,7 +120,7 @@ export class Editor {
     return { anchor: Math.min(anchor, length), head: Math.min(head, length) };
   }
 
-  // --- what the text is ---
+  // --- the text -----------
 
   /** The prefixes that the query declares. */
   get prefixes() {
@@ -178,7 +178,7 @@ export class Editor {
 
   // --- completion ---
 
-  /** What may be typed at a place; asks the endpoint only where a class or a predicate is expected. */
+  /** The completions at a position; queries the endpoint only if a class or a predicate is expected. */
   async complete(context) {
     const found = this.tokens();
     const typed = typedAt(found, context.pos);

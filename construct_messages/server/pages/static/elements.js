@@ -23,7 +23,7 @@ export function countOf(count, what) {
   return `${count.toLocaleString()} ${what}${count === 1 ? "" : "s"}`;
 }
 
-/** Milliseconds as people say them. */
+/** Milliseconds in words. */
 export function durationOf(milliseconds) {
   if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
   if (milliseconds < 60_000) return `${(milliseconds / 1000).toFixed(1)} s`;

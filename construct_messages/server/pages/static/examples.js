@@ -1,5 +1,7 @@
 // Queries to begin with, over any data. Those of an endpoint's settings come first.
 
+import { inOrder } from "./request.js";
+
 const ANY = [
   {
     name: "Ten things, each with all its properties",
@@ -63,5 +65,5 @@ export function examplesOf(endpoint) {
 
 /** The parameters of the request for an example. */
 export function parametersOf({ group_by: groupBy = [] }) {
-  return groupBy.map((name) => ["group-by", name.replace(/^[?$]/, "")]);
+  return inOrder(groupBy.map((name) => ["group-by", name]));
 }

@@ -1,4 +1,4 @@
-// Takes the query of the form away: its answer as a file, and the query as a command, a program or a link.
+// Exports the query of the form: its answer as a file, and the query as a command, a program or a link.
 
 import { element } from "./elements.js";
 import { Refusal, ask } from "./server.js";
@@ -50,7 +50,7 @@ export class Export {
     }
   }
 
-  /** Offers what a form of query can be answered in; null: which it is, the server will say. */
+  /** Offers the formats for a form of query; null: the form is unknown. */
   offer(kind) {
     if (this.downloading === null) $("download-state").hidden = true; // it was of another query
     if (kind === this.kind) return;
@@ -67,7 +67,7 @@ export class Export {
 
   // --- downloads ---
 
-  /** Saves the answer in the chosen format as the server gives it; one that was cut is not saved. */
+  /** Saves the server's answer in the chosen format; a truncated one is not saved. */
   async download() {
     if (this.downloading !== null) {
       this.downloading.abort();
@@ -109,13 +109,13 @@ export class Export {
     return this.server.logs.some((log) => log.type === type) ? parameters : further;
   }
 
-  /** Says what has become of a download. */
+  /** Shows the result of a download. */
   say(text, kind = "") {
     this.show(text, kind);
     $("announcement").textContent = text;
   }
 
-  /** Shows how a download is, beside its button: the results are those of another request. */
+  /** Shows the state of a download next to its button: the results are those of another request. */
   show(text, kind = "") {
     $("download-state").className = kind === "" ? "help" : `banner ${kind}`;
     $("download-state").textContent = text;
@@ -153,7 +153,7 @@ export class Export {
   }
 }
 
-/** Whether a log is what its format's name alone means: with comments for delimiters, which every reader of RDF passes. */
+/** Whether a log is of the plain format: its delimiters are comments, which every reader of RDF ignores. */
 function isPlain({ syntax, type }) {
   return !syntax || (syntax === "rdfm" && !/version=1\.(?:1|2-basic)/.test(type));
 }

@@ -1,4 +1,4 @@
-// What the first messages have that maps and timelines show: places and times, each with its message. Touches no document.
+// The places and times in the first messages, for maps and timelines, each with its message. No access to the document.
 //
 // WGS84 Geo Positioning (geo:lat, geo:long), GeoSPARQL 1.1, section 8.5 (WKT; a CRS of its own is not read), XSD 1.1 dates.
 
@@ -23,7 +23,7 @@ export class Facets {
     this.isFull = false;
   }
 
-  /** What was looked at, in words; empty: all. */
+  /** The messages that were searched, in words; empty: all. */
   get note() {
     return this.isFull ? `of the first ${this.messages.toLocaleString()} messages` : "";
   }

@@ -1,4 +1,4 @@
-// What a stream's description says now, put where its page shows what it said when the page was written.
+// Updates the facts of a stream's page from the stream's current description.
 
 const WORDS = {
   kept: ({ firstSequence: first, lastSequence: last }) => {
@@ -17,10 +17,10 @@ export class Facts {
     this.stream = stream;
     this.document = document;
     this.timer = 0;
-    this.isOutdated = false; // whether something came since the description was asked for last
+    this.isOutdated = false; // whether elements have arrived since the last request for the description
   }
 
-  /** Shows what the description says, soon: as often as it may have changed, this may be called. */
+  /** Updates the facts soon; call it after each change. */
   soon() {
     this.isOutdated = true;
     this.timer ||= setTimeout(() => this.show(), PAUSE);
@@ -32,7 +32,7 @@ export class Facts {
       const answer = await fetch(this.stream, { headers: { Accept: "application/json" }, cache: "no-store" });
       if (answer.ok) this.put(await answer.json());
     } catch {
-      // the page says what it said; who follows is told that the server does not answer
+      // the page is unchanged; followers are told that the server does not answer
     } finally {
       this.timer = 0;
       if (this.isOutdated) this.soon();

@@ -53,8 +53,8 @@ export function followIn(section, stream, { times = new Map(), live = () => {}, 
   tail.hidden = true;
 
   let received = 0;
-  let behind = 0; // that came while paused
-  let filtered = false; // whether what a filter found is still to be announced
+  let behind = 0; // elements that arrived while paused
+  let filtered = false; // whether the result of a filter is still to be announced
   let sticks = true; // whether the newest card is to stay in sight
   tail.addEventListener("scroll", () => {
     sticks = tail.scrollTop + tail.clientHeight > tail.scrollHeight - 40;
@@ -94,7 +94,7 @@ export function followIn(section, stream, { times = new Map(), live = () => {}, 
       if (name === "ended") text += `: ${detail}`;
       state.textContent = text;
       go.textContent = name === "ended" ? "Follow" : "Stop";
-      pause.disabled = name === "ended" && !cards.paused; // what is held back can be shown after the end, too
+      pause.disabled = name === "ended" && !cards.paused; // held back elements can be shown after the end, too
       count();
     },
   });

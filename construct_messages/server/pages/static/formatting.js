@@ -1,6 +1,6 @@
 // Formats a query: changes white space between tokens, and upper-cases keywords. Touches no document.
 //
-// What it does not know it leaves as it is: a query of another dialect, or half a query, keeps all of its tokens.
+// Unknown syntax is unchanged: a query of another dialect, or a partial query, keeps all of its tokens.
 
 import { KEYWORDS, tokens } from "./sparql.js";
 
@@ -10,7 +10,7 @@ const STEP = "  ";
 const CLAUSES = /^(?:PREFIX|BASE|VERSION|SELECT|CONSTRUCT|ASK|DESCRIBE|FROM|WHERE|GROUP|HAVING|ORDER|LIMIT|OFFSET)$/;
 const PATTERNS = /^(?:FILTER|OPTIONAL|BIND|VALUES|GRAPH|SERVICE|MINUS|LATERAL)$/;
 
-/** The query with lines and indentation as usual. What is within strings, comments and IRIs stays as it is. */
+/** The query with lines and indentation as usual. The text in strings, comments and IRIs is unchanged. */
 export function formatted(text) {
   const found = significant(tokens(text.replace(/\r\n?/g, "\n")));
   const inline = inlineGroups(found);
@@ -82,7 +82,7 @@ function gap(previous, token, open, inline) {
 /** Whether a line begins at a token, however the query was written. */
 function mustBreak(previous, token, group, inline) {
   if (previous.kind === "comment") return true;
-  if (token.kind === "comment") return false; // stays behind what it is about, or in its own line
+  if (token.kind === "comment") return false; // stays after the token before it, or in its own line
   const word = token.kind === "keyword" ? token.text.toUpperCase() : "";
   if (group === undefined) {
     if (previous.endsGroup && word !== "") return true;

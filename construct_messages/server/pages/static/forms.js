@@ -1,6 +1,7 @@
 // The forms of the views of streams: creating, publishing, registering queries, pausing, resuming, deleting.
 //
-// Each sends what any client would send, and shows what the server says to it. A token stays in this module's memory.
+// Each sends the request of an ordinary client, and shows the server's answer. A token is only kept in this module's
+// memory.
 
 import { countOf, element } from "./elements.js";
 import { Refusal, accepted } from "./server.js";
@@ -47,7 +48,7 @@ async function send(form, submitter, changed) {
     const place = error.line ? ` (line ${error.line}, column ${error.column})` : "";
     const hint = error.hint ? ` Try: ${error.hint}.` : "";
     result.replaceChildren(element("p", { class: "banner bad" }, `${error.message}${place}.${hint}`));
-    // not in what was typed since
+    // not in later input
     if (!error.line || area?.value !== sent) return;
     const mark = marks.get(form) ?? ((line, column) => select(area, line, column));
     mark(error.line, error.column, error.message);
@@ -90,7 +91,7 @@ async function create(form) {
   return ["Created ", link(url, name.value), "."];
 }
 
-const keys = new WeakMap(); // of a form: what it sent last, and under which key; sent again, it is stored once
+const keys = new WeakMap(); // by form: its last content and key; the same content sent again is stored once
 
 async function publish(form, submitter) {
   const { type, body } = form.elements;

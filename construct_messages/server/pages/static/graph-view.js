@@ -1,4 +1,4 @@
-// What a client without messages gets: the answer as one graph. The query runs again.
+// The answer of a client without messages: one graph. The query runs again.
 
 import { button, countOf, element } from "./elements.js";
 import { piecesOf } from "./log.js";
@@ -7,7 +7,7 @@ import { graphElementOf, isGraph, readGraph, textElement } from "./tables.js";
 
 const GRAPH_TYPE = "application/n-triples, text/turtle;q=0.5, */*;q=0.1";
 
-/** An element that shows what was asked as one graph, once it has come; `signal` ends it. */
+/** An element that shows the answer as one graph when it has arrived; `signal` ends it. */
 export function graphView({ url, query, further, prefixes }, signal) {
   return askedAgain({
     signal,
@@ -22,7 +22,7 @@ export function graphView({ url, query, further, prefixes }, signal) {
   });
 }
 
-/** An element that shows how an answer comes that `read(signal, counted)` asks for, and then what that returns. */
+/** An element that shows the progress of `read(signal, counted)`, and then its result. */
 export function askedAgain({ signal, what, how, read }) {
   const own = new AbortController();
   signal.addEventListener("abort", () => own.abort());

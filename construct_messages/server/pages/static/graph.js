@@ -1,7 +1,8 @@
-// A message as a picture, in SVG: a tree from left to right, each node in a row of its own, so that no label meets another.
+// A message as a picture, in SVG: a tree from left to right, with each node in its own row, so that labels do not
+// overlap.
 //
-// What is mentioned again gets a node with a broken line around it instead of an edge to the first: nothing crosses, in
-// pictures of two hundred edges either.
+// A repeated node is drawn again with a broken line around it, instead of an edge to the first one, so that no edges
+// cross, even in pictures of two hundred edges.
 
 import { countOf, element } from "./elements.js";
 import { partsOf } from "./marks.js";
@@ -32,9 +33,9 @@ function labelOf(term, prefixes, labels) {
 
 /** Lays statements out as a tree: {nodes, edges, left}. Pure.
  *
- *  A node is {term, column, row, again}: the first object of a node is in its row, and `again` says that the term has a node
- *  already. An edge is {from, to, predicate, isFirst}: of several objects of a property the first has its name. `left`
- *  statements found no room. */
+ *  A node is {term, column, row, again}: the first object of a node is in its row, and `again` is true if the term
+ *  already has a node. An edge is {from, to, predicate, isFirst}: of several objects of a property the first has its
+ *  name. `left` statements are not drawn. */
 export function layOut(statements) {
   const subjects = new Map(); // by key: {term, out: Map(predicate → objects)}
   const targets = new Set();
@@ -73,7 +74,7 @@ export function layOut(statements) {
   return { nodes, edges, left: statements.length - edges.length };
 }
 
-/** The places of columns, by what is written in them: [{x, width, end}], where edges part from `end`. */
+/** The positions of columns, by their texts: [{x, width, end}], where edges start at `end`. */
 function columnsOf(nodes, edges, textOf, nameOf) {
   const columns = [];
   for (const node of nodes) {

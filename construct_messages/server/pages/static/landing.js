@@ -1,4 +1,4 @@
-// What the page shows before anything is asked: what a message is, with data of the server, and what may be asked.
+// The start of the page: explains messages with data of the server, and offers examples.
 //
 // One small query runs for it: the first example of the endpoint, of which the first messages are read and no more.
 
@@ -26,8 +26,8 @@ const SAMPLE = [
     `"${population}"^^<http://www.w3.org/2001/XMLSchema#integer> .`,
 ]);
 
-/** Fills `place`. `examples` are those of the endpoint, `choose(example)` puts one into the form and runs it; `signal` ends
- *  what is asked for, which begins `after` so many milliseconds. */
+/** Fills `place`. `examples` are those of the endpoint, `choose(example)` puts one into the form and runs it; `signal`
+ *  ends the request, which begins `after` milliseconds. */
 export async function showLanding(place, { server, endpoint, examples, choose, signal, after = 0 }) {
   const comparison = element("div", { class: "comparison" });
   place.replaceChildren(
@@ -84,7 +84,7 @@ async function firstMessages(endpoint, example, signal) {
       if (found.length === MESSAGES || isMuch) own.abort();
     }, syntaxOf(type));
   } catch {
-    // what has come does; the page says so where nothing has
+    // the received ones are enough; the page shows it if there are none
   } finally {
     clearTimeout(timer);
   }

@@ -1,4 +1,4 @@
-// SPARQL for CodeMirror: the tokens of `sparql.js` as what is highlighted, and how far lines are indented.
+// SPARQL for CodeMirror: highlights the tokens of `sparql.js`, and indents lines.
 //
 // Why not a grammar of others: docs/decisions/094-the-editor.md. Every kind of token is a class of page.css.
 
@@ -20,7 +20,7 @@ const STEP = 2; // columns of one indentation
 
 const sparql = StreamLanguage.define({
   name: "sparql",
-  // `open` is what ends the long string that a line begins in, `depth` the number of open brackets
+  // `open` is the end of the long string that a line begins in, `depth` the number of open brackets
   startState: () => ({ open: null, depth: 0 }),
   copyState: (state) => ({ ...state }),
   token(stream, state) {
@@ -45,14 +45,14 @@ export const sparqlLanguage = [
   syntaxHighlighting(tagHighlighter(Object.entries(TAGS).map(([kind, tag]) => ({ tag, class: `token-${kind}` })))),
 ];
 
-/** The quotes that end a string which goes on in the next line; null where it is ended. */
+/** The quotes that end a string which continues in the next line; null if it has ended. */
 function unended(text) {
   const quotes = text.slice(0, 3);
   if (quotes !== '"""' && quotes !== "'''") return null;
   return text.length >= 6 && endOf(text, 3, quotes) !== null ? null : quotes;
 }
 
-/** The place behind the quotes that end a long string; null where they are not in the text. */
+/** The position after the quotes that end a long string; null if they are not in the text. */
 function endOf(text, from, quotes) {
   for (let place = from; place < text.length; place += text[place] === "\\" ? 2 : 1) {
     if (text.startsWith(quotes, place)) return place + quotes.length;

@@ -7,7 +7,7 @@ import { newId } from "./storage.js";
 const RUNS = 300; // that are kept
 const RUN_CHARACTERS = 1_000_000; // of their texts
 const NAME = 200; // characters
-const FILE_BYTES = 50_000_000;
+const FILE_BYTES = 10_000_000;
 
 const $ = (id) => document.getElementById(id);
 
@@ -28,11 +28,19 @@ export class Library {
       event.preventDefault();
       this.save($("save-name").value.trim().slice(0, NAME));
     });
-    $("clear-history").addEventListener("click", () => this.remove(storage.all("run").map((run) => ["run", run]), "The history"));
+    $("clear-history").addEventListener("click", () => this.remove(this.all("run").map((run) => ["run", run]), "The history"));
     $("undo-remove").addEventListener("click", () => this.undo());
     $("export-queries").addEventListener("click", () => this.export());
     $("import-queries").addEventListener("click", () => $("import-file").click());
     $("import-file").addEventListener("change", () => this.import());
+  }
+
+  /** The things of a kind that have a request, the oldest first. */
+  all(kind) {
+    return this.storage.all(kind).flatMap((value) => {
+      const request = requestIn(value);
+      return request === null ? [] : [{ ...value, ...request }];
+    });
   }
 
   // --- runs ---
@@ -53,8 +61,8 @@ export class Library {
   /** Keeps a request that was typed and is neither saved nor run, as it leaves the form. */
   keep(request) {
     if (request.query.trim() === "") return;
-    const known = [...this.storage.all("saved"), ...this.storage.all("run")];
-    if (!known.some((each) => isRequest(each) && isSame(each, request))) this.note({ ...request, outcome: "not run" });
+    const known = [...this.all("saved"), ...this.all("run")];
+    if (!known.some((each) => isSame(each, request))) this.note({ ...request, outcome: "not run" });
   }
 
   note(run) {
@@ -67,14 +75,14 @@ export class Library {
 
   /** Forgets the last run where it was of the same request. */
   forget(request) {
-    const last = this.storage.all("run").at(-1);
-    if (last !== undefined && isRequest(last) && isSame(last, request)) this.storage.remove("run", last.id);
+    const last = this.all("run").at(-1);
+    if (last !== undefined && isSame(last, request)) this.storage.remove("run", last.id);
   }
 
   bound() {
     let characters = 0;
-    for (const [index, run] of this.storage.all("run").reverse().entries()) {
-      characters += String(run.query).length;
+    for (const [index, run] of this.all("run").reverse().entries()) {
+      characters += run.query.length;
       if (index > 0 && (index >= RUNS || characters > RUN_CHARACTERS)) this.storage.remove("run", run.id);
     }
   }
@@ -84,16 +92,12 @@ export class Library {
   save(name) {
     const request = this.current();
     if (name === "") return;
-    const before = this.storage.all("saved").find((each) => each.name === name);
-    if (before !== undefined && isRequest(before) && !isSame(before, request)) this.keepReplaced(before);
+    const before = this.all("saved").find((each) => each.name === name);
+    if (before !== undefined && !isSame(before, request)) this.note({ ...requestIn(before), outcome: "replaced" });
     const isKept = this.storage.set("saved", before?.id ?? newId(), { name, at: Date.now(), ...request });
     $("save-name").value = "";
     this.show();
     this.say(isKept ? `“${name}” is saved.` : `“${name}” is saved until this page is closed: export it to keep it.`);
-  }
-
-  keepReplaced({ endpoint, query, parameters }) {
-    this.note({ endpoint, query, parameters, outcome: "replaced" });
   }
 
   remove(removed, what) {
@@ -116,7 +120,7 @@ export class Library {
   // --- files ---
 
   export() {
-    const [saved, history] = ["saved", "run"].map((kind) => this.storage.all(kind));
+    const [saved, history] = ["saved", "run"].map((kind) => this.all(kind));
     const text = JSON.stringify({ type: "construct-messages queries", saved, history, open: this.opened() }, null, 2);
     const href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
     element("a", { href, download: "queries.json" }).click();
@@ -135,7 +139,7 @@ export class Library {
     }
     $("import-file").value = "";
     const [saved, history, open] = ["saved", "history", "open"].map((name) => (Array.isArray(read?.[name]) ? read[name] : []));
-    const had = this.storage.all("saved").length;
+    const had = this.all("saved").length;
     let count = 0;
     for (const value of saved) count += this.take("saved", value, nameOf(value));
     for (const value of history) count += this.take("run", value, { outcome: String(value?.outcome ?? "").slice(0, 50) });
@@ -143,7 +147,7 @@ export class Library {
     this.bound();
     this.show();
     const isFile = read?.type === "construct-messages queries";
-    const added = this.storage.all("saved").length - had;
+    const added = this.all("saved").length - had;
     if (!isFile && count === 0) this.say(`${file.name} is no file of queries that this page has exported.`);
     else this.say(`${count.toLocaleString()} added, ${added.toLocaleString()} of them saved queries; those that were here are not added again.`);
   }
@@ -152,8 +156,7 @@ export class Library {
   take(kind, value, further) {
     const request = requestIn(value);
     if (request === null || further === null) return 0;
-    const known = this.storage.all(kind).find((each) => isRequest(each) && isSame(each, request) && each.name === further.name);
-    if (known !== undefined) return 0;
+    if (this.all(kind).some((each) => isSame(each, request) && each.name === further.name)) return 0;
     const at = Number.isFinite(value.at) ? value.at : Date.now();
     const figures = Number.isFinite(value.count) ? { count: value.count, what: String(value.what ?? "").slice(0, 50) } : {};
     this.storage.set(kind, newId(), { ...request, ...figures, ...further, at });
@@ -173,10 +176,10 @@ export class Library {
   show() {
     if (!$("library").open) return;
     const text = $("library-filter").value.toLowerCase();
-    const matches = (each) => isRequest(each) && (text === "" || `${each.name ?? ""}\n${each.query}`.toLowerCase().includes(text));
-    const saved = this.storage.all("saved").filter(matches);
+    const matches = ({ name = "", query }) => text === "" || `${name}\n${query}`.toLowerCase().includes(text);
+    const saved = this.all("saved").filter(matches);
     saved.sort((one, other) => String(one.name).localeCompare(String(other.name)));
-    const runs = this.storage.all("run").filter(matches).sort((one, other) => other.at - one.at);
+    const runs = this.all("run").filter(matches).sort((one, other) => other.at - one.at);
     $("saved-list").replaceChildren(...listed(saved, "No query is saved.", (each) => this.row("saved", each)));
     $("run-list").replaceChildren(...listed(runs, "Nothing was run.", (each) => this.row("run", each)));
   }
@@ -198,19 +201,15 @@ export class Library {
     );
   }
 
-  choose({ endpoint, query, parameters }) {
+  choose(value) {
     $("library").close();
-    this.open({ endpoint, query, parameters });
+    this.open(requestIn(value));
   }
 
   say(text) {
     $("library-note").textContent = text;
     $("undo-remove").hidden = true;
   }
-}
-
-function isRequest(value) {
-  return requestIn(value) !== null;
 }
 
 function nameOf(value) {

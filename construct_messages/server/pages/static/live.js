@@ -1,7 +1,7 @@
 // Follows a stream: each element once, resumed after the last one whenever the connection breaks.
 //
-// Neither EventSource nor WebSocket tells a status, so the description of the stream says first whether what comes next
-// is still there. Touches no document.
+// Neither EventSource nor WebSocket returns a status, so the description of the stream is read first, to check that the
+// next element is still kept. No access to the document.
 
 import { Events, Shared, Socket } from "./connections.js";
 import { Message } from "./log.js";
@@ -11,7 +11,7 @@ const FIRST_PAUSE = 500; // milliseconds before a connection is made again; twic
 const LONGEST_PAUSE = 15_000;
 const KINDS = Shared.isAvailable ? [Shared, Socket, Events] : [Socket, Events]; // each is tried where the one before is refused
 
-/** Follows the stream at a URL. `handlers` has functions that are called with what happens:
+/** Follows the stream at a URL. `handlers` has functions for events:
  *
  *  - `element(message, isNew)`: an element as a Message, whose number is its sequence; whether it has come just now;
  *  - `gap(first, last)`: elements that retention took before they came;
@@ -28,7 +28,7 @@ export class Follower {
     this.known = 0; // the sequence of the newest element when it connected
     this.timer = 0;
     this.stopped = true;
-    this.hidden = false; // whether nobody sees what is followed
+    this.hidden = false; // whether the page is hidden
     this.pause = FIRST_PAUSE;
   }
 
@@ -56,7 +56,7 @@ export class Follower {
     this.connection = null;
   }
 
-  /** Says whether anybody sees the page. A hidden one gives back a connection of which browsers have six. */
+  /** Sets whether the page is visible. A hidden page releases its connection, of which browsers have six. */
   seen(isSeen) {
     this.hidden = !isSeen;
     if (this.stopped) return;
@@ -121,7 +121,7 @@ export class Follower {
     this.connection = connection;
   }
 
-  /** Tries the other kind of connection where one was refused, as by a proxy that knows no WebSockets. */
+  /** Tries the other kind of connection if one was refused, as by a proxy that does not support WebSockets. */
   other() {
     this.Kind = KINDS[KINDS.indexOf(this.Kind) + 1] ?? KINDS[0];
     if (this.Kind === KINDS[0]) this.again();

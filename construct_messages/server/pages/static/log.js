@@ -1,4 +1,4 @@
-// N-Quads message logs: bytes in any pieces go in, messages come out. Knows a log that is whole from one that was cut.
+// N-Quads message logs: decodes bytes in any pieces to messages, and detects truncated logs.
 //
 // RDF Messages, section 3 (`VERSION "…-messages"`, `MESSAGE` after each message), and the first draft, section 3.1
 // (`# @message` before each). Lines are parsed when they are shown (`terms.js`): most messages of a long log never are.
@@ -11,7 +11,7 @@ const COMMENT = /^[ \t]*#\s*@message/;
 const NOTHING = /^[ \t]*(?:#|$)/;
 const LABELS = ["1.2-messages", "1.2-basic-messages", "1.1-messages"];
 
-/** The characters of what is read as one text; strings of Chromium have less than twice as many. */
+/** The characters that are read as one text; strings of Chromium have less than twice as many. */
 export const LONGEST_TEXT = 1 << 28;
 
 /** The Accept header for a log that is shown while it comes: each message ends with its own delimiter. */
@@ -20,7 +20,7 @@ export const LOG_TYPE = "application/n-quads; version=1.2-messages";
 /** A log that cannot be read. */
 export class LogError extends Error {}
 
-/** A log that ended where it may not; what came before is right, and is not the answer. */
+/** A truncated log: the messages before the end are correct, but not the whole answer. */
 export class CutError extends LogError {}
 
 /** The syntax that a media type announces: a label or "rdfm"; null: the log itself has to say. */
@@ -40,8 +40,8 @@ export class Message {
 
 /** Reads a log; `take` is called with each Message as soon as it is complete.
  *
- *  `syntax` is what the media type announces. This server ends every message of a labelled log by its delimiter, so
- *  statements behind the last one are those of a message that was cut. */
+ *  `syntax` is the syntax in the media type. This server ends every message of a labelled log with its delimiter, so
+ *  statements after the last one are those of a truncated message. */
 export class LogReader {
   constructor(take, syntax = null) {
     this.take = take;
@@ -88,7 +88,7 @@ export class LogReader {
   }
 
   read(text) {
-    if (text.includes("\r")) text = text.replaceAll("\r", "\n"); // CR LF makes a blank line, which says nothing
+    if (text.includes("\r")) text = text.replaceAll("\r", "\n"); // CR LF makes a blank line, which is ignored
     let start = 0;
     for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", start)) {
       let line = text.slice(start, end);
@@ -174,7 +174,7 @@ export async function* piecesOf(body) {
       yield value;
     }
   } finally {
-    await reader.cancel().catch(() => {}); // of a body that has failed, which was told already
+    await reader.cancel().catch(() => {}); // of a body that has failed, which was reported already
   }
 }
 
@@ -187,8 +187,8 @@ async function next(reader) {
   }
 }
 
-/** Reads pieces of bytes into a LogReader; gives the reader at a complete end.
- *  Throws LogError where the log is malformed, CutError where it was cut, and what the stream itself throws. */
+/** Reads pieces of bytes into a LogReader; returns the reader after a complete log. Throws LogError where the log is
+ *  malformed, CutError if it was truncated, and errors of the stream itself. */
 export async function readLog(pieces, take, syntax = null) {
   const reader = new LogReader(take, syntax);
   for await (const bytes of pieces) reader.feed(bytes);

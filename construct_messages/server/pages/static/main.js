@@ -1,4 +1,4 @@
-// Starts the page: asks what the server has. A server with streams alone begins with their view.
+// Starts the page: reads the server's description. A server that only has streams begins with their view.
 
 import { element } from "./elements.js";
 import { QuerySection } from "./query.js";
@@ -23,7 +23,7 @@ async function start() {
   $("to-streams").hidden = server.streams === null;
   if (server.streams !== null) $("to-streams").href = urlOf(server.streams);
   const queries = new QuerySection(server);
-  // not hashchange: a timer may come before that, and write what is typed into the entry that was gone to
+  // not hashchange: a timer may run before it, and save the input in the wrong entry
   window.addEventListener("popstate", () => queries.moved());
   document.documentElement.dataset.ready = "";
 }

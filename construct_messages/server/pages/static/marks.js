@@ -1,4 +1,4 @@
-// Characters that nobody sees, or that turn the text around them: what is shown in their place. Touches no document.
+// Replacements for invisible characters, and for those that change the direction of text. No access to the document.
 //
 // Unicode Technical Report 36, section 2 (visual security): a text may not look like another one.
 
@@ -38,7 +38,7 @@ const HIDDEN = new RegExp(
   "gu",
 );
 
-/** The parts of a text: strings that are shown as they are, and {text, code, name} for what is marked. */
+/** The parts of a text: strings that are shown unchanged, and {text, code, name} for marked characters. */
 export function partsOf(text) {
   const parts = [];
   let shown = 0;

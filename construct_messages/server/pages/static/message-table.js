@@ -1,5 +1,5 @@
-// Messages as a table: a row for each node that a message is about, a column for each of their properties, and of paths
-// of properties to what is said of their objects.
+// Messages as a table: a row for each top-level node of a message, a column for each property of these nodes, and for
+// each path of properties to nested nodes.
 
 import { DataTable } from "./data-table.js";
 import { element } from "./elements.js";
@@ -60,7 +60,7 @@ async function fill(table, store, note) {
   note.hidden = !parts.length;
 }
 
-/** A row for each node that stands by itself in a message: the terms of a cell by column. */
+/** A row for each top-level node of a message: the terms of a cell by column. */
 function rowsOf(message) {
   const number = { kind: "literal", value: String(message.number), language: null, datatype: `${XSD}integer` };
   return nest(statementsOf(message.lines).statements).flatMap(({ nodes }) =>
@@ -72,7 +72,7 @@ function rowsOf(message) {
   );
 }
 
-/** Puts objects into the cell of their path, and what is said of them here into those of longer ones. */
+/** Puts objects into the cell of their path, and their own properties into the cells of longer paths. */
 function fillCells(row, path, objects) {
   for (const { term, node, items } of objects) {
     if (items !== null) fillCells(row, path, items);

@@ -1,7 +1,8 @@
 // A message as elements of the page: a grid of properties for each subject, and nodes that are mentioned once within it.
 //
-// Logs are read here, in the browser. HTML of streams is made by the server, without scripts, and looks alike: the shape is
-// that of nesting.js and streams/html/nesting.py. There a message cannot grow by a click, so more of it is shown at once.
+// This is for logs that are read in the browser. The server makes the HTML of streams, without scripts, in the same
+// form: the nesting is that of nesting.js and streams/html/nesting.py. A message there cannot be expanded, so more of
+// it is shown.
 
 import { button, element } from "./elements.js";
 import { nest } from "./nesting.js";
@@ -18,7 +19,7 @@ const IMAGES = new Set([
   "http://www.wikidata.org/prop/direct/P18",
 ]);
 
-/** The statements of lines: {statements, broken}, where broken are lines that are none. */
+/** The statements of lines: {statements, broken}, where broken are lines that are not statements. */
 export function statementsOf(lines) {
   const statements = [];
   const broken = [];
@@ -96,7 +97,7 @@ function objectElement({ term, node, items }, view, isImage = false) {
   if (items !== null) return element("dd", { class: "wide" }, listElement(items, view));
   if (node === null) {
     const shown = termElement(term, view.prefixes, view.labels);
-    // an image is another server's: it is asked for only where somebody opens it, in a tab of its own
+    // an image is on another server: it is only requested if the user opens it, in a new tab
     if (isImage && shown.matches("a.iri")) shown.classList.add("image");
     return element("dd", {}, shown);
   }

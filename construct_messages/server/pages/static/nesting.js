@@ -1,4 +1,4 @@
-// The shape of a message: which node is written under which, and what blank nodes are called. Touches no document.
+// The nesting of a message: which node is written under which, and the names of blank nodes. No access to the document.
 //
 // RDF 1.2 Turtle, section 2.6 (nested blank nodes), and the same for IRIs: a node that is mentioned once is written where
 // it is mentioned. The server's views have the same shape: streams/html/nesting.py, and a test compares both.
@@ -22,7 +22,7 @@ export function keyOf(term) {
 }
 
 /** The graphs of a message: [{name, nodes}], where a node is {term, label, properties}, `properties` is
- *  [[predicate, objects]] and an object is {term, node, items}: `node` is what is written under it, else null, and
+ *  [[predicate, objects]] and an object is {term, node, items}: `node` is the node written under it, else null, and
  *  `items` are the objects of a list, else null. */
 export function nest(statements) {
   const graphs = new Map();

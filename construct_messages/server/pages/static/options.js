@@ -1,9 +1,9 @@
 // The options of messages in the form, by the names of the command line, and parameters of a link that have no field.
 
-import { OPTIONS, described } from "./request.js";
+import { OPTIONS, described, inOrder } from "./request.js";
 
 const $ = (id) => document.getElementById(id);
-const VARIABLE = /^[?$]?[\p{L}\p{N}_]+$/u;
+const VARIABLE = /^[\p{L}\p{N}_]+$/u;
 
 export class OptionFields {
   /** `changed` is called after each change by the user. */
@@ -24,20 +24,23 @@ export class OptionFields {
   }
 
   get parameters() {
+    return inOrder([...this.fields, ...this.further]);
+  }
+
+  get fields() {
     const names = $("group-by").value.split(/[\s,]+/).filter(Boolean);
-    return [
-      ...names.map((name) => ["group-by", name.replace(/^[?$]/, "")]),
+    return inOrder([
+      ...names.map((name) => ["group-by", name]),
       ...["distinct", "lenient"].filter((name) => $(name).checked).map((name) => [name, "true"]),
       ...["max-messages", "page-size"].filter((name) => $(name).value !== "").map((name) => [name, $(name).value]),
-      ...this.further,
-    ];
+    ]);
   }
 
   set parameters(parameters) {
     const taken = new Map();
     this.further = [];
     for (const [name, value] of parameters) {
-      if (name === "group-by" && VARIABLE.test(value)) taken.set(name, [...(taken.get(name) ?? []), `?${value.replace(/^[?$]/, "")}`]);
+      if (name === "group-by" && VARIABLE.test(value)) taken.set(name, [...(taken.get(name) ?? []), `?${value}`]);
       else if (!taken.has(name) && isOf(name, value)) taken.set(name, value);
       else this.further.push([name, value]);
     }
@@ -68,7 +71,7 @@ export class OptionFields {
   }
 
   describe() {
-    $("options-set").textContent = described(this.parameters.slice(0, this.parameters.length - this.further.length));
+    $("options-set").textContent = described(this.fields);
     $("further").hidden = this.further.length === 0;
     $("further-text").textContent = described(this.further);
   }

@@ -1,6 +1,6 @@
 // Prefixes of IRIs: declared, common, and made up from the data where neither fits. Touches no document.
 //
-// RDF 1.2 Turtle, section 2.4 (IRIs). A shortened IRI is for people: it may have characters that Turtle escapes.
+// RDF 1.2 Turtle, section 2.4 (IRIs). A shortened IRI is only for display: it may have characters that Turtle escapes.
 
 /** Prefixes that need no declaration to be shown; the server's views read them from here, as JSON.
  *
@@ -78,7 +78,8 @@ const MOST = 200; // prefixes that are made up
 const MOST_REMEMBERED = 5000; // IRIs
 const MOST_WATCHED = 5000; // namespaces of which one name was seen
 
-/** Shortens IRIs by prefixes: {prefix: IRI}. The longest namespace wins, and of one name the last table's. */
+/** Shortens IRIs by prefixes: {prefix: IRI}. The longest namespace takes precedence, and for one prefix the last table.
+ *  */
 export class Prefixes {
   constructor(...tables) {
     const byPrefix = new Map();
@@ -91,7 +92,7 @@ export class Prefixes {
     this.names = new Set(byPrefix.keys());
     this.made = new Map(); // by namespace: prefixes that are made up
     this.seen = new Map(); // by namespace: the one local name that was seen
-    this.shortened = new Map(); // by IRI: what was asked for
+    this.shortened = new Map(); // by IRI: the results
     const last = [...byPrefix].reverse(); // of several prefixes for a namespace the one that was declared last
     this.namespaces = last.filter(([, iri]) => iri !== "").sort(([, a], [, b]) => b.length - a.length);
   }
@@ -161,7 +162,7 @@ function namespaceOf(iri) {
   return iri.slice(0, end + 1);
 }
 
-/** A word for a namespace: the last part of its path that says something, else of its host. */
+/** A word for a namespace: the last meaningful part of its path, or else of its host. */
 function wordOf(namespace) {
   const [, host = "", path = ""] = /^[^:]*:\/\/([^/:]*)[^/]*(.*)$/.exec(namespace) ?? ["", "", namespace.slice(4)];
   const segments = path.toLowerCase().split(/[/#:]/).map((segment) => segment.replace(/\.(?:owl|rdf|ttl)$/, ""));

@@ -1,4 +1,4 @@
-// The query column: what is asked next. The results are of what was asked last, which `asked` holds: see results.js.
+// The query column: the next request. The results are those of the last request, which is in `asked`: see results.js.
 
 import { Drafts, keptDraft } from "./drafts.js";
 import { Editor } from "./editor.js";
@@ -62,7 +62,7 @@ export class QuerySection {
     this.begin();
   }
 
-  /** Shows what a message is, until something is asked. */
+  /** Shows an explanation of messages until the first request. */
   land({ after = 0 } = {}) {
     if (this.asked !== null) return;
     const choose = (example) => {
@@ -75,7 +75,7 @@ export class QuerySection {
     showLanding($("landing"), { server, endpoint, examples, choose, signal, after });
   }
 
-  // --- what can be chosen ---
+  // --- choices --------------
 
   fill() {
     for (const { name, path } of this.server.endpoints) {
@@ -224,12 +224,12 @@ export class QuerySection {
     this.editor.view.focus();
   }
 
-  /** Whether the form holds what the results answer. */
+  /** Whether the form has the request of the results. */
   get isAsked() {
     return isSame(this.asked.request, this.request);
   }
 
-  /** Says so where the results answer something else than the form holds. */
+  /** Shows whether the results are those of another request than the form has. */
   compare() {
     $("asked").hidden = this.asked === null || this.isAsked;
   }
@@ -291,11 +291,9 @@ export class QuerySection {
     const draft = keptDraft();
     const request = requestIn(draft);
     if (request === null) return false;
-    const { active } = this.tabs;
     if (!this.tabs.select(draft.tab)) this.tabs.add(request);
-    // what was typed later in the same place is kept
     else if (!isSame(this.tabs.active.request, request)) {
-      if (active === this.tabs.active) this.keep(active.request);
+      this.keep(this.tabs.active.request); // it was typed there later
       this.tabs.take(request);
     }
     this.show(request);
@@ -326,7 +324,7 @@ export class QuerySection {
   /** Another view was chosen: the address has it where it has the request that is shown. */
   viewed() {
     const { link } = this;
-    if (link.query === null || link.query !== this.asked.query) return;
+    if (link.query === null || !isSame(link, this.asked.request)) return;
     if (!link.isAsked) this.drafts.save(fragmentOf(this.asked.request, this.view));
     else this.drafts.save(`${location.pathname}${location.search}${this.view === null ? "" : `#view=${this.view}`}`);
   }
@@ -354,7 +352,7 @@ export class QuerySection {
     this.results.run(this.asked);
   }
 
-  /** Shows what the server says is wrong with the query, and marks the place while the form still holds it. */
+  /** Shows the server's error in the query, and marks its position while the form still has the query. */
   refused(line, column, text) {
     $("query-error").textContent = `Line ${line}, column ${column}: ${text}`;
     $("query-error").hidden = false;

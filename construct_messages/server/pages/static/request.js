@@ -7,6 +7,7 @@
 export const OPTIONS = ["group-by", "distinct", "max-messages", "page-size", "lenient"];
 
 const TITLE = 200; // characters
+const LINE_END = /\r\n?/g; // forms of HTML send CRLF, and the editor has LF
 const PROLOGUE = /^(?:(?:prefix\s+[^\s<]*\s*<[^>]*>|base\s*<[^>]*>)\s*)+/i;
 // what a link has beside the parameters of the request, and what the page asks by itself
 const NOT_SENT = new Set(["endpoint", "query", "view", "update", "format", "messages"]);
@@ -22,7 +23,15 @@ export function requestIn(value) {
   const isPair = (pair) => Array.isArray(pair) && pair.length === 2 && pair.every((each) => typeof each === "string");
   if (typeof endpoint !== "string" || typeof query !== "string") return null;
   if (!Array.isArray(parameters) || !parameters.every(isPair)) return null;
-  return { endpoint, query, parameters: parameters.filter(([name]) => !NOT_SENT.has(name)) };
+  return { endpoint, query: query.replace(LINE_END, "\n"), parameters: inOrder(parameters) };
+}
+
+/** Parameters in the order of their names, as the form has them; variables are without their mark. */
+export function inOrder(parameters) {
+  return parameters
+    .filter(([name]) => !NOT_SENT.has(name))
+    .map(([name, value]) => [name, name === "group-by" ? value.replace(/^\s*[?$]|\s+$/g, "") : value])
+    .sort(([one], [other]) => (one < other ? -1 : Number(one > other)));
 }
 
 /** What an address names: {endpoint, query, parameters, view, isAsked}, each null where it does not.
@@ -33,8 +42,8 @@ export function linkIn({ search, hash }) {
   const link = shown.has("query") ? shown : asked;
   return {
     endpoint: link.get("endpoint"),
-    query: link.get("query"),
-    parameters: [...link].filter(([name]) => !NOT_SENT.has(name)),
+    query: link.get("query")?.replace(LINE_END, "\n") ?? null,
+    parameters: inOrder([...link]),
     view: shown.get("view") ?? asked.get("view"),
     isAsked: link === asked && asked.has("query"),
   };
@@ -51,8 +60,9 @@ export function titleOf({ query }) {
   const lines = query.slice(0, 10_000).split("\n").map((line) => line.trim()).filter(Boolean);
   const comment = /^#+\s*(.+)/.exec(lines[0] ?? "");
   if (comment !== null) return comment[1].slice(0, TITLE);
-  const [whole, text] = [lines.join(" "), lines.filter((line) => line[0] !== "#").join(" ").replace(PROLOGUE, "")];
-  return (text || whole).slice(0, TITLE) || "empty";
+  const onOne = (some) => some.join(" ").replace(/\s+/g, " ");
+  const text = onOne(lines.filter((line) => line[0] !== "#")).replace(PROLOGUE, "");
+  return (text || onOne(lines)).slice(0, TITLE) || "empty";
 }
 
 /** Options in words, as `group by ?country, distinct`; empty: there are none. */

@@ -1,6 +1,6 @@
-// The views of an answer: its messages as cards, and what else can be made of them. A view is made when it is opened.
+// The views of an answer: its messages as cards, and other views. A view is created when it is opened.
 //
-// Cards and text are of all messages that are kept. Table, map and timeline are of the first ones, and say so.
+// Cards and text have all messages that are kept. Table, map and timeline have the first ones, and show this.
 
 import { documentsView } from "./documents-view.js";
 import { button } from "./elements.js";
@@ -42,16 +42,16 @@ export class ResultViews {
     }
   }
 
-  /** Whether the list of cards is what is shown. */
+  /** Whether the list of cards is shown. */
   get isList() {
     return !$("messages-view").hidden;
   }
 
   reset(asked) {
     this.asked = asked;
-    this.stops?.abort(); // what a view has asked for
+    this.stops?.abort(); // the requests of a view
     this.stops = new AbortController();
-    this.facets = new Facets(); // what the first messages have that other views show
+    this.facets = new Facets(); // data of the first messages for other views
     this.made = new Map(); // views that have asked again, by name
     $("tabs").hidden = $("messages-view").hidden = $("other-view").hidden = true;
     $("other-view").replaceChildren();
@@ -79,7 +79,7 @@ export class ResultViews {
     $("tab-timeline").hidden = this.facets.times.length < 2;
   }
 
-  /** Shows again what was opened before all messages had come. */
+  /** Updates views that were opened before all messages had arrived. */
   ended() {
     if ($("tabs").hidden) return;
     this.showWanted();
@@ -87,7 +87,7 @@ export class ResultViews {
     if (this.view !== "messages") this.show(this.view);
   }
 
-  /** Shows what is no log. */
+  /** Shows an answer that is not a log. */
   showOther(made) {
     $("other-view").replaceChildren(made);
     $("other-view").hidden = false;
@@ -132,7 +132,7 @@ export class ResultViews {
     return timelineElement(this.facets.times, { ...options, nameOf });
   }
 
-  /** A view that asks the server: once, but again where that failed. */
+  /** A view that sends a request to the server once, and again after a failure. */
   once(name, viewOf) {
     const before = this.made.get(name);
     if (before !== undefined && !("failed" in before.dataset)) return before;

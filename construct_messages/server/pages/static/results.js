@@ -1,6 +1,6 @@
-// The result column: asks an endpoint, shows what comes as it comes, and says how the answer ended.
+// The result column: sends the query to an endpoint, shows the answer as it arrives, and reports how it ended.
 //
-// What is shown is of what was asked last, which `asked` holds: nothing here reads the form.
+// The results are those of the last request, which is in `asked`: the form is not read here.
 
 import { Cards } from "./cards.js";
 import { copyWhole } from "./copying.js";
@@ -26,8 +26,8 @@ export class Results {
     this.settled = settled;
     this.asked = null; // {endpoint, url, query, parameters, further, prefixes}
     this.running = null; // an AbortController
-    this.note = ""; // what is said in place of what is listed
-    this.filtered = false; // whether what a filter found is still to be announced
+    this.note = ""; // the note that is shown in place of the list
+    this.filtered = false; // whether the result of a filter is still to be announced
     this.cards = new Cards($("cards"), { changed: () => this.showSoon() });
     this.views = new ResultViews(this.cards, viewed);
     copyWhole($("results"));
@@ -53,7 +53,7 @@ export class Results {
 
   // --- asking ---
 
-  /** Asks what `asked` holds, and shows the answer to its end. */
+  /** Sends the request in `asked`, and shows the answer to its end. */
   async run(asked) {
     if (this.running !== null) {
       this.running.abort();
@@ -89,8 +89,8 @@ export class Results {
     this.cards.show($("filter").value);
     this.views.reset(this.asked);
     this.count = this.bytes = 0;
-    this.most = null; // how many messages there are at most, where that is known
-    this.size = null; // how many bytes there are, where that is known
+    this.most = null; // the maximal number of messages, if known
+    this.size = null; // the number of bytes, if known
     this.what = "message";
     this.answered = false;
     this.note = "";
@@ -106,7 +106,7 @@ export class Results {
     this.showFigures();
   }
 
-  /** Notes how much will come, where the server or the query says it. */
+  /** Records the expected size, if the server or the query has it. */
   expect(response) {
     const length = Number(response.headers.get("Content-Length"));
     if (length && !response.headers.get("Content-Encoding")) this.size = length;
@@ -130,7 +130,7 @@ export class Results {
     this.showFigures();
   }
 
-  /** Takes a log, and returns in words how much it was. */
+  /** Reads a log, and describes its size in words. */
   async takeLog(response, running) {
     this.views.offerMessages();
     $("figures").hidden = false;
@@ -142,7 +142,7 @@ export class Results {
     return countOf(reader.count, "message");
   }
 
-  /** Takes what is no log, and returns in words how much it was. */
+  /** Reads another answer, and describes its size in words. */
   async takeOther(response, type, running) {
     const pieces = this.counted(response.body, running);
     if (type.startsWith(SOLUTIONS_TYPE)) return this.takeSolutions(pieces, running);
@@ -190,7 +190,7 @@ export class Results {
     return countOf(table.count, "solution");
   }
 
-  /** Notes that so many of the answer have come. */
+  /** Records the number of received items. */
   came(count) {
     this.count = count;
     if (this.first !== null) return;
@@ -208,7 +208,7 @@ export class Results {
   }
 
   fail(error, aborted) {
-    const had = this.count && this.what !== "triple"; // of a graph nothing is shown before its end
+    const had = this.count && this.what !== "triple"; // a graph is shown at its end
     const got = had ? ` Only its beginning is below: ${countOf(this.count, this.what)}.` : "";
     this.outcome = aborted ? "stopped" : error instanceof Refusal ? "refused" : "failed";
     if (aborted) {
@@ -226,7 +226,7 @@ export class Results {
     }
   }
 
-  // --- what is said of it ---
+  // --- state -----
 
   banner(kind, text) {
     $("banner").className = `banner ${kind}`;
@@ -262,7 +262,7 @@ export class Results {
     this.showPlace();
   }
 
-  /** What the answer is waiting for, in a sentence. */
+  /** A sentence about what the answer is waiting for. */
   progress(seconds) {
     const where = `/${this.asked.endpoint}`;
     const grouped = groupedBy(this.asked.parameters);
@@ -280,7 +280,7 @@ export class Results {
     $("bar").value = this.size === null ? this.count : this.bytes;
   }
 
-  /** Where in the list the reader is, and what a filter found. */
+  /** The position in the list, and the result of a filter. */
   showPlace() {
     const { cards } = this;
     const { first, count } = cards.store;
@@ -310,7 +310,7 @@ export class Results {
   }
 }
 
-/** What the messages of an answer are grouped by, in words. */
+/** The grouping of the messages of an answer, in words. */
 function groupedBy(parameters) {
   const names = parameters.filter(([name]) => name === "group-by").map(([, value]) => `?${value}`);
   return names.length ? `, grouped by ${names.join(" and ")}` : "";

@@ -3,10 +3,10 @@
 import { statementsOf } from "./message-view.js";
 import { RDF, shownText } from "./terms.js";
 
-const WRITTEN = /^<?https?:\/\/[^\s"]*$/; // what only N-Quads write, or cards alike
-const SYNTAX = /[\s:"@^()]/; // what cards write otherwise than N-Quads
+const WRITTEN = /^<?https?:\/\/[^\s"]*$/; // only in N-Quads, or the same in cards
+const SYNTAX = /[\s:"@^()]/; // cards write these differently than N-Quads
 
-/** Returns a function that says whether a message holds `text`, which is in lower case. */
+/** Returns a function for whether a message contains `text`, which is in lower case. */
 export function searchFor(text, prefixes) {
   const isWritten = WRITTEN.test(text) || !(SYNTAX.test(text) || prefixes.has(text));
   return (message) => {

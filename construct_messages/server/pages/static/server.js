@@ -1,4 +1,4 @@
-// What the page knows of its server, by paths relative to the place of this file: any prefix of a proxy is kept.
+// The page's access to its server, by paths relative to this file, so that any prefix of a proxy is kept.
 
 /** The root of the server, wherever a proxy puts it. */
 export const ROOT = new URL("../../", import.meta.url);
@@ -15,7 +15,7 @@ export function urlOf(path) {
   return new URL(path, ROOT).href;
 }
 
-/** The error of an answer that is no success: what the server's problem document says (RFC 9457). */
+/** The error of an unsuccessful answer, from the server's problem document (RFC 9457). */
 export class Refusal extends Error {
   constructor(problem, status) {
     super(problem.detail ?? problem.title ?? `status ${status}`);
@@ -39,7 +39,7 @@ export async function accepted(response) {
   throw new Refusal(isProblem ? JSON.parse(text) : { detail: text.trim().slice(0, 2000) || null }, response.status);
 }
 
-/** Sends a query by POST, as a form; `parameters` are further ones that the server knows, as `group-by`. */
+/** Sends a query by POST, as a form; `parameters` are further ones of the server, such as `group-by`. */
 export async function ask(url, query, accept, signal, parameters = []) {
   const body = new URLSearchParams([["query", query], ...parameters]);
   return accepted(await fetch(url, { method: "POST", body, headers: { Accept: accept }, signal }));

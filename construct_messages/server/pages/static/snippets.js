@@ -7,7 +7,7 @@ const FLAGS = { "default-graph-uri": "--default-graph", "named-graph-uri": "--na
 
 const quoted = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** How curl asks for messages, or for whatever the source answers to other queries. */
+/** The Accept header for curl: messages, or the source's answer to other queries. */
 export function asCurl(url, query, parameters, type) {
   return [
     "curl --fail-with-body --no-buffer \\",
@@ -20,7 +20,7 @@ export function asCurl(url, query, parameters, type) {
 
 /** A string of Python, or of JavaScript. */
 function literal(text) {
-  // JSON strings are Python's as well, but for the halves of characters beyond the first plane, which stay characters
+  // JSON strings are also strings of Python, except for surrogates, which stay characters
   return JSON.stringify(text).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
 }
 

@@ -1,8 +1,8 @@
-// SPARQL results in JSON: bytes in any pieces go in, solutions come out. Knows a document that is whole from one that
-// was cut. Touches no document of the browser.
+// SPARQL results in JSON: decodes bytes in any pieces to solutions, and detects truncated documents. No access to the
+// browser's document.
 //
 // SPARQL 1.2 Query Results JSON Format, section 3. A browser has no string for a document of 512 MiB, so the text of
-// one solution at a time is parsed; what stands around the solutions is parsed at the end.
+// one solution at a time is parsed; the text around the solutions is parsed at the end.
 
 import { CutError, LONGEST_TEXT, LogError } from "./log.js";
 
@@ -16,12 +16,12 @@ export class SolutionsReader {
     this.count = 0;
     this.decoder = new TextDecoder("utf-8", { fatal: true });
     this.open = []; // the brackets that are open
-    this.keys = []; // the last string of each of the two outer levels: the key of what begins there
+    this.keys = []; // the last string of each of the two outer levels: the key of the value that begins there
     this.string = null; // pieces of the string that is open; empty where its text is not needed
     this.escaped = false; // whether a backslash was the last character
     this.outside = []; // the text of the document without its solutions
     this.solution = null; // pieces of the solution that is open
-    this.between = null; // what stands between two solutions; null: they have not begun, or have ended
+    this.between = null; // the text between two solutions; null: they have not begun, or have ended
     this.first = false; // whether the next solution is the first
     this.characters = 0; // of `outside`
     this.held = 0; // characters of `solution`

@@ -1,6 +1,6 @@
 // The text of SPARQL queries as far as an editor needs it: tokens, pairs of brackets, prefixes. Touches no document.
 //
-// SPARQL 1.2 Query Language, section 19.8 (terminals). What is right or wrong the server says.
+// SPARQL 1.2 Query Language, section 19.8 (terminals). The server checks the syntax.
 
 const TOKEN = new RegExp(
   [
@@ -36,7 +36,7 @@ export function tokens(text) {
   return found;
 }
 
-/** The kind of a token, by what it begins with. */
+/** The kind of a token, by its beginning. */
 function kindOf(text) {
   const [first] = text;
   if (KINDS.has(first)) return KINDS.get(first);

@@ -14,12 +14,16 @@ export class BrowserStorage {
     this.area = usable(area);
     this.spare = spare;
     this.own = new Map(); // by key, what the browser does not keep
-    this.isFull = false;
   }
 
   /** Whether the browser keeps anything. */
   get isKept() {
     return this.area !== null;
+  }
+
+  /** Whether there is something for which the browser has no room. */
+  get isFull() {
+    return this.isKept && this.own.size > 0;
   }
 
   /** The things of a kind, the oldest first: [{id, ...}]. */
@@ -57,13 +61,11 @@ export class BrowserStorage {
         const [oldest] = text.length > LARGEST ? [] : this.ids(this.spare).filter((each) => kind !== this.spare || each !== id);
         if (oldest === undefined) {
           this.own.set(key, text);
-          this.isFull = true;
           return false;
         }
         this.remove(this.spare, oldest);
       }
     }
-    this.isFull = false;
     if (this.area === null) this.own.set(key, text);
     else this.own.delete(key);
     return this.area !== null;

@@ -1,7 +1,7 @@
-// The messages of an answer, kept in little memory: the newest as they came, the others in compressed blocks.
+// The messages of an answer, in little memory: the newest uncompressed, the others in compressed blocks.
 //
-// A million messages of a few statements take some tens of megabytes. What exceeds the bound goes, the oldest first, and
-// `first` says so. Touches no document.
+// A million messages of a few statements take some tens of megabytes. Beyond the limit, the oldest messages are
+// dropped; `first` is the oldest one kept. No access to the document.
 
 import { Message } from "./log.js";
 
@@ -16,9 +16,9 @@ export class MessageStore {
     this.count = 0; // messages that have come
     this.blocks = []; // the oldest first: {start, count, numbers, text, packed, bytes}
     this.bytes = 0; // of blocks
-    this.open = []; // messages of the block to come
+    this.open = []; // messages of the next block
     this.characters = 0; // of `open`
-    this.read = new Map(); // by block: its messages as texts, what was used last at the end
+    this.read = new Map(); // by block: its messages as texts, in the order of last use
     this.readCharacters = 0;
     this.packing = Promise.resolve();
   }
@@ -129,7 +129,7 @@ export class MessageStore {
     }
     const text = block.text ?? (await unpacked(block.packed));
     texts = text.split("\n\n");
-    this.forget(block); // somebody else may have read it meanwhile
+    this.forget(block); // another call may have read it meanwhile
     this.read.set(block, texts);
     this.readCharacters += charactersOf(texts);
     for (const other of this.read.keys()) {

@@ -1,7 +1,7 @@
-// What is no log: solutions of SELECT as a table, the answer of ASK, and one graph without its messages.
+// Answers other than logs: solutions of SELECT as a table, the answer of ASK, and one graph without its messages.
 //
-// SPARQL 1.2 Query Results JSON Format; N-Triples for graphs, and any other text as it came. What is shown is bounded,
-// and what an answer has is counted to its end.
+// SPARQL 1.2 Query Results JSON Format; N-Triples for graphs, and any other text as it came. The shown part is limited;
+// the whole answer is counted.
 
 import { DataTable } from "./data-table.js";
 import { countOf, element } from "./elements.js";

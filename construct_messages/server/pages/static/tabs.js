@@ -26,7 +26,7 @@ export class Tabs {
     const kept = this.storage.all("open");
     const open = Array.isArray(before?.open) ? before.open : kept;
     this.open = open
-      .map(({ id, stamp, request }) => ({ id: String(id), stamp: stamp ?? null, request: requestIn(request) }))
+      .map((each) => ({ id: String(each?.id), stamp: each?.stamp ?? null, request: requestIn(each?.request) }))
       .filter(({ request }) => request !== null);
     const latest = kept.reduce((last, each) => (last === null || each.at > last.at ? each : last), null);
     const active = before?.active ?? latest?.id;

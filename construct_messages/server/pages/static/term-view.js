@@ -1,7 +1,7 @@
 // A term as elements of the page: IRIs shortened, numbers and dates set as such, long literals folded, and nothing hidden.
 //
-// What an element shows is not always what the term is: `data-copy` has that, as N-Triples writes it (copying.js). The
-// server's views show terms alike: templates/message.html.
+// The text of an element may differ from the term, which is in `data-copy` as N-Triples (copying.js). The server's
+// views show terms in the same way: templates/message.html.
 
 import { button, element } from "./elements.js";
 import { partsOf } from "./marks.js";
@@ -48,7 +48,7 @@ function blankElement(term, labels) {
   return element("span", { class: "blank", title: whole, "data-copy": whole }, blankName(term, labels));
 }
 
-/** An IRI: a link where a browser may open it. Its whole text is what hovering shows and what is copied. */
+/** An IRI: a link where a browser may open it. Its whole text is shown on hovering, and copied. */
 export function iriElement(iri, prefixes, name = null) {
   const short = name ?? prefixes.shorten(iri);
   const text = element("bdi", {}, ...brokenText(short ?? cutIri(iri)));
@@ -57,7 +57,7 @@ export function iriElement(iri, prefixes, name = null) {
   return element("a", { ...attributes, href: iri, target: "_blank", rel: "noopener noreferrer" }, text);
 }
 
-/** An IRI without its middle, where it is long: its host and its last part say most. */
+/** An IRI, without its middle if it is long: its host and its last part are the most useful. */
 export function cutIri(iri) {
   if (iri.length <= SHOWN_IRI) return iri;
   const [start] = /^[a-z][a-z0-9+.-]*:(?:\/\/[^/?#]{1,40}\/)?/i.exec(iri) ?? [""];
@@ -65,7 +65,7 @@ export function cutIri(iri) {
   return `${start.slice(0, 48)}…${end.startsWith("/") ? "" : "/"}${end}`;
 }
 
-/** A text that may be broken between its words, with what nobody sees marked. */
+/** A text that may be broken between its words, with invisible characters marked. */
 function brokenText(text) {
   const nodes = [];
   for (const part of partsOf(text)) {

@@ -1,7 +1,7 @@
 // RDF terms: lines of N-Quads to terms and back, and which IRIs may be links. Touches no document.
 //
-// RDF 1.2 N-Quads, section 2. The server writes the lines, so this reader is strict about structure and leaves the
-// characters of IRIs and the shape of language tags alone: a lenient server passes both as they came.
+// RDF 1.2 N-Quads, section 2. The server writes the lines, so this reader is strict about structure, but does not check
+// the characters of IRIs and the form of language tags: a lenient server passes both unchanged.
 //
 // A term is {kind: "iri", value}, {kind: "blank", value}, {kind: "literal", value, language, direction, datatype} or
 // {kind: "triple", subject, predicate, object}; a statement is {subject, predicate, object, graph}, where graph is null
@@ -17,10 +17,10 @@ const BLANK = /_:[\p{L}\p{N}_](?:[\p{L}\p{N}\p{M}_.·‿⁀-]*[\p{L}\p{N}\p{M}_�
 const LANGUAGE = /@([A-Za-z]+(?:-[A-Za-z0-9]+)*)(?:--(ltr|rtl))?/y;
 const IRI_ESCAPE = /\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([]))?/g; // the last group is for those of strings
 const STRING_ESCAPE = /\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([tbnrf"'\\]))?/g;
-const NOT_JSON = /[\x00-\x1f]|\\[/U']|\\u[dD]/; // what JSON escapes otherwise, or not at all
+const NOT_JSON = /[\x00-\x1f]|\\[/U']|\\u[dD]/; // JSON escapes these differently, or not at all
 const CHARACTERS = { t: "\t", b: "\b", n: "\n", r: "\r", f: "\f" };
 
-/** A line that is no statement; `column` counts UTF-16 units from 1. */
+/** A line that is not a statement; `column` counts UTF-16 units from 1. */
 export class LineError extends Error {
   constructor(message, column) {
     super(`${message} at column ${column}`);
@@ -181,7 +181,8 @@ function unescape(text, pattern, reader) {
   });
 }
 
-/** Whether an IRI may be a link: pages and addresses; never what a browser would run, open or read, as `javascript:`. */
+/** Whether an IRI may be a link: pages and addresses; never schemes that a browser would run, open or read, such as
+ *  `javascript:`. */
 export function isLink(iri) {
   return /^(?:https?:\/\/|mailto:)/i.test(iri) && URL.canParse(iri);
 }

@@ -1,4 +1,4 @@
-// The text of a log: the messages that are kept as N-Quads, in pieces.
+// The text of a log: the kept messages as N-Quads, in pieces.
 
 import { button, element } from "./elements.js";
 

@@ -51,7 +51,7 @@ function barsOf(times, { first, span, bottom, width: whole, open }) {
   });
 }
 
-/** Where the line is marked, and by what: years, months, days or times. */
+/** The marks of the line: years, months, days or times. */
 function ticksOf(first, span, count) {
   const format = span > 4000 * DAY ? { year: "numeric" } : span > 60 * DAY ? { year: "numeric", month: "short" } : null;
   const options = format ?? (span > 2 * DAY ? { month: "short", day: "numeric" } : { hour: "2-digit", minute: "2-digit" });

@@ -1,7 +1,8 @@
-// The classes and predicates of endpoints, for completion: asked once each, within bounds. Touches no document.
+// The classes and predicates of endpoints, for completion: each is requested once, within limits. No access to the
+// document.
 //
-// What an endpoint declares is asked for, and what occurs in the first solutions that it finds: whole data are never
-// searched. An endpoint that fails, is slow or refuses has no completion, and nobody is told.
+// The requests are for declared terms, and for terms in the first solutions, so the whole data is never searched. An
+// endpoint that fails, is slow or rejects the query has no completion, without an error.
 
 import { ask } from "./server.js";
 import { RDF } from "./terms.js";
@@ -11,7 +12,7 @@ const OWL = "http://www.w3.org/2002/07/owl#";
 const MOST = 1000; // terms
 const SAMPLE = 10_000; // solutions in which terms are looked for
 const SECONDS = 5; // for an answer
-const GRACE = 1000; // milliseconds that a request goes on after nobody waits for it
+const GRACE = 1000; // milliseconds for which a request continues after the last waiting caller has left
 const AGAIN = 60_000; // milliseconds until an endpoint that failed is asked again
 const KINDS = {
   class: { types: [`${OWL}Class`, `${RDFS}Class`], sample: "?subject a ?term" },
@@ -35,7 +36,7 @@ export class Vocabulary {
     this.kept = new Map(); // by endpoint, kind and namespace: {answer, waiting, stop}
   }
 
-  /** The IRIs of a kind in a namespace, as an endpoint has them; none where it fails. `signal`: nobody waits any more. */
+  /** The IRIs of a kind in a namespace at an endpoint; none if it fails. `signal`: the caller has left. */
   terms(url, kind, namespace, signal) {
     const key = JSON.stringify([url, kind, namespace]);
     if (!this.kept.has(key)) this.kept.set(key, this.begin(url, kind, namespace, () => this.kept.delete(key)));
@@ -51,7 +52,7 @@ export class Vocabulary {
   /** Begins a request; `forget` lets it be made again. */
   begin(url, kind, namespace, forget) {
     const controller = new AbortController();
-    let isLeft = false; // by those who waited, which says nothing of the endpoint
+    let isLeft = false; // by the callers; the endpoint has not failed
     const timer = setTimeout(() => controller.abort(), SECONDS * 1000);
     const answer = namesOf(url, vocabularyQuery(kind, namespace), controller.signal)
       .catch(() => {

@@ -127,12 +127,16 @@ class PublishingView:
                 return web.json_response({"elements": 0, "invalid": len(messages)}, status=202)
             sequences = await self._store.aappend_all(name, kept, key=key, own=own)
         record.published = len(sequences)
-        document = published_document(iris, sequences)
-        if len(kept) < len(messages):
-            document["invalid"] = len(messages) - len(kept)
+        if len(messages) == 1:
+            text = published_text(iris)(sequences[0])
+        else:
+            document = published_document(iris, sequences)
+            if len(kept) < len(messages):
+                document["invalid"] = len(messages) - len(kept)
+            text = json.dumps(document)
         location = iris.element(sequences[0]) if len(sequences) == 1 else iris.elements(sequences)
         headers = {"Content-Type": _JSON, "Location": location}
-        return web.Response(status=201, body=json.dumps(document).encode(), headers=headers)
+        return web.Response(status=201, body=text.encode(), headers=headers)
 
     async def socket(self, request: web.Request) -> web.StreamResponse:
         """Appends what comes over a WebSocket: each frame is a message."""

@@ -32,12 +32,13 @@ const opened = (target) => target.locator("#open-queries button").allTextContent
 
 async def test_a_link_to_an_endpoint_is_answered(browser: Browser, served: Served) -> None:
     """As a browser opens it; a reload asks again, and Back brings the query of the link back after another one."""
+    # line ends as forms of HTML send them, and parameters in another order and spelling than those of the page
     asked = {
-        "query": EVERYTHING,
-        "group-by": "p",
         "max-messages": "2",
         "default-graph-uri": "urn:none",
         "distinct": "perhaps",
+        "query": f"{EVERYTHING}\r\n",
+        "group-by": "?p",
     }
     url = f"{served.url}/people/sparql?{urlencode(asked)}#view=table"
     await browser.open(url)
@@ -64,7 +65,7 @@ async def test_a_link_to_an_endpoint_is_answered(browser: Browser, served: Serve
         + """
         return { refused, answered, address, pressed, fields, again: await said() };
         """,
-        query=EVERYTHING,
+        query=f"{EVERYTHING}\n",
     )
     more = "default-graph-uri=urn:none, distinct"
     refused = ["Refused (400): distinct=perhaps is neither true nor false.", more]
@@ -76,7 +77,7 @@ async def test_a_link_to_an_endpoint_is_answered(browser: Browser, served: Serve
     assert seen["pressed"] == "true"
     permalink = [
         ("endpoint", "people/sparql"),
-        ("query", EVERYTHING),
+        ("query", f"{EVERYTHING}\n"),
         ("group-by", "p"),
         ("max-messages", "2"),
         ("view", "table"),
@@ -306,6 +307,39 @@ async def test_without_storage(browser: Browser, served: Served, is_full: bool) 
     ]
     assert seen["text"] == "ASK { ?typed ?p ?o }"
     assert await browser.errors() == []
+
+
+async def test_what_others_wrote_into_the_storage(page: Browser) -> None:
+    """Other pages of the origin can write anything there: what is no request is passed over."""
+    seen = await page.run(
+        STEPS
+        + """
+        await write(page, given.hostile);
+        await page.waitForFunction(() => Object.keys(localStorage).some((key) => key.includes(" open ")));
+        const values = ["", "{", "null", "[]", "7", '{"query": 1}', '{"endpoint": "a", "query": "b", "parameters": {}}',
+          '{"request": null}', '{"open": [null, {"id": 1}], "active": {}}', '{"width": "x"}',
+          '{"name": {}, "at": "x", "count": "x", "endpoint": "<b>", "query": "ASK {} # <b>", ' +
+            '"parameters": [["a", "<b>"]]}'];
+        await page.evaluate((values) => {
+          for (const [kind, area] of [["open", localStorage], ["run", localStorage], ["saved", localStorage],
+            ["layout", localStorage], ["window", sessionStorage]]) {
+            const id = { layout: "query", window: "open" }[kind];
+            for (const [index, value] of values.entries()) {
+              area.setItem(`construct-messages / ${kind} ${id ?? index}`, value);
+            }
+          }
+          history.replaceState({ draft: { query: 1 } }, "");
+        }, values);
+        await page.reload();
+        await page.waitForSelector("html[data-ready]");
+        await run("ASK { ?s ?p ?o }");
+        await page.click("#to-library");
+        return [(await listed(page, "saved-list")).length, (await listed(page, "run-list")).length,
+          await page.locator("dialog b, #open-queries b").count()];
+        """,
+        hostile=HOSTILE,
+    )
+    assert seen == [1, 2, 0]
 
 
 async def test_the_oldest_runs_go_where_there_is_no_more_room(page: Browser) -> None:
