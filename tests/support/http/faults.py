@@ -427,14 +427,14 @@ CASES: Final[Mapping[str, Case]] = {
     ),
     "13.18: results that come twice": Case(
         paused(response(JSON_BODY[:-1] + b',"results":{"bindings":[]}}')),
-        breaks("'results' comes twice"),
+        breaks("'results' is repeated"),
     ),
     "13.18: bindings that come twice": Case(
-        paused(response(JSON_BODY[:-2] + b',"bindings":[]}}')), breaks("'bindings' comes twice")
+        paused(response(JSON_BODY[:-2] + b',"bindings":[]}}')), breaks("'bindings' is repeated")
     ),
     "13.18: bindings that come twice, escaped": Case(
         paused(response(JSON_BODY[:-2] + rb',"b\u0069ndings":[]}}')),
-        breaks("'bindings' comes twice"),
+        breaks("'bindings' is repeated"),
     ),
     # --- what is no result that can be read ---
     **{
