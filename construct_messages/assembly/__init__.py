@@ -227,7 +227,7 @@ class Assembly:
         if len(self._seen) == self._options.distinct_limit:
             raise LimitExceeded(
                 f"more than {self._options.distinct_limit} different messages",
-                hint="raise distinct_limit",
+                hint="raise distinct_limit, or ask for less: add a LIMIT",
             )
         self._seen.add(key)
         return True
