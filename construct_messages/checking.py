@@ -7,6 +7,8 @@ Concepts, section 3.1). Messages that this package has read or made are so, and 
 
 from __future__ import annotations
 
+import re
+from functools import cached_property
 from typing import Final
 
 from construct_messages.errors import TermError, UsageError
@@ -43,10 +45,18 @@ class Checker:
 
     def __init__(self, lenience: Lenience | None = None, *, generalized: bool = False) -> None:
         self._lenience, self._generalized = lenience, generalized
-        self._usual = compiled(_USUAL, False)
         self._messages = 0
-        # by position; of a quad without a graph, None is known
-        self._known: tuple[set[Term | None], ...] = (set(), set(), set(), {None})
+
+    # made when a message is looked at: most that a server takes were checked by a decoder
+
+    @cached_property
+    def _usual(self) -> re.Pattern[str]:
+        return compiled(_USUAL, False)
+
+    @cached_property
+    def _known(self) -> tuple[set[Term | None], ...]:
+        """By position; of a quad without a graph, None is known."""
+        return set(), set(), set(), {None}
 
     def check(self, message: Message) -> None:
         """Counts one message, and refuses it where it is none.
@@ -64,6 +74,7 @@ class Checker:
         if message.checked:
             return
         subjects, predicates, objects, graphs = self._known
+        is_usual = self._usual.fullmatch
         for quad in message:
             subject, predicate, object, graph = quad
             if subject not in subjects:
@@ -71,9 +82,7 @@ class Checker:
             if predicate not in predicates:
                 self._learn(1, quad)
             # an object is the term that is seldom met again
-            if object not in objects and not (
-                isinstance(object, str) and self._usual.fullmatch(object)
-            ):
+            if object not in objects and not (isinstance(object, str) and is_usual(object)):
                 self._learn(2, quad)
             if graph not in graphs:
                 self._learn(3, quad)

@@ -130,7 +130,7 @@ class Assembly:
         return messages if passed is None else passed(messages)
 
     def encode(self, encoder: TemplateEncoder, solutions: Solutions) -> EncodedBatch:
-        """Yields the messages of a batch by the fast path, which requires `is_plain`."""
+        """Returns the messages of a batch by the fast path, which requires `is_plain`."""
         solutions = self._allowed(solutions)
         encoded = encoder.encode(solutions, self.message_count)
         self._count(solutions)
@@ -227,7 +227,7 @@ class Assembly:
         if len(self._seen) == self._options.distinct_limit:
             raise LimitExceeded(
                 f"more than {self._options.distinct_limit} different messages",
-                hint="raise distinct_limit",
+                hint="raise distinct_limit, or ask for less: add a LIMIT",
             )
         self._seen.add(key)
         return True

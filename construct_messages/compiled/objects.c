@@ -1,4 +1,4 @@
-/* Makes objects of Python; a term that comes again soon is the same object. */
+/* Makes objects of Python, and bytes that grow; a term that comes again soon is the same object. */
 
 #include "wire.h"
 

@@ -81,7 +81,7 @@ class WatchChanges:
     def _appeared(
         self, seen: Mapping[bytes, int], new: Iterable[tuple[Publication, bytes]]
     ) -> dict[bytes, Seen]:
-        """Yields the records of the digests of new solutions."""
+        """Returns the records of the digests of new solutions."""
         rows: dict[bytes, Seen] = {}
         for message, digest in new:
             before = rows[digest].count if digest in rows else seen.get(digest, 0)
@@ -96,7 +96,7 @@ class WatchChanges:
         rows: dict[bytes, Seen],
         missing: Sequence[tuple[bytes, int]],
     ) -> Sequence[Publication]:
-        """Yields the messages of removed solutions, if selected; adds the records of their digests to the rows."""
+        """Returns the messages of removed solutions, if selected; adds the records of their digests to the rows."""
         contents: Sequence[bytes | None] = [None] * len(missing)
         if self.operator is Operator.DSTREAM:
             contents = await self.store.aseen_contents(

@@ -6,6 +6,7 @@ Also the keys of batches, which another process that continues has again.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Final, NamedTuple, Self, TypeVar
 from uuid import uuid4
@@ -44,7 +45,7 @@ class Checkpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
             )
 
 
-_OWN: Final = "writer-"
+_OWN: Final = re.compile("writer-[0-9a-f]{32}")
 
 
 class BatchKey(NamedTuple):
@@ -61,7 +62,7 @@ class BatchKey(NamedTuple):
     @staticmethod
     def new_writer() -> str:
         """Returns a name that no other writer has; see `is_own`."""
-        return f"{_OWN}{uuid4().hex}"
+        return f"writer-{uuid4().hex}"
 
     @property
     def is_own(self) -> bool:
@@ -70,7 +71,7 @@ class BatchKey(NamedTuple):
         >>> BatchKey(BatchKey.new_writer(), 1).is_own, BatchKey("rooms", 1).is_own
         (True, False)
         """
-        return self.writer.startswith(_OWN) and self.number > 0
+        return _OWN.fullmatch(self.writer) is not None and self.number > 0
 
     @classmethod
     def parse(cls, key: str) -> BatchKey:

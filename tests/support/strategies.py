@@ -8,6 +8,7 @@ from functools import cache
 from hypothesis import strategies as st
 
 from construct_messages import terms
+from construct_messages.logs.jelly.options import JellyOptions, LogicalType, PhysicalType
 from construct_messages.message import Message, Quad
 from construct_messages.template import Blank, Constant, Nested, Pattern, Slot, Template, Variable
 from construct_messages.terms import Term
@@ -356,3 +357,21 @@ def messages(
             )
         drawn.append(Message(quads))
     return drawn + draw(st.sampled_from([[], [], drawn[:1], [Message()]]))
+
+
+# tables so small that every message makes entries and loses some, and of a common size
+JELLY_OPTIONS = st.builds(
+    lambda physical, rdf_star, names, prefixes, datatypes: JellyOptions(
+        physical,
+        LogicalType.GRAPHS if physical is PhysicalType.TRIPLES else LogicalType.DATASETS,
+        rdf_star,
+        max_name_table_size=names,
+        max_prefix_table_size=prefixes,
+        max_datatype_table_size=datatypes,
+    ),
+    st.sampled_from(PhysicalType),
+    st.booleans(),
+    st.sampled_from([8, 16, 60, 4000]),
+    st.sampled_from([0, 4, 150]),
+    st.sampled_from([0, 1, 32]),
+)

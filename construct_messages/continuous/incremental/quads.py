@@ -191,7 +191,7 @@ class PatternMatcher:
         return False
 
     def matches(self, quad: TextQuad) -> list[Match]:
-        """Yields the matches of a quad."""
+        """Returns the matches of a quad."""
         return [
             Match(one.number, one.row(quad))
             for one in self._of.get(quad[1], self._others)

@@ -160,6 +160,7 @@ class FrameWriter:
             self._statements((unknown,), rows)
 
     def _statements(self, quads: Iterable[Statement], rows: list[bytes]) -> None:
+        """Appends the rows of any statements, by Python alone."""
         known, kind, heads = self.iris, self.kind, HEADS[self.kind]
         last_subject, last_predicate, last_object, last_graph = self.last
         for quad in quads:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
-from tests.logs.lines.conftest import reader
+import pytest
 
-__all__ = ["reader"]
+
+@pytest.fixture(autouse=True)
+def _both(reader: None) -> None:
+    pass

@@ -24,7 +24,6 @@ from construct_messages.logs.jelly.rows import Rows
 from construct_messages.logs.jelly.wire import delimited
 from construct_messages.message import Message
 from construct_messages.terms import Term, blank, iri, literal, triple
-from tests.logs.jelly.test_template import OPTIONS
 from tests.support.logs.cases.jelly import (
     INTEGER,
     QUADS,
@@ -41,7 +40,7 @@ from tests.support.logs.cases.jelly import (
     write,
 )
 from tests.support.logs.lines import the_compiled_module
-from tests.support.strategies import messages
+from tests.support.strategies import JELLY_OPTIONS, messages
 
 SLOW = pytest.mark.slow
 FR = iri("http://example.fr/é#à")
@@ -158,7 +157,7 @@ def test_what_few_bytes_make(more: int, monkeypatch: pytest.MonkeyPatch) -> None
     assert ("characters" in outcome(data, limit=most)[1]) == (more < 0)
 
 
-@given(log=messages(directions=False), options=OPTIONS)
+@given(log=messages(directions=False), options=JELLY_OPTIONS)
 def test_frames_are_the_same(log: list[Message], options: JellyOptions) -> None:
     found = written(log, options)
     with by_python():

@@ -18,24 +18,7 @@ from construct_messages.message import Message
 from construct_messages.solutions import Solutions
 from construct_messages.template import Constant, Pattern, Template, Variable
 from construct_messages.terms import XSD, Term, iri, literal
-from tests.support.strategies import SOLUTIONS, templates
-
-# tables so small that every message makes entries and loses some, and of a common size
-OPTIONS = st.builds(
-    lambda physical, rdf_star, names, prefixes, datatypes: JellyOptions(
-        physical,
-        LogicalType.GRAPHS if physical is PhysicalType.TRIPLES else LogicalType.DATASETS,
-        rdf_star,
-        max_name_table_size=names,
-        max_prefix_table_size=prefixes,
-        max_datatype_table_size=datatypes,
-    ),
-    st.sampled_from(PhysicalType),
-    st.booleans(),
-    st.sampled_from([8, 16, 60, 4000]),
-    st.sampled_from([0, 4, 150]),
-    st.sampled_from([0, 1, 32]),
-)
+from tests.support.strategies import JELLY_OPTIONS, SOLUTIONS, templates
 
 
 def outcome(encode: Callable[[], bytes]) -> bytes | str:
@@ -49,7 +32,7 @@ def outcome(encode: Callable[[], bytes]) -> bytes | str:
     template=templates(),
     solutions=SOLUTIONS,
     cut=st.integers(0, 6),
-    options=OPTIONS,
+    options=JELLY_OPTIONS,
     times=st.integers(1, 3),
 )
 def test_batches_equal_messages(

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from construct_messages import compiled
-from tests.support.logs.lines import the_compiled_module
 
-
-@pytest.fixture(params=["compiled", "Python"], autouse=True)
-def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "Python":
-        monkeypatch.setattr(compiled, "wire", None)
-    else:
-        the_compiled_module()
+@pytest.fixture(autouse=True)
+def _both(reader: None) -> None:
+    pass

@@ -16,7 +16,8 @@ export function drawStored(document) {
   for (const { message } of stored) learnPrefixes(statementsOf(message.lines).statements, prefixes);
   for (const { card, message } of stored) {
     const { href, textContent } = card.querySelector("h3 a");
-    const time = new Date(card.querySelector("header time").dateTime);
-    card.replaceWith(cardElement(message, prefixes, { title: textContent, href, time }));
+    const time = card.querySelector("header time");
+    const about = { title: textContent, href, time: time === null ? undefined : new Date(time.dateTime) };
+    card.replaceWith(cardElement(message, prefixes, about));
   }
 }

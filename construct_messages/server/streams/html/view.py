@@ -287,10 +287,11 @@ class HtmlView:
         size = page.last - page.first + 1
         href = self._href(request)
 
-        def cards() -> list[tuple[int, Card]]:
+        def cards() -> list[tuple[int, Card, str]]:
             said = members(elements)
             return [
-                (each.sequence, card(one, href)) for each, one in zip(elements, said, strict=True)
+                (each.sequence, card(one, href), _drawn(one.lines[:-1]))
+                for each, one in zip(elements, said, strict=True)
             ]
 
         before = LdesPage(page.first - size, page.first - 1)
@@ -331,7 +332,7 @@ class HtmlView:
                 each.time.isoformat(),
                 each.generated,
                 card(each.message, href),
-                each.nquads.decode() if len(each.nquads) <= _DRAWN_BYTES else "",
+                _drawn(each.nquads),
             )
             for each in elements
         ]
@@ -356,6 +357,11 @@ class HtmlView:
             "has_queries": self._has_queries,
         }
         return send_rendered(request, await self._in_thread(render, template, request.path, shown))
+
+
+def _drawn(nquads: bytes) -> str:
+    """The lines by which the page draws a card."""
+    return nquads.decode() if len(nquads) <= _DRAWN_BYTES else ""
 
 
 def _within(elements: Sequence[Element]) -> list[Element]:

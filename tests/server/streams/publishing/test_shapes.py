@@ -11,6 +11,7 @@ import pytest
 
 from construct_messages import Message
 from construct_messages.feeds import publish, subscribe
+from construct_messages.net.wire import Header
 from construct_messages.server.config import BridgeSettings
 from construct_messages.shapes import ValidationReport, dead_letter, without_report
 from tests.support.conformance.shapes import PREFIXES, message
@@ -60,7 +61,9 @@ async def test_refused(server: StreamsServer) -> None:
 
 
 async def test_dead_letters(server: StreamsServer) -> None:
-    """Under a key, each is stored once."""
+    """Under a key, each is stored once; a body that is only checked is not stored at all."""
+    checked = await server.ask("POST", "/streams/sorted/input?check", LOG, LOGGED)
+    assert (checked.status, checked.headers[Header.INVALID]) == (200, "1")
     for _ in range(2):
         answer = await server.ask(
             "POST", "/streams/sorted/input", LOG, LOGGED, Idempotency_Key='"k"'

@@ -1,4 +1,4 @@
-"""What reads plain messages: tests that use `reader` run twice, with the compiled module, and by Python alone."""
+"""Readers and writers of logs with the compiled module, and by Python alone."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tests.support.logs.lines import the_compiled_module
 
 @pytest.fixture(params=["compiled", "Python"])
 def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that use it run twice."""
     if request.param == "Python":
         monkeypatch.setattr(compiled, "wire", None)
     else:
