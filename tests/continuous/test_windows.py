@@ -478,7 +478,7 @@ def test_what_the_engine_refuses() -> None:
     [
         ({"lateness": -1}, "lateness=-1 is negative"),
         ({"max_ahead": -1}, "ahead=-1"),
-        ({"every": 0}, "no period"),
+        ({"every": 0}, "not a period"),
     ],
     ids=["lateness", "max_ahead", "every"],
 )

@@ -222,7 +222,7 @@ async def test_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("arguments", "status", "said"),
     [
         (["subscribe", "URL", "--state", "s", "--format", "jelly"], 2, "cannot be continued"),
-        (["subscribe", "URL", "--follow", "--output", "x.nq.gz"], 2, "is not packed"),
+        (["subscribe", "URL", "--follow", "--output", "x.nq.gz"], 2, "cannot be compressed"),
         (["subscribe", "URL", "--via", "sse"], 2, "follows a stream"),
         (["subscribe", "URL", "--since", "yesterday"], 2, "is not a time"),
         (["subscribe", "URL", "--since", "2026-01-01"], 2, "no time zone"),

@@ -245,7 +245,7 @@ async def test_asynchronously(store: ox.Store) -> None:
 
 
 def test_a_log_that_grows_is_no_file_of_columns(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="written whole"):
+    with pytest.raises(UsageError, match="must be complete"):
         GrowingLog(tmp_path / "x.parquet")
 
 

@@ -330,9 +330,9 @@ CASES: Final[Mapping[str, Case]] = {
     "Blazegraph's stack trace": Case(
         broken_off(f', {{"s": {{"type": "uri", "value": "{STACK}'), breaks("after 8 whole")
     ),
-    "a second result": Case(followed(JSON_BODY.decode()), breaks("comes twice")),
+    "a second result": Case(followed(JSON_BODY.decode()), breaks("is repeated")),
     "a member that comes twice": Case(
-        paused(response(JSON_BODY[:-2] + b',"bindings":[{}]}}')), breaks("comes twice")
+        paused(response(JSON_BODY[:-2] + b',"bindings":[{}]}}')), breaks("is repeated")
     ),
     "a control character in JSON": Case(instead_of("label 8", "label\b8"), breaks("after")),
     "a line break in JSON": Case(instead_of("label 8", "label\n8"), breaks("after")),
@@ -382,7 +382,7 @@ CASES: Final[Mapping[str, Case]] = {
         }.items()
     },
     "13.18: a variable twice in TSV": Case(
-        [response(b"?s\t?o\t?s\n<urn:a>\t1\t<urn:b>\n", TSV)], refused("twice in its header"), "tsv"
+        [response(b"?s\t?o\t?s\n<urn:a>\t1\t<urn:b>\n", TSV)], refused("in its header"), "tsv"
     ),
     "13.18: solutions for other variables, without a head": Case(
         [response(reworded('"s":', '"a":').replace(b'"vars": ["s", "o"]', b""))],
@@ -427,14 +427,14 @@ CASES: Final[Mapping[str, Case]] = {
     ),
     "13.18: results that come twice": Case(
         paused(response(JSON_BODY[:-1] + b',"results":{"bindings":[]}}')),
-        breaks("'results' comes twice"),
+        breaks("'results' is repeated"),
     ),
     "13.18: bindings that come twice": Case(
-        paused(response(JSON_BODY[:-2] + b',"bindings":[]}}')), breaks("'bindings' comes twice")
+        paused(response(JSON_BODY[:-2] + b',"bindings":[]}}')), breaks("'bindings' is repeated")
     ),
     "13.18: bindings that come twice, escaped": Case(
         paused(response(JSON_BODY[:-2] + rb',"b\u0069ndings":[]}}')),
-        breaks("'bindings' comes twice"),
+        breaks("'bindings' is repeated"),
     ),
     # --- what is no result that can be read ---
     **{
@@ -593,7 +593,7 @@ CASES: Final[Mapping[str, Case]] = {
         "tsv",
     ),
     "TSV without a length": Case(
-        [response(*BODIES["tsv"], framing="close")], refused("how long it is"), "tsv"
+        [response(*BODIES["tsv"], framing="close")], refused("without its length"), "tsv"
     ),
     "no last chunk": Case(paused(response(JSON_BODY)[:-5]), breaks("cut after")),
     "half the last chunk": Case(paused(response(JSON_BODY)[:-2]), breaks("cut after")),
@@ -614,12 +614,8 @@ CASES: Final[Mapping[str, Case]] = {
     "a negative size of a chunk": Case(reframed(b"\r\n0\r\n", b"\r\n-1\r\n"), breaks()),
     "too short a chunk": Case(reframed(b"\r\n0\r\n", b"0\r\n"), breaks()),
     "too long a chunk": Case(reframed(b"\r\n0\r\n", b"!\r\n0\r\n"), breaks()),
-    "gzip, cut": Case(
-        gzipped(lambda rest: rest[:-9], framing="close"), breaks("ends before its end")
-    ),
-    "gzip, cut with a clean end": Case(
-        gzipped(lambda rest: rest[:-9]), breaks("ends before its end")
-    ),
+    "gzip, cut": Case(gzipped(lambda rest: rest[:-9], framing="close"), breaks("is truncated")),
+    "gzip, cut with a clean end": Case(gzipped(lambda rest: rest[:-9]), breaks("is truncated")),
     "gzip, damaged": Case(
         gzipped(lambda rest: rest[:20] + b"\xff\xff\xff" + rest[23:]), breaks("is damaged")
     ),
@@ -627,7 +623,7 @@ CASES: Final[Mapping[str, Case]] = {
         gzipped(lambda rest: rest[:-8] + bytes(8)), breaks("is damaged")
     ),
     "gzip, and something behind it": Case(
-        gzipped(lambda rest: rest + b"x"), breaks("follows the compressed result")
+        gzipped(lambda rest: rest + b"x"), breaks("after the compressed result")
     ),
     "not gzip": Case(
         [response(JSON_BODY, headers={"Content-Encoding": "gzip"})], refused("is damaged")

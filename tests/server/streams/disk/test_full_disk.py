@@ -104,7 +104,7 @@ async def test_a_full_disk_loses_nothing(disk: Disk, tmp_path: Path, size: int) 
             acknowledged.append(number)
         else:
             assert "the disk is full" in answer["detail"], answer
-            assert "make room" in answer["hint"]
+            assert "free space" in answer["hint"]
         return response.status
 
     async def check(session: aiohttp.ClientSession, url: str) -> None:
