@@ -7,8 +7,11 @@ import pytest
 from construct_messages import compiled
 from tests.support.logs.lines import the_compiled_module
 
+# by Python alone in the slow tests, or always where there is no compiled module
+_PYTHON = pytest.param("Python", marks=pytest.mark.slow if compiled.wire else ())
 
-@pytest.fixture(params=["compiled", "Python"])
+
+@pytest.fixture(params=["compiled", _PYTHON])
 def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests that use it run twice."""
     if request.param == "Python":
