@@ -23,7 +23,7 @@ def test_it_runs(
 ) -> None:
     solutions = [make(number) for number in range(30)]
     figures = jelly.measure("small", template, solutions, rounds=1)
-    assert [figure.goal for figure in figures] == ["", "≥ 2", "≥ 4", "", "≥ 1.5"]
+    assert [figure.goal for figure in figures] == ["", "≥ 4", "≥ 4", "", "≥ 2.5"]
     monkeypatch.setattr(TemplateFrames, "encode", lambda *_: b"")
     with pytest.raises(SystemExit, match="small: the logs differ"):
         jelly.measure("small", template, solutions, rounds=1)

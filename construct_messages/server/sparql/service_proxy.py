@@ -219,7 +219,7 @@ class ServiceProxy:
             if iri not in self._policy:
                 raise Forbidden(f"SERVICE <{iri}> is not allowed here")
         elif not _may_be_public(iri):
-            raise Forbidden(f"SERVICE <{iri}> is at no public address")
+            raise Forbidden(f"SERVICE <{iri}> is not at a public address")
         return iri
 
     async def _bounded(self, iri: str, body: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:

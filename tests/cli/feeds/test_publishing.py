@@ -287,7 +287,7 @@ async def test_a_query_into_a_stream(served: StreamsServer, tmp_path: Path) -> N
     assert list(read_log(published, "nq")) == list(read_log(log, "nq"))
     for more, words in (
         ([stream, "--format", "ttl"], "--format is for a log"),
-        (["results.nq"], "is no URL"),
+        (["results.nq"], "is not a URL"),
         ([f"{served.url}/streams/none"], "404"),
     ):
         status, _, errors = await run(*command, *more)

@@ -406,7 +406,7 @@ async def test_what_is_refused_leaves_nothing(store: StreamStore) -> None:
             )
         with pytest.raises(Conflict):
             await registry.register("a", over_a(STATELESS), Description())
-        with pytest.raises(ConstructMessagesError, match="no name"):
+        with pytest.raises(ConstructMessagesError, match="not the name of a stream"):
             await registry.register("a/b", over_a(STATELESS), Description())
         await registry.register("seen", over_a(STATELESS), Description())
         with pytest.raises(Conflict):

@@ -174,7 +174,7 @@ async def test_where_clients_choose_they_choose_public_addresses(
 ) -> None:
     opened = await proxy("allow")
     iri = iri.replace("PORT", remote.url.rpartition(":")[2].strip("/"))
-    with pytest.raises(SourceError, match=r"not a public address|could not be reached"):
+    with pytest.raises(SourceError, match=r"not at a public address|could not be reached"):
         await collect(opened, f"{{ SERVICE <{iri}> {{ ?s ?p ?o }} }}")
     with pytest.raises(Forbidden, match="is not in the text"):
         await collect(opened, "{ ?s ?p ?o SERVICE ?s {} }")

@@ -227,7 +227,7 @@ async def test_the_list_of_streams_has_all(served: StreamsServer) -> None:
     found, page = set[str](), "/streams"
     while page:
         html = (await served.ask("GET", page, Accept="text/html")).body.decode()
-        rows = re.findall(r'<th scope="row"><a href="([^"]*)"', html)
+        rows = re.findall(r'<h3><a href="([^"]*)"', html)
         found |= {row.rpartition("/")[2] for row in rows}
         following = re.search(
             r'<a href="(\?after=[^"]*)"[^>]*rel="next"|<a rel="next" href="(\?after=[^"]*)"', html
