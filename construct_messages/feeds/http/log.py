@@ -36,6 +36,11 @@ class LogTransport(ConnectedTransport):
 
     endpoint = Property.OUTPUT
 
+    def __init__(self, stream: HttpStream) -> None:
+        super().__init__(stream)
+        self._log_url = stream.endpoints.urls.get(Property.LOG_INPUT)
+        self._log: PostedLog | None = None
+
     async def connection(self, url: str, state: ConnectionState) -> AsyncGenerator[Element]:
         """See `ConnectedTransport.connection`: one log.
 
@@ -73,11 +78,6 @@ class LogTransport(ConnectedTransport):
                     f"{without_query(url)} broke off after element {state.sequence}, before its last, {last}",
                     transient=True,
                 )
-
-    def __init__(self, stream: HttpStream) -> None:
-        super().__init__(stream)
-        self._log_url = stream.endpoints.urls.get(Property.LOG_INPUT)
-        self._log: PostedLog | None = None
 
     @property
     def writes_lines(self) -> bool:

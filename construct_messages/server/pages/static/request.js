@@ -55,7 +55,7 @@ export function fragmentOf({ endpoint, query, parameters }, view = null) {
   return `#${new URLSearchParams([["endpoint", endpoint], ["query", query], ...parameters, ...shown])}`;
 }
 
-/** What names a query: a comment at its beginning, or else its text behind the prologue, on one line. */
+/** The title of a query: a comment at its beginning, or else its text after the prologue, on one line. */
 export function titleOf({ query }) {
   const lines = query.slice(0, 10_000).split("\n").map((line) => line.trim()).filter(Boolean);
   const comment = /^#+\s*(.+)/.exec(lines[0] ?? "");

@@ -36,7 +36,7 @@ function list(values) {
   return `[${values.map(literal).join(", ")}]`;
 }
 
-/** The arguments of `construct_messages` behind the query, and the names that they need. */
+/** The arguments of `construct_messages` after the query, and the names that they need. */
 function pythonArguments(url, parameters) {
   const { values, source } = sorted(url, parameters);
   const [maximum, pages] = [values("max-messages"), values("page-size")];

@@ -81,7 +81,7 @@ def messages_of(log: bytes) -> list[list[bytes]]:
 
 
 def printed(out: bytes) -> list[list[bytes]]:
-    """The statements of each message that a program has printed behind their number."""
+    """The statements of each message that a program has printed after their number."""
     messages: list[list[bytes]] = []
     for line in unlabelled(out).splitlines():
         if line.endswith(b" quads"):
