@@ -7,6 +7,7 @@ https://docs.nats.io/nats-concepts/jetstream/streams
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -30,9 +31,8 @@ _NO_RESPONDERS: Final = "503"
 _OTHER_STREAM: Final = 10060
 _PASSING: Final = (10008, 10009)  # temporarily unavailable, not enough servers
 
-_HEADERS_BYTES: Final = (
-    16  # the version of the headers, and their end; each has four more than its name and value
-)
+_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_END: Final = b"\r\n"
 
 
 class _Error(msgspec.Struct):
@@ -80,19 +80,15 @@ class Publisher:
             SourceError: the server refuses, or the connection has ended.
         """
         named: object = None
-        common: dict[str, str] = {}
-        least = 0
+        common = b""
         headers = []
         for number, record in enumerate(records, 1):
             if named != (now := (record.content_type, record.headers)):
-                common = _headers(record, self._stream)
-                least = _HEADERS_BYTES + sum(map(_header_size, common.items()))
-                named = now
-            key = {KEY: record.key} if record.key else {}
-            size = least + len(record.value) + sum(map(_header_size, key.items()))
-            if size > self._most:
+                common, named = self._headers(record), now
+            own = common + _line(KEY, record.key) + _END if record.key else common + _END
+            if (size := len(own) + len(record.value)) > self._most:
                 raise self._too_large(number, record, size)
-            headers.append({**common, **key})
+            headers.append(own)
         done = await self._known(records) if self._is_first else 0
         self._is_first = False
         await self._send(records[done:], headers[done:])
@@ -114,25 +110,45 @@ class Publisher:
         key = (last.headers or {}).get(KEY)
         return next((n for n, record in enumerate(records, 1) if record.key == key), 0)
 
-    async def _send(self, records: Sequence[Record], headers: Sequence[dict[str, str]]) -> None:
+    async def _send(self, records: Sequence[Record], headers: Sequence[bytes]) -> None:
         """Sends records, of which `IN_FLIGHT` are not acknowledged yet.
 
         The library's own `publish_async` does not tell the sender that the server refused a message.
         """
-        inbox, publish = self._inbox, self._connection.client.publish
+        inbox = self._inbox
         sent = acknowledged = 0
         while acknowledged < len(records):
-            with self._connection.errors():
-                for number in range(sent, min(acknowledged + IN_FLIGHT, len(records))):
-                    reply = f"{inbox.subject}.{number}"
-                    value = records[number].value
-                    await publish(self._subject, value, reply=reply, headers=headers[number])
-                    sent = number + 1
+            most = min(acknowledged + IN_FLIGHT, len(records))
+            values = [record.value for record in records[sent:most]]
+            await self._connection.publish(
+                self._subject, inbox.subject, zip(headers[sent:most], values, strict=True)
+            )
+            sent = most
             answer: Msg | None = await inbox.next()
             while answer is not None:
                 self._check_reply(answer)
                 acknowledged += 1
                 answer = inbox.waiting()
+
+    def _headers(self, record: Record) -> bytes:
+        """Returns the headers of a record, except its key and the end.
+
+        Raises:
+            SourceError: a name that NATS does not allow.
+        """
+        headers = dict(record.headers)
+        headers.pop(KEY, None)
+        if record.content_type is not None:
+            # as NATS writes the one, and RDF Messages the other
+            headers["Content-Type"] = headers[Header.CONTENT_TYPE.value] = record.content_type
+        headers["Nats-Expected-Stream"] = self._stream
+        for name in headers:
+            if not _NAME.fullmatch(name):
+                raise SourceError(
+                    f"{self._url} takes no header with the name {shown(name)!r}",
+                    hint="names have ASCII letters, digits, and characters such as -",
+                )
+        return b"".join([b"NATS/1.0\r\n", *(_line(*pair) for pair in headers.items())])
 
     def _check_reply(self, reply: Msg) -> None:
         """Makes sure that a reply acknowledges a message."""
@@ -156,19 +172,10 @@ class Publisher:
         )
 
 
-def _header_size(pair: tuple[str, str]) -> int:
-    return 4 + sum(len(text.encode()) for text in pair)
-
-
-def _headers(record: Record, stream: str) -> dict[str, str]:
-    """Returns the headers of a record, except its key."""
-    headers = dict(record.headers)
-    headers.pop(KEY, None)
-    if record.content_type is not None:
-        # as NATS writes the one, and RDF Messages the other
-        headers["Content-Type"] = headers[Header.CONTENT_TYPE.value] = record.content_type
-    headers["Nats-Expected-Stream"] = stream
-    return headers
+def _line(name: str, value: str) -> bytes:
+    """Returns a header. A line break would end it: the library, too, writes a space instead."""
+    text = value.strip().replace("\r", " ").replace("\n", " ")
+    return f"{name}: {text}\r\n".encode()
 
 
 async def publisher(
