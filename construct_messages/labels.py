@@ -39,6 +39,19 @@ _UNIQUE: Final = re.compile(
 )
 
 
+_UNDERSCORE: Final = ord("_")
+
+
+def may_have_labels(lines: bytes) -> bool:
+    """Whether N-Quads may have blank nodes. True may be wrong.
+
+    >>> may_have_labels(b"<urn:s> <urn:p> _:b ."), may_have_labels(b"<urn:s> <urn:p> <urn:o_o> .")
+    (True, False)
+    """
+    # to search for one byte, by its number, takes a tenth of the time
+    return _UNDERSCORE in lines and b"_:" in lines
+
+
 def are_unique(text: str) -> bool:
     """Whether all blank node labels in a text are unique, so that `Labels.in_log` keeps them. False may be wrong.
 

@@ -19,6 +19,7 @@ import pyoxigraph as ox
 from construct_messages.arguments import checked, wrong_type
 from construct_messages.errors import UsageError, WrongType
 from construct_messages.isomorphism import match, rename
+from construct_messages.labels import may_have_labels
 from construct_messages.terms import (
     UNBOUND,
     Term,
@@ -361,7 +362,7 @@ class Message:
         <Message of 1 quad: _:a2 <urn:p> _:b2 .>
         """
         if (lines := self._held) is not None:
-            if b"_:" not in lines:
+            if not may_have_labels(lines):
                 return self
         else:
             terms = self._made if self._terms is None else (self._terms,)

@@ -19,6 +19,7 @@ from construct_messages.feeds.delivery.progress import Delivery
 from construct_messages.feeds.delivery.targets import StreamTarget
 from construct_messages.feeds.state import Sent, read_state
 from construct_messages.feeds.transport import IDLE_SECONDS, RETRIES, Settings
+from construct_messages.logs.lines.texts import lines_read_back
 from construct_messages.message import Message, of_lines
 from construct_messages.net.oauth import BearerToken
 from construct_messages.single_use import each_of
@@ -109,10 +110,13 @@ async def _after(
     count = 0
     async with aclosing(each_of(messages)) as each:
         async for message in each:
-            checker.check(message)
+            lines = None
+            if as_lines and isinstance(message, Message):
+                lines = lines_read_back(message)
+            checker.check(message)  # also counts those that are
             count += 1
             if count > skipped:
-                yield of_lines(message.lines) if as_lines else message
+                yield of_lines(lines or message.lines) if as_lines else message
     if count < skipped:
         raise UsageError(
             f"{skipped} messages were sent before, and there are {count}",

@@ -12,7 +12,7 @@ from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from construct_messages.errors import UsageError
 from construct_messages.feeds.state import Checkpoint
-from construct_messages.labels import are_unique
+from construct_messages.labels import are_unique, may_have_labels
 from construct_messages.message import Message, of_lines
 from construct_messages.streams.element import Element
 from construct_messages.terms import Term
@@ -124,7 +124,7 @@ def labelled(elements: Sequence[Element], labels: Callable[[Term], Term]) -> lis
     """
     return [
         element.message.map_blanks(labels)
-        if b"_" in element.nquads and not are_unique(element.nquads.decode())
+        if may_have_labels(element.nquads) and not are_unique(element.nquads.decode())
         else of_lines(element.nquads + b"\n" if element.nquads else b"")
         for element in elements
     ]

@@ -360,7 +360,7 @@ def _follow(
     messages: Sequence[Message], following: dict[int, int], ends: Mapping[int, int] | None
 ) -> bool:
     """Moves `following` past messages where all of them are records before their ends; they are looked at together."""
-    if any(message.error() is not None for message in messages):
+    if any(map(Message.error, messages)):
         return False
     newest = dict(zip(map(Message.partition, messages), map(Message.offset, messages), strict=True))
     after = {number or 0: (offset or 0) + 1 for number, offset in newest.items()}

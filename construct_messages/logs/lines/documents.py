@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from construct_messages import compiled
 from construct_messages.formats import N_QUADS, N_TRIPLES, Format
-from construct_messages.labels import are_unique
+from construct_messages.labels import are_unique, may_have_labels
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.lines.decoder import LinesDecoder
 from construct_messages.logs.lines.statements import canonical_lines
@@ -107,8 +107,7 @@ def _are_different(lines: list[str] | list[bytes]) -> bool:
 
 def _keep_labels(documents: Sequence[bytes], options: DecoderOptions) -> bool:
     """Whether a decoder keeps the labels of all blank nodes in documents of UTF-8."""
-    # one character is found in a tenth of the time
-    texts = [each.decode() for each in documents if b"_" in each and b"_:" in each]
+    texts = [each.decode() for each in documents if may_have_labels(each)]
     return not texts or (options.shared_labels is not False and all(map(are_unique, texts)))
 
 
