@@ -27,7 +27,7 @@ from construct_messages.streams.element import microseconds_of
 _PLACE: Final = "offsets"
 _GONE: Final = 410
 _WAIT_SECONDS: Final = 0.2
-_AT_ONCE: Final = 500
+_AT_ONCE: Final = 250  # more than caches hold takes longer
 _END_MILLISECONDS: Final = 10
 _NO_OFFSET: Final = 0  # those that mean something else are less
 _HEADERS: Final = 64  # sets of headers that are remembered

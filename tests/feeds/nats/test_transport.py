@@ -15,6 +15,10 @@ from nats.js.client import JetStreamContext
 from construct_messages import Message
 from construct_messages.errors import LimitExceeded, SourceError, UsageError
 from construct_messages.feeds import Checkpoint, publish, subscribe
+from construct_messages.feeds.opening import opened
+from construct_messages.feeds.record import Record
+from construct_messages.feeds.records.transport import RecordTransport
+from construct_messages.feeds.transport import Settings
 from tests.support.certificates import certificate_in
 from tests.support.engines.broker_logs import log, same
 from tests.support.engines.brokers import NatsServer
@@ -211,6 +215,29 @@ async def test_what_the_newest_message_tells(server: NatsServer, streams: JetStr
     await asyncio.sleep(0.3)
     await publish(SENT, url, key="k")
     assert await taken(url) == [1, 2, 3, 4, 5]
+
+
+async def test_headers(server: NatsServer, streams: JetStreamContext) -> None:
+    """They are those that the library's own `publish` writes."""
+    headers = {"a": "", "b-c": " ä: b ", "d": "a\r\nb: c\n\r\n", "Content-Type": "text/turtle"}
+    url = server.url("a")
+    record = Record(b"\r\n", "text/turtle", key="k\n1", headers=headers)
+    async with opened(url, Settings(create=True), write=True) as transport:
+        assert isinstance(transport, RecordTransport)
+        await transport.send([record, record._replace(key="k2", headers={}), Record(b"")], "k")
+        named = {**record.named, "Nats-Msg-Id": record.key, "Nats-Expected-Stream": "a"}
+        named["Nats-Msg-Id"] += "0"  # stored once
+        del named["content-type"]
+        await streams.publish("a", record.value, headers=named)
+        with pytest.raises(SourceError, match="no header with the name 'a b'"):
+            await transport.send([record._replace(headers={"a b": ""})], "k")
+    ours, second, empty, theirs = [await streams.get_msg("a", seq=seq) for seq in range(1, 5)]
+    assert ours.data == theirs.data == record.value
+    assert ours.headers is not None
+    assert {**ours.headers, "Nats-Msg-Id": ours.headers["Nats-Msg-Id"] + "0"} == theirs.headers
+    assert ours.headers["d"] == "a  b: c"
+    assert (second.headers or {}).keys() == ours.headers.keys() - {"a", "b-c", "d"}
+    assert (empty.data or b"", empty.headers) == (b"", {"Nats-Expected-Stream": "a"})
 
 
 async def test_messages_that_are_too_large(server: NatsServer, streams: JetStreamContext) -> None:
