@@ -14,6 +14,7 @@ from construct_messages.checking import Checker
 from construct_messages.errors import ConstructMessagesError
 from construct_messages.formats import FORMATS
 from construct_messages.logs.jelly.options import JellyOptions
+from construct_messages.logs.lines.texts import lines_read_back
 from construct_messages.terms import Lenience, Term, iri, literal, triple
 
 S, P, O = (iri(f"http://e/{name}") for name in "spo")  # noqa: E741 - as RDF has it
@@ -72,6 +73,11 @@ def test_what_is_no_rdf_is_refused_by_name(case: str, tmp_path: Path) -> None:
         assert words in error.value.message
         assert error.value.hint
         assert not path.exists()
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_no_rdf_is_not_read_back(case: str) -> None:
+    assert lines_read_back(Message([Quad(*REFUSED[case][0])])) is None
 
 
 @pytest.mark.parametrize("case", REFUSED)

@@ -11,7 +11,6 @@ from construct_messages.errors import TermError
 from construct_messages.logs.lines.texts import lines_read_back
 from construct_messages.terms import Term
 from tests.support import strategies
-from tests.test_checking import REFUSED
 
 S, P, O = (Term(f"<urn:{name}>") for name in "spo")  # noqa: E741 - as RDF has it
 
@@ -37,11 +36,6 @@ def test_what_nearly_all_messages_have() -> None:
     message = Message([Quad(S, P, O), Quad(S, P, Term('"o"@en'), S), Quad(Term("_:b"), P, O)])
     assert lines_read_back(message) == message.lines
     assert lines_read_back(Message()) == b""
-
-
-@pytest.mark.parametrize("parts", [each for each, _ in REFUSED.values()], ids=[*REFUSED])
-def test_what_the_checker_refuses(parts: tuple[Term, ...]) -> None:
-    assert lines_read_back(Message([Quad(*parts)])) is None
 
 
 @pytest.mark.parametrize("parts", SPLIT.values(), ids=[*SPLIT])
