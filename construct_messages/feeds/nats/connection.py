@@ -126,7 +126,7 @@ class NatsConnection:
     ) -> None:
         """Sends messages to a subject, as the command HPUB of the protocol.
 
-        The library's own `publish` checks and writes the headers of each message anew, which takes longer than all
+        The library's own `publish` checks and writes the headers of each message, which takes longer than all
         that a relay does besides.
 
         Args:
