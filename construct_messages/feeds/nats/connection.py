@@ -126,8 +126,8 @@ class NatsConnection:
     ) -> None:
         """Sends messages to a subject, as the command HPUB of the protocol.
 
-        The library's own `publish` checks and writes the headers of each message, which takes longer than all
-        that a relay does besides.
+        The library's own `publish` checks and writes the headers of each message, which takes as long as all else that
+        a relay does. So this writes to its buffer by two methods that the library does not document.
 
         Args:
             subject, reply: that of the messages, and of their replies; without white space.
