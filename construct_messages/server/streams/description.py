@@ -24,8 +24,8 @@ class Said(NamedTuple):
     """The description of a stream in the body of a request.
 
     Args:
-        description: what is known of it.
-        query: the text of the query that is to give its elements; None: publishers do.
+        description: the description of the stream.
+        query: the text of the query whose results become its elements; None: publishers send them.
     """
 
     description: Description
@@ -36,12 +36,12 @@ def read_description(content_type: str | None, body: bytes, iri: str) -> Said:
     """Parses the description of a stream in the body of a request.
 
     Args:
-        content_type: the header. JSON needs no context: its members are those of the descriptions that streams have.
-        body: of the request; empty: no description.
-        iri: of the stream, which relative IRIs resolve against.
+        content_type: the header. JSON needs no context: its members are those of stream descriptions.
+        body: the request body; empty: no description.
+        iri: the IRI of the stream, the base of relative IRIs.
 
     Raises:
-        ProtocolError: another media type (415), malformed (422), or a value that makes no sense (422).
+        ProtocolError: another media type (415), a malformed body (422), or an invalid value (422).
 
     >>> read_description("application/json", b'{"label": "A", "retainedElements": 10}', "urn:a").description.label
     'A'
@@ -81,10 +81,10 @@ _MEMBERS: Final = (
 
 
 def _with_context(body: bytes) -> bytes:
-    """The JSON with our context, where it has none.
+    """Returns the JSON, with the context of this package if it has none.
 
     Raises:
-        ProtocolError: a member that the context does not know.
+        ProtocolError: a member that is not in the context.
     """
     try:
         value = json.loads(body)
@@ -92,7 +92,7 @@ def _with_context(body: bytes) -> bytes:
         return body  # the reader raises the error with its position
     if isinstance(value, dict) and "@context" not in value:
         for name in sorted(value.keys() - CONTEXT.keys()):
-            # keywords and IRIs, also those with a prefix, are JSON-LD's
+            # JSON-LD interprets keywords and IRIs, including prefixed ones
             if not name.startswith("@") and ":" not in name:
                 raise ProtocolError(
                     f"a description has no member {name!r:.80}",
@@ -114,7 +114,7 @@ def _number(said: Message, name: str, kind: Callable[[str], N]) -> N | None:
 
 
 def _value(said: Message, predicate: str) -> str | None:
-    """The literal that a property has."""
+    """Returns the literal of a property."""
     for quad in said:
         if quad.predicate == f"<{predicate}>" and is_literal(quad.object):
             return literal_parts(quad.object)[0]
