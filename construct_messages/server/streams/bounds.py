@@ -70,7 +70,7 @@ class StreamLimits:
         return handle
 
     def publishing(self, request: web.Request) -> AbstractAsyncContextManager[bytes]:
-        """Yields the body of an unsafe request, which counts until the block ends.
+        """Reads the body of an unsafe request, which counts until the block ends.
 
         A request takes a slot when its body has arrived, so a slow body does not block others.
 

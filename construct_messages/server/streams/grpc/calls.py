@@ -78,7 +78,7 @@ class ServerCall:
         )
 
     def messages(self, most: int) -> MessageReader:
-        """Yields the messages of the request, of up to `most` bytes each."""
+        """Returns a reader of the messages of the request, of up to `most` bytes each."""
         coding = self.headers.get("grpc-encoding", IDENTITY)
         return MessageReader(self._inbox.take, coding, most, "the client")
 

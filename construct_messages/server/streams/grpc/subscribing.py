@@ -105,7 +105,7 @@ class Subscribing:
             )
 
     async def _selection(self, call: ServerCall, stream: str) -> Selection:
-        """Yields the elements to send: the requested range, or new ones."""
+        """Returns the selection of elements to send: the requested range, or new ones."""
         parameters: dict[str, str] = {
             parameter: call.headers[name]
             for name, parameter in _PARAMETERS.items()
