@@ -1,4 +1,4 @@
-"""Checks what a format and a version of RDF can express, before a message is written.
+"""Checks that a format and a version of RDF can express a message, before it is written.
 
 N-Triples, Turtle and RDF/XML have no named graphs; triple terms and base directions came with RDF 1.2. Encoders reject
 unsupported features instead of dropping them; decoders reject features that the declared version does not have. No

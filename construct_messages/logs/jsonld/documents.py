@@ -203,7 +203,7 @@ def _is_name(value: Any) -> bool:
 
 
 def _names(document: Any) -> set[str]:
-    """Yields possible uses of prefixes in a node: its IRIs and its types."""
+    """Returns possible uses of prefixes in a node: its IRIs and its types."""
     names: set[str] = set()
     parts = [document]
     while parts:
