@@ -89,11 +89,11 @@ class StreamTarget:
         return self._transport is not None and self._transport.writes_lines
 
     async def open(self) -> None:
-        """See `Target.open`."""
+        """Opens the target; see `Target.open`."""
         await self._connected()
 
     async def send(self, messages: Sequence[Message], key: str, at: int | None) -> None:  # noqa: ARG002 the protocol's
-        """See `Target.send`."""
+        """Sends a batch; see `Target.send`."""
         transport = await self._connected()
         try:
             await transport.write(messages, key)
@@ -102,7 +102,7 @@ class StreamTarget:
             raise
 
     async def aclose(self) -> None:
-        """See `Target.aclose`."""
+        """Closes the target; see `Target.aclose`."""
         self._transport = None
         await self._connection.aclose()
 
@@ -132,7 +132,7 @@ class OutputTarget:
         self._start = self._encoder.start()
 
     async def open(self) -> None:
-        """See `Target.open`."""
+        """Opens the target; see `Target.open`."""
 
     async def send(self, messages: Sequence[Message], key: str, at: int | None) -> None:  # noqa: ARG002 the protocol's
         """Writes the messages; which ones were written before is unknown. See `Target.send`."""
@@ -149,7 +149,7 @@ class OutputTarget:
         self._start = b""
 
     async def aclose(self) -> None:
-        """See `Target.aclose`."""
+        """Closes the target; see `Target.aclose`."""
 
 
 class FileTarget:
@@ -173,14 +173,14 @@ class FileTarget:
         return self._log.size
 
     async def open(self) -> None:
-        """See `Target.open`."""
+        """Opens the target; see `Target.open`."""
 
     async def send(self, messages: Sequence[Message], key: str, at: int | None) -> None:  # noqa: ARG002 the protocol's
         """Appends the messages that the file does not have yet; see `Target.send`."""
         self._log.append(messages, at=at or 0)
 
     async def aclose(self) -> None:
-        """See `Target.aclose`."""
+        """Closes the target; see `Target.aclose`."""
 
 
 def target_of(

@@ -110,11 +110,11 @@ class MqttTransport(RecordTransport):
         return None if self._passed is None else Checkpoint(self._passed)
 
     def pass_by(self, record: Record) -> None:
-        """See `RecordTransport.pass_by`."""
+        """Advances the position; see `RecordTransport.pass_by`."""
         self._passed = record.sequence
 
     async def aclose(self) -> None:
-        """See `Transport.aclose`."""
+        """Closes the connection; see `Transport.aclose`."""
         await self._open.aclose()
 
     def _number(self, name: str, default: int, allowed: range) -> int:
@@ -147,7 +147,7 @@ class MqttTransport(RecordTransport):
     # --- reading ---
 
     async def records(self, start: Start, *, follow: bool) -> AsyncGenerator[Sequence[Record]]:  # noqa: ARG002 - it always follows
-        """See `RecordTransport.records`.
+        """Yields the records; see `RecordTransport.records`.
 
         Raises:
             UsageError: a start that requires earlier messages, or a checkpoint of a reader without an identifier.
@@ -254,7 +254,7 @@ class MqttTransport(RecordTransport):
     # --- writing ---
 
     async def send(self, records: Sequence[Record], key: str) -> None:
-        """See `RecordTransport.send`.
+        """Sends records; see `RecordTransport.send`.
 
         A batch is sent again as a whole if the connection is lost before all of it is acknowledged: a restarted broker
         may have lost acknowledged messages (Mosquitto writes its database afterwards).

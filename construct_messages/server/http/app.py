@@ -154,7 +154,7 @@ class _Server:
 
     @contextmanager
     def _observed(self, record: RequestRecord) -> Iterator[None]:
-        """See `Observe`."""
+        """Logs and counts an answer; see `Observe`."""
         with self._request_log.bound(record), self._metrics.watch(record):
             try:
                 yield

@@ -69,7 +69,7 @@ class Everybody:
     asks: Final = "open"
 
     async def admit(self, request: Requesting, right: Right) -> None:
-        """See `Authorizer`."""
+        """Checks the request; see `Authorizer`."""
 
 
 class Nobody:
@@ -78,7 +78,7 @@ class Nobody:
     asks: Final = "deny"
 
     async def admit(self, request: Requesting, right: Right) -> None:  # noqa: ARG002 - the protocol's
-        """See `Authorizer`."""
+        """Checks the request; see `Authorizer`."""
         raise Forbidden(
             f"{RIGHTS[right]} is switched off here",
             hint=f"allow it in the settings: streams.{right}",
@@ -95,7 +95,7 @@ class ThisMachine:
     asks: Final = "open"
 
     async def admit(self, request: Requesting, right: Right) -> None:
-        """See `Authorizer`."""
+        """Checks the request; see `Authorizer`."""
         if not all(is_loopback(_host(origin)) for origin in request.headers.getall("Origin", [])):
             raise Forbidden(
                 f"{RIGHTS[right]} is switched off for pages of other sites",
@@ -116,7 +116,7 @@ class SharedToken:
         self._variable = variable
 
     async def admit(self, request: Requesting, right: Right) -> None:
-        """See `Authorizer`."""
+        """Checks the request; see `Authorizer`."""
         token, sent = os.environ.get(self._variable, ""), bearer_token(request, right)
         if not token or not hmac.compare_digest(sent.encode(), token.encode()):
             raise refused(right)

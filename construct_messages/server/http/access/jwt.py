@@ -63,7 +63,7 @@ class JsonWebTokens:
         )
 
     async def admit(self, request: Requesting, right: Right) -> None:
-        """See `Authorizer`."""
+        """Checks the request; see `Authorizer`."""
         token = bearer_token(request, right)
         try:
             claims = await self._verified(token)
