@@ -78,8 +78,8 @@ async def _endpoint(client: Client, url: str) -> str:
     if response.status == _NO_GET:
         return url
     try:
-        said = json.loads(body)
+        description = json.loads(body)
     except ValueError as error:
         raise SourceError(f"{without_query(url)} describes no stream") from error
-    query = said.get(Property.QUERY) if isinstance(said, dict) else None
+    query = description.get(Property.QUERY) if isinstance(description, dict) else None
     return target_of(url, query) if isinstance(query, str) else url

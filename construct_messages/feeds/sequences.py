@@ -49,13 +49,13 @@ def check_next(stream: str, last: int, sequence: int) -> None:
         )
 
 
-def same_stream(stream: str, known: str, said: str) -> str:
+def same_stream(stream: str, known: str, answered: str) -> str:
     """Returns the identity of a stream, which an answer may repeat.
 
     Args:
         stream: the stream.
         known: the identity that was read before; empty: none.
-        said: the identity in the answer; empty: the server does not send it.
+        answered: the identity in the answer; empty: the server does not send it.
 
     Raises:
         SourceError: the answer is of another stream, so that the position is meaningless (410).
@@ -63,13 +63,13 @@ def same_stream(stream: str, known: str, said: str) -> str:
     >>> same_stream("https://example.org/streams/a", "", "7"), same_stream("https://example.org/streams/a", "7", "")
     ('7', '7')
     """
-    if known and said and known != said:
+    if known and answered and known != answered:
         raise SourceError(
             f"{stream} is another stream than the one that was read before",
             status=_GONE,
             hint="it was deleted and created again: begin again, without the state",
         )
-    return said or known
+    return answered or known
 
 
 def begin_after(stream: str, sequence: int | None, after: int) -> int:

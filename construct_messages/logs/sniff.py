@@ -46,11 +46,11 @@ def sniff(head: bytes, *, whole: bool = False) -> Format | None:
     >>> sniff(line), sniff(line, whole=True).name, sniff(b"", whole=True).name
     (None, 'N-Quads', 'TriG')
     """
-    told = [(format, is_it(head)) for format in FORMATS if (is_it := sniffer_of(format))]
-    for format, begins in told:
+    results = [(format, is_it(head)) for format in FORMATS if (is_it := sniffer_of(format))]
+    for format, begins in results:
         if begins:
             return format
-    if not whole and any(begins is None for _, begins in told):
+    if not whole and any(begins is None for _, begins in results):
         return None
     front = _FRONT.match(head)
     assert front is not None  # it also matches the empty text

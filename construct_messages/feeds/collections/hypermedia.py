@@ -181,13 +181,13 @@ class Hypermedia:
         )
         polling = [
             seconds
-            for said in self.objects(stream, _POLLING)
-            if (seconds := seconds_of(said)) is not None
+            for value in self.objects(stream, _POLLING)
+            if (seconds := seconds_of(value)) is not None
         ]
         return EventStream(stream, timestamp, sequence, max(polling, default=None))
 
     def _only_path(self, stream: Term, predicate: Term) -> Path | None:
-        paths = {self._path(said) for said in self.objects(stream, predicate)}
+        paths = {self._path(value) for value in self.objects(stream, predicate)}
         if not paths:
             return None
         if len(paths) > 1 or None in paths:
@@ -197,25 +197,25 @@ class Hypermedia:
             )
         return paths.pop()
 
-    def _path(self, said: Term) -> Path | None:
+    def _path(self, node: Term) -> Path | None:
         """Returns a path: a property, or a list of them; None: an unsupported one."""
-        if said.startswith("<") and said != _NIL:
-            return (said,)
+        if node.startswith("<") and node != _NIL:
+            return (node,)
         steps: list[Term] = []
-        while said != _NIL:
-            first, rest = self.objects(said, _FIRST), self.objects(said, _REST)
+        while node != _NIL:
+            first, rest = self.objects(node, _FIRST), self.objects(node, _REST)
             if len(first) != 1 or len(rest) != 1 or not first[0].startswith("<") or len(steps) > 99:
                 return None
             steps.append(first[0])
-            said = rest[0]
+            node = rest[0]
         return tuple(steps) or None
 
     def immutable(self, places: Iterable[str]) -> bool:
         """Returns whether the page is immutable."""
-        said = (
+        values = (
             object for place in places for object in self.objects(Term(f"<{place}>"), _IMMUTABLE)
         )
-        return any(is_literal(each) and literal_parts(each)[0] in ("true", "1") for each in said)
+        return any(is_literal(each) and literal_parts(each)[0] in ("true", "1") for each in values)
 
     def relations(self, places: Iterable[str], ordered_by: Path | None) -> list[Relation]:
         """Returns the relations of the page; several relations to one page are combined.

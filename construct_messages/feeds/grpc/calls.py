@@ -194,23 +194,25 @@ class ClientCall:
         if self._stream.headers is None:
             with self._reported():
                 await self._stream.recv_headers()
-        said = CIMultiDict(self._stream.headers or ())
-        if said.get(":status") != "200":
-            status = said.get(":status", "")
+        headers = CIMultiDict(self._stream.headers or ())
+        if headers.get(":status") != "200":
+            status = headers.get(":status", "")
             raise SourceError(
                 f"{self._shown} answered with status {shown(status)} of HTTP, and not as gRPC",
                 hint="check that a gRPC server is at the port",
                 response_status=int(status) if status.isdigit() else None,
                 transient=status in ("429", "502", "503", "504"),
             )
-        if "grpc-status" in said:
-            self.trailers = said
-            self._check_status(said)
-        elif not said.get("content-type", "").startswith(GRPC):
-            raise SourceError(f"{self._shown} answers with {shown(said.get('content-type', ''))}")
-        coding = said.get("grpc-encoding", IDENTITY)
+        if "grpc-status" in headers:
+            self.trailers = headers
+            self._check_status(headers)
+        elif not headers.get("content-type", "").startswith(GRPC):
+            raise SourceError(
+                f"{self._shown} answers with {shown(headers.get('content-type', ''))}"
+            )
+        coding = headers.get("grpc-encoding", IDENTITY)
         self._messages = MessageReader(self._inbox.take, coding, self._most, self._shown)
-        return said
+        return headers
 
     async def read(self) -> bytes | None:
         """Returns the next message of the answer; None: it has ended, and the status is OK.
@@ -263,9 +265,9 @@ class ClientCall:
     def _broken(self, error: Exception) -> SourceError:
         """Returns the error for an aborted call; raises that of its status, if one arrived before."""
         for headers in (self._stream.trailers, self._stream.headers):
-            if headers is not None and "grpc-status" in (said := CIMultiDict(headers)):
-                self.trailers = said
-                self._check_status(said)
+            if headers is not None and "grpc-status" in (fields := CIMultiDict(headers)):
+                self.trailers = fields
+                self._check_status(fields)
         if self._stream.headers is not None and not self._stream.data_received:
             self._unread()
         return SourceError(
@@ -273,17 +275,17 @@ class ClientCall:
             transient=True,
         )
 
-    def _check_status(self, said: CIMultiDict[str]) -> None:
-        given = said.get("grpc-status", "")
+    def _check_status(self, fields: CIMultiDict[str]) -> None:
+        given = fields.get("grpc-status", "")
         try:
             status = GrpcStatus(int(given))
         except ValueError:
             status = GrpcStatus.UNKNOWN
         if status is GrpcStatus.OK:
             return
-        detail = shown(decode_grpc_message(said.get("grpc-message", "")))
-        hint = said.get(CallMetadata.HINT)
-        pause = said.get(CallMetadata.RETRY_AFTER, "")
+        detail = shown(decode_grpc_message(fields.get("grpc-message", "")))
+        hint = fields.get(CallMetadata.HINT)
+        pause = fields.get(CallMetadata.RETRY_AFTER, "")
         http_status = http_status_of(status)
         raise SourceError(
             f"{self._shown} answered with {status.name}" + (f": {detail}" if detail else ""),

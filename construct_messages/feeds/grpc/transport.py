@@ -230,10 +230,10 @@ class GrpcTransport(Transport):
     ) -> Element | None:
         """Returns the next element; None: it was already read."""
         assert state.sequence is not None  # the call has begun
-        said = metadata.get(FrameMetadata.SEQUENCE, b"")
+        text = metadata.get(FrameMetadata.SEQUENCE, b"")
         sequence = state.sequence + 1
-        if said.isdigit() and len(said) < _DIGITS:
-            sequence = int(said)
+        if text.isdigit() and len(text) < _DIGITS:
+            sequence = int(text)
             if sequence <= state.sequence:
                 return None
             if is_numbered:
@@ -354,7 +354,7 @@ def _choice(options: Mapping[str, str], name: str, values: Mapping[str, T], defa
 
 
 def _size(options: Mapping[str, str], name: str, default: int) -> int:
-    said = options.get(name, str(default))
-    if not (is_sequence(said) and int(said)):
-        raise UsageError(f"{name}={shown(said)} is no number of bytes")
-    return int(said)
+    text = options.get(name, str(default))
+    if not (is_sequence(text) and int(text)):
+        raise UsageError(f"{name}={shown(text)} is no number of bytes")
+    return int(text)

@@ -54,12 +54,12 @@ def check_stream_url(url: str) -> None:
     check_url(as_http(url))
 
 
-def target_of(url: str, said: str, origins: Container[str] = ()) -> str:
+def target_of(url: str, reference: str, origins: Container[str] = ()) -> str:
     """Returns the absolute URL of a reference in an answer, without a fragment.
 
     Args:
         url: the URL of the request.
-        said: the reference.
+        reference: the reference.
         origins: additional trusted origins, in the form of `origin_of`.
 
     Raises:
@@ -70,9 +70,9 @@ def target_of(url: str, said: str, origins: Container[str] = ()) -> str:
     'http://example.org/streams/a/events'
     """
     try:
-        found = urldefrag(urljoin(url, said)).url
+        found = urldefrag(urljoin(url, reference)).url
     except ValueError:
-        found = said
+        found = reference
     check_stream_url(found)
     if origin_of(found) != origin_of(url) and origin_of(found) not in origins:
         raise SourceError(
@@ -172,8 +172,8 @@ class Client:
             response = await asend(self._session, request, without_query(url), self._timeouts)
         if response.status < 300 or response.status in accepted:
             return response
-        said = await self.body(response, url)
-        raise refusal(url, response.status, said, response.headers.get("Retry-After"))
+        content = await self.body(response, url)
+        raise refusal(url, response.status, content, response.headers.get("Retry-After"))
 
     async def fetch(
         self, url: str, headers: Mapping[str, str], most: int, accepted: Container[int] = ()
@@ -270,20 +270,20 @@ def link(response: aiohttp.ClientResponse, relation: str) -> str | None:
     return str(links[relation]["url"]) if relation in links else None
 
 
-def refusal(url: str, status: int, said: bytes, retry_after: str | None = None) -> SourceError:
+def refusal(url: str, status: int, content: bytes, retry_after: str | None = None) -> SourceError:
     """Returns the error for a failed request.
 
     Args:
         url: the URL of the request.
         status: the status of the answer.
-        said: the body of the answer.
+        content: the body of the answer.
         retry_after: the value of the header.
 
     >>> refusal("https://example.org/streams/a?after=9", 404, b'{"detail": "there is no stream a"}').message
     'https://example.org/streams/a answered with status 404: there is no stream a'
     """
     try:
-        document = json.loads(said)
+        document = json.loads(content)
     except ValueError:
         document = None
     problem = document if isinstance(document, dict) else {}

@@ -87,8 +87,8 @@ class ConnectionState:
         Raises:
             SourceError: it is of another one, so that the position is meaningless (410).
         """
-        said = response.headers.get(Header.IDENTITY, "")
-        self.identity = same_stream(without_query(url), self.identity, said)
+        identity = response.headers.get(Header.IDENTITY, "")
+        self.identity = same_stream(without_query(url), self.identity, identity)
 
     def begin(self, response: aiohttp.ClientResponse, url: str) -> bool:
         """Processes the position at which a response begins; returns whether the server sends it.

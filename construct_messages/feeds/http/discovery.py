@@ -88,19 +88,19 @@ async def discover(
         return Endpoints(stream, {Property.EVENTS: url})
     body = await client.body(response, url, most)
     if media_type in _DESCRIPTIONS:
-        said = _members(body)
-        owner = _target(url, said, Property.STREAM)
+        members = _members(body)
+        owner = _target(url, members, Property.STREAM)
         if owner is not None and not is_stream:
             return await discover(client, owner, settings, is_stream=True)
         urls = {
             name: target
             for name in _READ_OR_WRITTEN
-            if (target := _target(url, said, name)) is not None
+            if (target := _target(url, members, name)) is not None
         }
         if Property.INBOX in urls:
             urls.setdefault(Property.INPUT, urls[Property.INBOX])
         if urls:
-            return Endpoints(_member(said, "@id") or stream, urls)
+            return Endpoints(_member(members, "@id") or stream, urls)
         # other formats need no contexts, and contexts are not fetched
         response = await client.open("GET", url, _RDF)
         media_type, body = _media_type(response), await client.body(response, url, most)
@@ -144,19 +144,19 @@ def _media_type(response: aiohttp.ClientResponse) -> str:
 
 def _members(body: bytes) -> Mapping[str, Any]:
     try:
-        said = json.loads(body)
+        members = json.loads(body)
     except ValueError:
         return {}
-    return said if isinstance(said, dict) else {}
+    return members if isinstance(members, dict) else {}
 
 
-def _member(said: Mapping[str, Any], name: str) -> str | None:
-    value = said.get(name)
+def _member(members: Mapping[str, Any], name: str) -> str | None:
+    value = members.get(name)
     if isinstance(value, dict):
         value = value.get("@id")
     return value if isinstance(value, str) else None
 
 
-def _target(url: str, said: Mapping[str, Any], name: str) -> str | None:
-    value = _member(said, name)
+def _target(url: str, members: Mapping[str, Any], name: str) -> str | None:
+    value = _member(members, name)
     return None if value is None else target_of(url, value)

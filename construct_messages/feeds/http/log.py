@@ -51,10 +51,10 @@ class LogTransport(ConnectedTransport):
         accept = {"Accept": content_type(N_QUADS, RDFM)}
         response = await self._client.open("GET", state.url(url), accept)
         async with self._client.reading(response, url) as chunks:
-            said = response.headers.get("Content-Type", "")
-            problem = f"{without_query(url)} answers with {shown(said)!a}, and no message log"
+            media_type = response.headers.get("Content-Type", "")
+            problem = f"{without_query(url)} answers with {shown(media_type)!a}, and no message log"
             try:
-                format, syntax = find_format(said)
+                format, syntax = find_format(media_type)
             except UsageError as error:
                 raise SourceError(problem) from error
             if syntax is None:

@@ -82,10 +82,10 @@ class _ListPage(NamedTuple):
     immutable: bool = False
 
 
-def _place(url: str, said: str | None) -> str | None:
+def _place(url: str, location: str | None) -> str | None:
     """Returns the answer's own URL; it is only compared with others, not requested."""
     try:
-        return None if said is None else urljoin(url, said)
+        return None if location is None else urljoin(url, location)
     except ValueError:
         return None
 
@@ -182,7 +182,7 @@ class InboxTransport(Transport):
         response, body = await self._client.fetch(url, headers, most, (_NOT_MODIFIED,))
         if response.status == _NOT_MODIFIED:
             return known
-        said = response.headers
+        fields = response.headers
         reader = description_in(response, self._settings)
         page = Hypermedia(quads_in(reader, body, in_order=False))
         names = [
@@ -201,7 +201,7 @@ class InboxTransport(Transport):
         )
         before = link(response, "prev") or link(response, "previous")
         directives = {
-            directive.strip().lower() for directive in said.get("Cache-Control", "").split(",")
+            directive.strip().lower() for directive in fields.get("Cache-Control", "").split(",")
         }
         return _ListPage(
             [
@@ -210,8 +210,8 @@ class InboxTransport(Transport):
             ],
             None if following is None else self._target(url, following),
             None if before is None else self._target(url, before),
-            _place(url, said.get("Content-Location")),
-            said.get("ETag"),
+            _place(url, fields.get("Content-Location")),
+            fields.get("ETag"),
             url != self._url and "immutable" in directives,
         )
 
@@ -239,8 +239,8 @@ class InboxTransport(Transport):
             )
         return sequences
 
-    def _target(self, url: str, said: str) -> str:
-        return target_of(url, said, self._settings.origins)
+    def _target(self, url: str, reference: str) -> str:
+        return target_of(url, reference, self._settings.origins)
 
     async def _notification(self, listed: _Listed) -> Element | None:
         """Returns a notification; None: it was removed after it was listed."""

@@ -179,8 +179,8 @@ class EventStreamTransport(Transport):
         at_root = described if answer.page is None else answer.page.event_stream(stream)
         return root, at_root if at_root.paths else described
 
-    def _target(self, url: str, said: str) -> str:
-        return target_of(url, said, self._settings.origins)
+    def _target(self, url: str, reference: str) -> str:
+        return target_of(url, reference, self._settings.origins)
 
     # --- members ------------------------------------------------------------------------------------------------------
 
@@ -333,8 +333,8 @@ class EventStreamTransport(Transport):
             return _Answer(None, places, etag, immutable=False)
         if response.status == _GONE:
             return _Answer(Hypermedia([]), places, None, immutable=True)
-        said = response.headers
-        _, parameters = read_media_type(said.get("Content-Type", "")) or ("", {})
+        fields = response.headers
+        _, parameters = read_media_type(fields.get("Content-Type", "")) or ("", {})
         in_profile = PROFILE in parameters.get("profile", "").split()
         reader = document_in(response, self._settings)
         try:
@@ -348,10 +348,10 @@ class EventStreamTransport(Transport):
                 hint="ask for N-Quads or TriG",
             )
         directives = {
-            directive.strip().lower() for directive in said.get("Cache-Control", "").split(",")
+            directive.strip().lower() for directive in fields.get("Cache-Control", "").split(",")
         }
         return _Answer(
-            page, places, said.get("ETag"), "immutable" in directives or page.immutable(places)
+            page, places, fields.get("ETag"), "immutable" in directives or page.immutable(places)
         )
 
 

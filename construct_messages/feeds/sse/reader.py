@@ -74,14 +74,14 @@ class EventsTransport(ConnectedTransport):
             raise SourceError(
                 f"{without_query(url)} answers with {shown(response.content_type)}, and not {EVENT_STREAM}"
             )
-        said = response.headers.get(Header.CONTENT_TYPE)
-        if said is None:
+        content_type = response.headers.get(Header.CONTENT_TYPE)
+        if content_type is None:
             raise SourceError(
                 f"{without_query(url)} does not declare the format of its events:  {Header.CONTENT_TYPE} is missing",
                 hint="check that it is a stream of RDF Messages",
             )
         context = link(response, CONTEXT_RELATION)
-        reader = reader_of(said, self._settings, base=without_query(url), context=context)
+        reader = reader_of(content_type, self._settings, base=without_query(url), context=context)
         if reader.format.binary:
             raise SourceError(
                 f"{without_query(url)} sends {reader.format.name}, which is binary, as server-sent events",

@@ -60,7 +60,7 @@ def _check_close(url: str, code: int | None, reason: str) -> None:
         return
     if (status := refused_status(code)) is not None:
         raise refusal(url, status, json.dumps({"detail": reason}).encode() if reason else b"")
-    said = f": {shown(reason)}" if reason else ""
+    detail = f": {shown(reason)}" if reason else ""
     raise SourceError(
-        f"{without_query(url)} was closed with code {code}{said}", transient=code not in _REFUSED
+        f"{without_query(url)} was closed with code {code}{detail}", transient=code not in _REFUSED
     )

@@ -180,11 +180,11 @@ def _check_logical(wanted: int, physical: PhysicalType, logical: LogicalType) ->
         )
 
 
-def refused_options(said: str, options: JellyOptions) -> UsageError:
+def refused_options(text: str, options: JellyOptions) -> UsageError:
     """Returns the error for a message that cannot be written with the options of a stream.
 
     Args:
-        said: which message, and why not.
+        text: which message, and why not.
         options: the options of the stream.
     """
     wanted = [
@@ -197,4 +197,4 @@ def refused_options(said: str, options: JellyOptions) -> UsageError:
         )
         if is_so
     ]
-    return UsageError(said, hint=f"request {', '.join(wanted)}" if wanted else None)
+    return UsageError(text, hint=f"request {', '.join(wanted)}" if wanted else None)

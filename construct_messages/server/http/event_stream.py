@@ -44,8 +44,8 @@ def event(type: Event, data: bytes, id: str | int | None = None) -> bytes:
 
 def error_event(error: ConstructMessagesError, id: str | None = None) -> bytes:
     """Returns the event that ends an event stream, with the reason."""
-    said = f"{error.message}: {error.hint}" if error.hint else error.message
-    return event(Event.ERROR, said.encode(), id)
+    text = f"{error.message}: {error.hint}" if error.hint else error.message
+    return event(Event.ERROR, text.encode(), id)
 
 
 def check_text(format: Format) -> None:

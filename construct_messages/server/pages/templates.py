@@ -81,8 +81,12 @@ def problem_page(request: web.Request, problem: web.Response) -> web.Response:
     """Answers with a problem document (RFC 9457), as a page for browsers."""
     if not wants_html(request):
         return problem
-    said = json.loads(problem.text or "{}")
-    shown: dict[str, object] = {"problem": said, "status": problem.status, "title": said["title"]}
+    members = json.loads(problem.text or "{}")
+    shown: dict[str, object] = {
+        "problem": members,
+        "status": problem.status,
+        "title": members["title"],
+    }
     headers = problem.headers.copy()
     headers.popall("Content-Length", None)
     headers["Content-Type"], headers["Content-Security-Policy"] = _TYPE, POLICY

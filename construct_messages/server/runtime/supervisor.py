@@ -146,8 +146,8 @@ def load_stores(config: Config, place: Path, progress: Progress | None = None) -
         if endpoint.is_remote or paths[0].is_dir():
             continue
         directories[name] = place / f"store-{number}"
-        told = None if progress is None else partial(progress, path_of(name))
-        load_directory(paths, directories[name], told, lenient=endpoint.lenient)
+        report = None if progress is None else partial(progress, path_of(name))
+        load_directory(paths, directories[name], report, lenient=endpoint.lenient)
     return directories
 
 

@@ -351,9 +351,9 @@ class SparqlEndpoint:
         """
         if self._settings.refuse_capped:
             await answer.body.aclose()
-            said = f": {shown(reason)}" if reason else ""
+            detail = f": {shown(reason)}" if reason else ""
             raise IncompleteResult(
-                f"the source sent a part of the answer only{said}",
+                f"the source sent a part of the answer only{detail}",
                 hint="ask for less, or give the source more time",
             )
         self._request_log.log(

@@ -20,7 +20,7 @@ N = TypeVar("N", int, float)
 _MOST_BYTES: Final = 1 << 20
 
 
-class Said(NamedTuple):
+class NewStream(NamedTuple):
     """The description of a stream in the body of a request.
 
     Args:
@@ -32,7 +32,7 @@ class Said(NamedTuple):
     query: str | None = None
 
 
-def read_description(content_type: str | None, body: bytes, iri: str) -> Said:
+def read_description(content_type: str | None, body: bytes, iri: str) -> NewStream:
     """Parses the description of a stream in the body of a request.
 
     Args:
@@ -47,22 +47,22 @@ def read_description(content_type: str | None, body: bytes, iri: str) -> Said:
     'A'
     """
     if not body:
-        return Said(Description())
+        return NewStream(Description())
     if content_type is not None and content_type.partition(";")[0].strip().lower() in _JSON:
         body = _with_context(body)
     messages = read_messages(content_type, body, base=iri, message_bytes=_MOST_BYTES, most=1)
-    said = messages[0] if messages else Message()
+    message = messages[0] if messages else Message()
     try:
         description = Description(
-            label=_value(said, f"{RDFS}label") or "",
+            label=_value(message, f"{RDFS}label") or "",
             retention=Retention(
-                count=_number(said, "retainedElements", int),
-                seconds=_number(said, "retainedSeconds", float),
-                bytes=_number(said, "retainedBytes", int),
+                count=_number(message, "retainedElements", int),
+                seconds=_number(message, "retainedSeconds", float),
+                bytes=_number(message, "retainedBytes", int),
             ),
-            publish=_value(said, f"{CM}publish"),
+            publish=_value(message, f"{CM}publish"),
         )
-        return Said(description, _value(said, f"{RSP}query"))
+        return NewStream(description, _value(message, f"{RSP}query"))
     except UsageError as error:
         raise ProtocolError(
             f"the description makes no sense: {error.message}", status=422, hint=error.hint
@@ -103,8 +103,8 @@ def _with_context(body: bytes) -> bytes:
     return body
 
 
-def _number(said: Message, name: str, kind: Callable[[str], N]) -> N | None:
-    value = _value(said, f"{CM}{name}")
+def _number(message: Message, name: str, kind: Callable[[str], N]) -> N | None:
+    value = _value(message, f"{CM}{name}")
     try:
         return None if value is None else kind(value)
     except ValueError:
@@ -113,9 +113,9 @@ def _number(said: Message, name: str, kind: Callable[[str], N]) -> N | None:
         ) from None
 
 
-def _value(said: Message, predicate: str) -> str | None:
+def _value(message: Message, predicate: str) -> str | None:
     """Returns the literal of a property."""
-    for quad in said:
+    for quad in message:
         if quad.predicate == f"<{predicate}>" and is_literal(quad.object):
             return literal_parts(quad.object)[0]
     return None

@@ -88,11 +88,11 @@ def not_carried(error: UnsupportedByFormat) -> NotAcceptable:
       hint: ask for application/n-quads or application/trig, which carry every message
     """
     # the number of messages that an encoder has written is meaningless to a client
-    said, hint = (
+    text, hint = (
         _NUMBER.sub("", error.message, count=1),
         f"ask for {' or '.join(_CARRY_ALL)}, which carry every message",
     )
-    return NotAcceptable(said, hint=hint, offered=_CARRY_ALL)
+    return NotAcceptable(text, hint=hint, offered=_CARRY_ALL)
 
 
 def negotiate_document(

@@ -314,26 +314,26 @@ class StreamsEndpoint:
             # the body of a client without either right is not read
             await self._queries.admit(request)
         async with self.bounds.publishing(request) as body:
-            said = read_description(content_type, body, self._iris(request, name).stream)
-            if posted and said.query is not None:
+            described = read_description(content_type, body, self._iris(request, name).stream)
+            if posted and described.query is not None:
                 await self._queries.admit(request)
                 return await self._queries.register(
-                    request, said.query, description=said.description
+                    request, described.query, description=described.description
                 )
             await self._admit(request)
-            self._check_policy(said.description.publish)
+            self._check_policy(described.description.publish)
             known = {state.name: state for state in self._store.streams()}
             if request.method == "PUT":
                 tags = self._tags(request, known[name]) if name in known else ()
                 check_conditions(request, tags, f"the stream {name}")
                 if name in known:
-                    await self._store.adescribe(name, said.description)
+                    await self._store.adescribe(name, described.description)
                     return web.Response(status=204)
             if len(known) >= self._settings.streams:
                 raise LimitExceeded(
                     f"there are {len(known)} streams, and no more are allowed", status=507
                 )
-            await self._store.acreate(name, said.description)
+            await self._store.acreate(name, described.description)
             return web.Response(status=201, headers={"Location": self._iris(request, name).stream})
 
     async def _query(self, request: web.Request) -> web.StreamResponse:
@@ -351,7 +351,7 @@ class StreamsEndpoint:
         return await self._queries.preview(request, text, request.query[PREVIEW], bound=bound)
 
     def _document(self, request: web.Request, state: State) -> Document:
-        return stream_document(self._iris(request, state.name), state) | self._queries.said(
+        return stream_document(self._iris(request, state.name), state) | self._queries.description(
             request, state.name
         )
 

@@ -99,7 +99,7 @@ class ServerCall:
         await self._stream.send_data(data)
 
     async def end(
-        self, status: GrpcStatus, said: str = "", metadata: Mapping[str, str] | None = None
+        self, status: GrpcStatus, text: str = "", metadata: Mapping[str, str] | None = None
     ) -> None:
         """Ends the call with a status; only the first status is sent."""
         if self._ended:
@@ -113,8 +113,8 @@ class ServerCall:
                 ("grpc-accept-encoding", CODINGS),
                 *headers,
             ]
-        if said:
-            headers.append(("grpc-message", encode_grpc_message(said)))
+        if text:
+            headers.append(("grpc-message", encode_grpc_message(text)))
         headers += ((name, encode_grpc_message(value)) for name, value in (metadata or {}).items())
         with suppress(H2Error):  # the client has left
             await self._stream.send_headers(headers, end_stream=True)
@@ -220,8 +220,10 @@ class CallServer:
         release: Callable[[], None],
     ) -> None:
         try:
-            said = dict(headers)
-            if said.get(":method") != "POST" or not said.get("content-type", "").startswith(GRPC):
+            fields = dict(headers)
+            if fields.get(":method") != "POST" or not fields.get("content-type", "").startswith(
+                GRPC
+            ):
                 await stream.send_headers([(":status", "415")], end_stream=True)
                 return
             if self._server is None or not self._server.is_serving():
@@ -239,9 +241,9 @@ class CallServer:
             release()
 
 
-async def _refuse(stream: Stream, status: GrpcStatus, said: str) -> None:
+async def _refuse(stream: Stream, status: GrpcStatus, text: str) -> None:
     headers = [(":status", "200"), ("content-type", f"{GRPC}+proto")]
-    headers += [("grpc-status", str(status.value)), ("grpc-message", said)]
+    headers += [("grpc-status", str(status.value)), ("grpc-message", text)]
     await stream.send_headers(headers, end_stream=True)
 
 

@@ -74,8 +74,8 @@ class ElementFrames:
         if isinstance(error, LimitExceeded):
             return error
         # without the prefix with the number of the message in this answer
-        said = error.message.partition(": ")[2]
-        return refused_options(f"element {element.sequence}: {said}", self._options)
+        reason = error.message.partition(": ")[2]
+        return refused_options(f"element {element.sequence}: {reason}", self._options)
 
 
 def _metadata(element: Element) -> bytes:

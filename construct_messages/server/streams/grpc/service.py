@@ -163,8 +163,8 @@ class RdfStreamService:
                 record.refused(error.status)
             elif not self._stops(error):
                 record.aborted(reason_of(error))
-            said = str(error).partition("\n")[0]  # with the number of the message, without the hint
-            await call.end(status_of(error.status), said, _refusal(error, record))
+            text = str(error).partition("\n")[0]  # with the number of the message, without the hint
+            await call.end(status_of(error.status), text, _refusal(error, record))
         except asyncio.CancelledError as error:
             if error.args:  # of this package
                 record.aborted("shutdown")

@@ -139,10 +139,10 @@ class Subscribing:
 
 
 def _follow(call: ServerCall) -> bool:
-    said = call.headers.get(CallMetadata.FOLLOW, "true").lower()
-    if said not in ("true", "false"):
-        raise ProtocolError(f"{CallMetadata.FOLLOW}: {said[:40]} is neither true nor false")
-    return said == "true"
+    value = call.headers.get(CallMetadata.FOLLOW, "true").lower()
+    if value not in ("true", "false"):
+        raise ProtocolError(f"{CallMetadata.FOLLOW}: {value[:40]} is neither true nor false")
+    return value == "true"
 
 
 def _frame_bytes(call: ServerCall, most: int) -> int:
@@ -150,7 +150,7 @@ def _frame_bytes(call: ServerCall, most: int) -> int:
 
     A frame can be a little larger than the published message, as it may contain entries of lookup tables.
     """
-    said = call.headers.get(CallMetadata.FRAME_BYTES)
-    if said is None:
+    value = call.headers.get(CallMetadata.FRAME_BYTES)
+    if value is None:
         return FRAME_BYTES
-    return min(sequence_parameter(CallMetadata.FRAME_BYTES, said), max(FRAME_BYTES, 2 * most))
+    return min(sequence_parameter(CallMetadata.FRAME_BYTES, value), max(FRAME_BYTES, 2 * most))

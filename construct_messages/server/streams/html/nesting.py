@@ -210,15 +210,20 @@ class _Nesting:
         """Returns the nodes of a list; None: it is incomplete, or one of its nodes has other properties as well."""
         cells: dict[Term, None] = {}
         while term != _NIL:
-            said = self._properties.get(term)
-            if term not in self._left or term in cells or not self._is_nested(term) or said is None:
+            properties = self._properties.get(term)
+            if (
+                term not in self._left
+                or term in cells
+                or not self._is_nested(term)
+                or properties is None
+            ):
                 return None
-            if said.keys() != {_FIRST, _REST} or any(
-                len(objects) != 1 for objects in said.values()
+            if properties.keys() != {_FIRST, _REST} or any(
+                len(objects) != 1 for objects in properties.values()
             ):
                 return None
             cells[term] = None
-            term = said[Term(_REST)][0]
+            term = properties[Term(_REST)][0]
         return list(cells)
 
 

@@ -287,10 +287,10 @@ class HtmlView:
         href = self._href(request)
 
         def cards() -> list[tuple[int, Card, str]]:
-            said = members(elements)
+            messages = members(elements)
             return [
                 (each.sequence, card(one, href), _drawn(one.lines[:-1]))
-                for each, one in zip(elements, said, strict=True)
+                for each, one in zip(elements, messages, strict=True)
             ]
 
         before = LdesPage(page.first - size, page.first - 1)

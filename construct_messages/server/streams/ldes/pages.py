@@ -134,7 +134,7 @@ def root(
         version_of_path: the property whose object is the versioned resource of a member; None: there is none.
     """
     stream, view = Term(f"<{iris.event_stream}>"), Term(f"<{iris.ldes}>")
-    said = [
+    quads = [
         Quad(stream, _TYPE, _EVENT_STREAM),
         Quad(stream, _LABEL, literal(state.description.label or state.name)),
         Quad(stream, iri(f"{LDES}timestampPath"), _ISSUED),
@@ -144,21 +144,21 @@ def root(
         *_retention(iris, bounds, state),
     ]
     if version_of_path is not None:
-        said.append(Quad(stream, iri(f"{LDES}versionOfPath"), iri(version_of_path)))
+        quads.append(Quad(stream, iri(f"{LDES}versionOfPath"), iri(version_of_path)))
     labels = Labels.at(iris.ldes).in_message(0)
     for page, *times in bounds:
         node = Term(f"<{iris.ldes_page(page.name)}>")
         for kind, microseconds in zip((_AT_LEAST, _AT_MOST), times, strict=True):
             if microseconds is not None:
                 relation = labels[Term(f"_:{len(labels)}")]
-                said += (
+                quads += (
                     Quad(view, _RELATION, relation),
                     Quad(relation, _TYPE, kind),
                     Quad(relation, _RELATION_NODE, node),
                     Quad(relation, _PATH, _ISSUED),
                     Quad(relation, _VALUE, _date_time(microseconds)),
                 )
-    return Message(said)
+    return Message(quads)
 
 
 def _retention(iris: StreamIris, bounds: Sequence[PageTimes], state: State) -> Iterator[Quad]:
@@ -192,12 +192,12 @@ def page_head(iris: StreamIris, page: LdesPage, *, full: bool) -> Message:
         full: whether the page is complete.
     """
     stream, node = Term(f"<{iris.event_stream}>"), Term(f"<{iris.ldes_page(page.name)}>")
-    said = [
+    quads = [
         Quad(stream, _TYPE, _EVENT_STREAM),
         Quad(stream, _VIEW, Term(f"<{iris.ldes}>")),
         Quad(node, _TYPE, _NODE),
     ]
-    return Message([*said, Quad(node, iri(f"{LDES}immutable"), _TRUE)] if full else said)
+    return Message([*quads, Quad(node, iri(f"{LDES}immutable"), _TRUE)] if full else quads)
 
 
 def members(
@@ -224,23 +224,23 @@ def members(
         if b"_:" in element.nquads:
             message = message.map_blanks(labels.in_message(element.sequence).__getitem__)
         member = Term(f"<{iris.element(element.sequence)}>")
-        said = [
+        quads = [
             Quad(stream, _MEMBER, member),
             Quad(member, _ISSUED, _date_time(element.microseconds)),
             Quad(member, _SEQUENCE, Term(f'"{element.sequence}"^^<{XSD}integer>')),
         ]
         if element.generated is not None:
-            said.append(
+            quads.append(
                 Quad(member, _GENERATED, literal(element.generated, datatype=f"{XSD}dateTime"))
             )
         if version_of_path is not None and (entity := _only_object(message, iri(version_of_path))):
-            said.append(Quad(member, iri(version_of_path), entity))
+            quads.append(Quad(member, iri(version_of_path), entity))
         default = member if graphs else None
-        said += [
+        quads += [
             Quad(subject, predicate, object, graph or default)
             for subject, predicate, object, graph in message
         ]
-        yield Message(said)
+        yield Message(quads)
 
 
 def _only_object(message: Message, predicate: Term) -> Term | None:

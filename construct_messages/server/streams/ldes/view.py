@@ -92,19 +92,19 @@ class LdesView:
     async def root(self, request: web.Request) -> web.StreamResponse:
         """Answers with the description of the event stream and the IRIs of its pages."""
         name, iris = self._begin(request)
-        said, digest = await self._in_thread(self._root, name, iris)
+        description, digest = await self._in_thread(self._root, name, iris)
         if self._html.wanted(request):
-            return await self._html.ldes_root(request, iris, name, said)
+            return await self._html.ldes_root(request, iris, name, description)
         no_members = selected(self._store, name, Selection(0, 0))
         return await self._answer(
-            request, said, no_members, iris, etag=digest, cache_control="no-cache"
+            request, description, no_members, iris, etag=digest, cache_control="no-cache"
         )
 
     def _root(self, name: str, iris: StreamIris) -> tuple[Message, str]:
         """Returns the root and its digest."""
         state, bounds = self._times.bounds(name, self._settings.ldes_page)
-        said = root(iris, bounds, state, version_of_path=self._settings.ldes_version_of_path)
-        return said, blake2b(said.lines, digest_size=12).hexdigest()
+        description = root(iris, bounds, state, version_of_path=self._settings.ldes_version_of_path)
+        return description, blake2b(description.lines, digest_size=12).hexdigest()
 
     async def page(self, request: web.Request) -> web.StreamResponse:
         """Answers with the retained members of a page."""
@@ -158,8 +158,8 @@ class LdesView:
         after = sequence_parameter(Parameter.AFTER, request.query.get(Parameter.AFTER, "0"))
         shown = Selection(max(page.first, state.first, after + 1) - 1, min(page.last, state.last))
         elements = counted(record_of(request), selected(self._store, state.name, shown))
-        said = partial(members, iris, version_of_path=self._settings.ldes_version_of_path)
-        return await self._html.ldes_page(request, page, state, head, elements, said)
+        as_members = partial(members, iris, version_of_path=self._settings.ldes_version_of_path)
+        return await self._html.ldes_page(request, page, state, head, elements, as_members)
 
     @property
     def _version(self) -> str:
@@ -225,7 +225,7 @@ class LdesView:
         def encode(messages: Iterable[Message]) -> bytes:
             return b"".join(map(encoder.encode, messages))
 
-        said = partial(
+        as_members = partial(
             members,
             iris,
             version_of_path=self._settings.ldes_version_of_path,
@@ -234,7 +234,7 @@ class LdesView:
         held = encoder.start() + await self._in_thread(encode, [head])
         async with aclosing(pages):
             async for page in pages:
-                yield held + await self._in_thread(encode, said(page))
+                yield held + await self._in_thread(encode, as_members(page))
                 held = b""
         yield held + encoder.finish()
 

@@ -246,13 +246,13 @@ class QueriesView:
             )
         )
 
-    def said(self, request: web.Request, name: str) -> dict[str, object]:
+    def description(self, request: web.Request, name: str) -> dict[str, object]:
         """Returns the part of a stream's description about its query; empty if there is none."""
         query = self.registry.get(name)
         if query is None:
             return {}
         registration = query.registration
-        said: dict[str, object] = {
+        described: dict[str, object] = {
             "@type": ["rsp:Stream", "rsp:OutputStream"],
             "queryText": registration.text,
             "inputs": [self._iris_of(request, each).stream for each in query.positions],
@@ -262,23 +262,25 @@ class QueriesView:
             "lag": query.lag,
         }
         if registration.source is not None:
-            said["inputs"] = [
+            described["inputs"] = [
                 f"{self._iris_of(request, '').stream.removesuffix('/streams/')}{registration.source}"
             ]
         if query.dropped:
-            said["dropped"] = sum(query.dropped.values())
-            said |= {f"dropped{reason.title()}": count for reason, count in query.dropped.items()}
+            described["dropped"] = sum(query.dropped.values())
+            described |= {
+                f"dropped{reason.title()}": count for reason, count in query.dropped.items()
+            }
         if registration.source is None:
-            said["evaluations"] = query.evaluations
-            said["evaluationSeconds"] = round(query.seconds, 6)
-            said["slowestSeconds"] = round(query.slowest, 6)
-            said["memoryBytes"] = query.memory_bytes
-            said["restarts"] = query.restarts
+            described["evaluations"] = query.evaluations
+            described["evaluationSeconds"] = round(query.seconds, 6)
+            described["slowestSeconds"] = round(query.slowest, 6)
+            described["memoryBytes"] = query.memory_bytes
+            described["restarts"] = query.restarts
             if query.plan:
-                said["plan"] = query.plan
+                described["plan"] = query.plan
         if query.error is not None:
-            said["error"] = query.error
-        return said
+            described["error"] = query.error
+        return described
 
     async def patch(self, request: web.Request, name: str, body: bytes) -> web.Response:
         """Pauses or resumes a query: `{"status": "paused"}` or `{"status": "running"}`.
