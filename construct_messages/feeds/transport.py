@@ -104,10 +104,10 @@ class Start:
     """The start position of reading; without arguments, the oldest element. At most one argument is not None.
 
     Args:
-        after: after this sequence; 0: with the first element.
-        last: with this number of newest elements.
-        since: with elements stored at this time or later; a time with a time zone.
-        checkpoint: after the position of an earlier reader.
+        after: start after this sequence; 0: with the first element.
+        last: start with this number of newest elements.
+        since: start with elements stored at this time or later; a time with a time zone.
+        checkpoint: start after the position of an earlier reader.
     """
 
     after: int | None = None

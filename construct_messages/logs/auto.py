@@ -70,8 +70,8 @@ class DetectingDecoder:
         self.bytes_read = self.message_count = 0
         self._unpacker = Unpacker(self.packing) if self.packing else None
         self._decoder: Decoder | ArchiveDecoder | None = None
-        self._head = b""  # bytes that were not enough
-        self._tried = 0  # how much of it did not
+        self._head = b""  # bytes that were not sufficient for detection
+        self._tried = 0  # the size of the examined part
         self._sniffed = False
 
     @property

@@ -50,12 +50,12 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """The limits of one request; reaching one is an error, never a shorter log. None: no limit.
 
     Args:
-        request_bytes: of a request body.
-        query_characters: of a query's text.
-        seconds: for the whole answer of the source.
-        solutions: of one log.
-        messages: of one log.
-        message_bytes: of one serialized message.
+        request_bytes: the maximal size of a request body.
+        query_characters: the maximal length of a query's text.
+        seconds: the maximal time for the whole answer of the source.
+        solutions: the maximal number of solutions of one log.
+        messages: the maximal number of messages of one log.
+        message_bytes: the maximal size of one serialized message.
         idle_seconds: the maximal time without progress of a client that reads an answer, and for sending a body.
     """
 
@@ -73,7 +73,7 @@ class ExampleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
 
     Args:
         name: a few words.
-        query: of any form.
+        query: a query of any form.
         sentence: its subject or purpose.
         group_by: the variables whose values group solutions into messages; `group-by` of a request.
     """
@@ -94,7 +94,7 @@ class EndpointSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         frames: files with JSON-LD frames and contexts, by the names or IRIs that clients send.
         examples: queries that the page offers; it shows the first one initially. See `ExampleSettings`.
         results: the results format to request from a URL.
-        method: how queries are sent to a URL.
+        method: the HTTP method for queries to a URL.
         page_size: solutions per request to a URL.
         strict: whether blank nodes that are split across pages are an error, instead of a warning in the log.
         contact: an address for the User-Agent, so that the operator of a URL can reach you.

@@ -223,7 +223,7 @@ class ClientCall:
         """
         if self._messages is None:
             await self.headers()
-        assert self._messages is not None  # it is set with the headers
+        assert self._messages is not None  # set together with the headers
         if self._messages.ready:
             return self._messages.ready.popleft()
         try:  # unlike other operations: messages that arrived before the end are read first

@@ -303,7 +303,7 @@ class TopicClient:
             committed: whether the end is before the first record of an open transaction.
 
         Raises:
-            SourceError: the cluster refuses, or cannot be reached.
+            SourceError: the cluster rejects the request, or cannot be reached.
         """
         consumer = await self._asking(committed=committed)
         return {
@@ -321,7 +321,7 @@ class TopicClient:
             milliseconds: the time since 1970 in UTC.
 
         Raises:
-            SourceError: the cluster refuses, or cannot be reached.
+            SourceError: the cluster rejects the request, or cannot be reached.
         """
         consumer = await self._asking(committed=True)
         asked = [Partition(self.topic, number, milliseconds) for number in partitions]

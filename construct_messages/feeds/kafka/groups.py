@@ -15,7 +15,7 @@ from confluent_kafka import TopicPartition as Partition
 from construct_messages.feeds.kafka.client import GROUP, TopicClient
 from construct_messages.feeds.kafka.failures import passes
 
-_SHORTEST_SECONDS: Final = 0.001  # a poll that calls `_note` goes on waiting
+_SHORTEST_SECONDS: Final = 0.001  # a poll that calls `_note` continues to wait
 _STEP_SECONDS: Final = 0.2
 _ATTEMPT_SECONDS: Final = 1.0
 

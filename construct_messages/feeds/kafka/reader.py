@@ -29,8 +29,8 @@ _GONE: Final = 410
 _WAIT_SECONDS: Final = 0.2
 _AT_ONCE: Final = 500
 _END_MILLISECONDS: Final = 10
-_NO_OFFSET: Final = 0  # those that mean something else are less
-_HEADERS: Final = 64  # sets of headers that are remembered
+_NO_OFFSET: Final = 0  # offsets with another meaning are smaller
+_HEADERS: Final = 64  # the number of cached sets of headers
 _TYPES: Final = frozenset(name.lower() for name in TYPE_HEADERS)
 
 _RawHeaders = tuple[Any, ...]
@@ -75,7 +75,7 @@ class TopicReader:
 
     @property
     def behind(self) -> int | None:
-        """See `Transport.behind`: the offsets after the position, some of which may be no records."""
+        """See `Transport.behind`: the offsets after the position, some of which may not have records."""
         consumer = self._consumer
         if consumer is None:
             return None
@@ -152,10 +152,10 @@ class TopicReader:
                 hint="it was deleted and created again: begin again, without the state",
             )
         self._count = checkpoint.sequence
-        return {**oldest, **found}  # others are new
+        return {**oldest, **found}  # other partitions are new
 
     async def _committed(self, topic: Topic) -> Mapping[int, int]:
-        """Returns the offsets that the group committed; none if it has none, or there is no group."""
+        """Returns the offsets that the group committed; empty if it has none, or there is no group."""
         if self._group is None:
             return {}
         found = await self._group.committed(topic.partitions)
@@ -353,7 +353,7 @@ class TopicReader:
 
 
 def _poll(consumer: Consumer) -> list[Message]:
-    """Waits for one message, and takes those that came with it: the library would wait for all that are asked for."""
+    """Waits for one message, and takes those that arrived with it: the library would wait for the requested number."""
     first = consumer.poll(_WAIT_SECONDS)
     return [] if first is None else [first, *consumer.consume(_AT_ONCE, 0)]
 

@@ -121,7 +121,7 @@ class TopicWriter:
     def _created(self, name: str | None) -> Producer:
         config = {
             "enable.idempotence": True,
-            "partitioner": "murmur2_random",  # that of Kafka's own clients
+            "partitioner": "murmur2_random",  # as in Kafka's own clients
             "message.max.bytes": min(max(self._limit, 1000), _MOST_BYTES),
             "batch.size": min(self._limit, _DEFAULT_BYTES),
             "delivery.report.only.error": True,
@@ -236,7 +236,7 @@ class TopicWriter:
 
 
 def _flush(producer: Producer) -> int:
-    """Waits for acknowledgements; returns how many records have none yet.
+    """Waits for acknowledgements; returns the number of unacknowledged records.
 
     Raises:
         KafkaException: the producer failed permanently. The library raises this between the reports of records, and

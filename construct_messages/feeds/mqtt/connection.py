@@ -294,7 +294,7 @@ async def connected(
 
 
 def failed(server: str, error: MqttError) -> SourceError:
-    """Returns the error for a connection that was not made.
+    """Returns the error for a failed connection attempt.
 
     >>> failed("mqtt://localhost", MqttError("[Errno 111] MqttConnection refused")).transient
     True

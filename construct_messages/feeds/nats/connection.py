@@ -43,11 +43,11 @@ _REFUSED: Final = ("authorization", "authentication", "permissions violation", "
 """Words in permanent errors of the server about credentials."""
 
 _FILES: Final = {"user_credentials", "nkeys_seed"}
-"""Options that name files, whose libraries have errors of their own."""
+"""Options with paths of files, for which libraries raise other errors."""
 
 _CLOSE_SECONDS: Final = 1.0
 
-_NO_JETSTREAM: Final = (10039, 10076)  # not enabled: for the account, at all
+_NO_JETSTREAM: Final = (10039, 10076)  # not enabled for the account, not enabled for the server
 
 T = TypeVar("T")
 

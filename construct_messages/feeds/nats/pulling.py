@@ -14,7 +14,7 @@ from nats.aio.msg import Msg
 from construct_messages.errors import SourceError, shown
 from construct_messages.feeds.nats.connection import IN_FLIGHT, NatsConnection
 
-_BYTES: Final = 32 << 20  # of a batch
+_BYTES: Final = 32 << 20  # the maximal size of a batch
 _NANOSECONDS: Final = 1_000_000_000
 _HEARTBEATS: Final = 4  # while the server may be silent
 _HEARTBEAT, _EXPIRED = "100", "408"

@@ -62,7 +62,7 @@ class EventParser:
         """
         if not data:
             return
-        if self._ended_by_cr and data.startswith(b"\n"):  # of CR LF, in two chunks
+        if self._ended_by_cr and data.startswith(b"\n"):  # the LF of a CR LF in two chunks
             data = data[1:]
             self._ended_by_cr = False
             if not data:

@@ -82,8 +82,8 @@ class Rows:
         self.prefixes: dict[str, str] = {}
         self.place = 0
         self._frames = 0
-        self._terms: list[Term | None] = []  # of the frame, four a statement
-        # the terms of the last statement, and the graph that is open
+        self._terms: list[Term | None] = []  # the terms of the frame, four per statement
+        # the terms of the last statement, and the open graph
         self._last: list[Term | None] = [UNSET] * 4
         self._complete = False  # whether all of these are set
         self._handlers: dict[int, Callable[[bytes], None]] = {_tag(1): self._options}

@@ -4,7 +4,7 @@ This module finds lines, interprets version declarations and delimiters, and ass
 the statements, and `encoder.py` writes logs. A line end is LF, CR or CRLF. Each byte is examined once, independently of
 the size of the message. A message only refers to its own terms, not to other parts of the text.
 
-RDF Messages, section 3 (`VERSION "…-messages"` and `MESSAGE`, each on a line of its own), and the first draft, section
+RDF Messages, section 3 (`VERSION "…-messages"` and `MESSAGE`, each on a separate line), and the first draft, section
 3.1 (comments that match `/^\s*@message/`, including those after a statement on its line).
 """
 

@@ -207,7 +207,7 @@ class _Server:
                 record.aborted("idle")
             else:
                 record.client_left()
-            return web.Response()  # not sent
+            return web.Response()  # not sent: the client has disconnected
         except Aborted as error:
             record.aborted(reason_of(error.__cause__))
             # the messages of an engine may contain the query

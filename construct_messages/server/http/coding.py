@@ -31,9 +31,9 @@ class Coder:
     """An encoder of a body.
 
     Args:
-        compressor: of zlib or zstd; None: the body stays as it is.
-        part: how it is flushed after a part.
-        end: how it is flushed at the end.
+        compressor: a compressor of zlib or zstd; None: the body is unchanged.
+        part: the flush mode after a part.
+        end: the flush mode at the end.
     """
 
     def __init__(self, compressor: _Compressor | None = None, part: int = 0, end: int = 0) -> None:

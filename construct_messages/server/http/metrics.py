@@ -25,7 +25,7 @@ DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable that makes prometheus_client share values; read when it is imported."""
 
 _PREFIX: Final = "construct_messages_"
-# which prometheus_client fails at, or returns in its Content-Type
+# prometheus_client fails for these, or returns them in its Content-Type
 _NO_VERSION: Final = re.compile(r"version=(?![0-9]{1,3}(?:\.[0-9]{1,3}){0,2}[ \t]*+(?:[;,]|\Z))")
 # an embedded store answers within milliseconds, a public endpoint may use its whole time limit
 _BUCKETS: Final = (

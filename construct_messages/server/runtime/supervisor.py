@@ -167,7 +167,7 @@ def share(config: Config, worker: int) -> Config:
             endpoint,
             concurrency=part(endpoint.concurrency),
             queue_length=part(endpoint.queue_length),
-            # not used with a URL, so they need not suffice for all workers
+            # unused with a URL, so they need not suffice for all workers
             evaluators=max(1, part(endpoint.evaluators)),
             rate=None if endpoint.rate is None else endpoint.rate / config.workers,
         )

@@ -92,7 +92,7 @@ class _Counter:
         is_packed = (coding or "identity").strip().lower() != "identity"
         self._inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32) if is_packed else None
         self._kept = bytearray()
-        self._lines = 0  # of pieces that were not kept
+        self._lines = 0  # lines of pieces that were not kept
         self._is_known = True
 
     def feed(self, data: bytes) -> None:

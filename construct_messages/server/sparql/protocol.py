@@ -251,7 +251,7 @@ def forwarded(
     Args:
         parameters: the parameters of a `ProtocolRequest`.
         rewritten: whether a SELECT is sent instead of the CONSTRUCT of the client.
-        sponge: whether the source may be made to fetch from the web.
+        sponge: whether requests may cause the source to fetch from the web.
 
     >>> forwarded([("infer", "true"), ("Format", "json"), ("should-sponge", "soft")], rewritten=True, sponge=False)
     (('infer', 'true'),)

@@ -46,7 +46,8 @@ class StreamLimits:
             )
             for _ in range(2)
         )
-        self._following: dict[asyncio.Task[Any], str | None] = {}  # the stream, of who resumes
+        # the stream of resumable followers
+        self._following: dict[asyncio.Task[Any], str | None] = {}
         self.body_bytes = 0
 
     @property

@@ -21,7 +21,7 @@ from construct_messages.streams.vocabulary import PROV
 from construct_messages.terms import XSD
 
 _Key: TypeAlias = tuple[str, int, int]
-_PARSED_BYTES: Final = 1 << 20  # of N-Quads
+_PARSED_BYTES: Final = 1 << 20  # the maximal size of the cached elements, as N-Quads
 _PAGE_BYTES: Final = 1 << 16
 """Larger pages are old elements, which few followers read at the same time."""
 

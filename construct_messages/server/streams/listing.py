@@ -3,7 +3,7 @@
 Linked Data Notifications, section 3.3.2: a GET of an inbox lists its notifications. Many clients read a single
 document, so the answer is the whole list unless the request selects a page: by its URL, or by `Prefer:
 max-member-count` (Linked Data Platform Paging, section 6.2). Pages begin at fixed sequences. The whole list is written
-as it is sent. No store here.
+while it is sent. No store here.
 """
 
 from __future__ import annotations

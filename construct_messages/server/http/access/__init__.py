@@ -126,8 +126,8 @@ class Access:
     """The authorizers of a server, by policy.
 
     Args:
-        policies: by right: `"allow"`, `"deny"`, `"jwt"`, or the name of an environment variable with a token; None:
-            `default` decides.
+        policies: the policies by right: `"allow"`, `"deny"`, `"jwt"`, or the name of an environment variable with a
+            token; None: `default` decides.
         default: the authorizer of a right without a policy.
         tokens: additional environment variables that a stream's description may name.
         jwt: checks JSON Web Tokens; None: no policy uses them.

@@ -22,8 +22,9 @@ from construct_messages.net.urllib_client import fetch
 from construct_messages.net.urls import is_url, without_query
 
 _FRESH_SECONDS: Final = 600.0
-_STALE_SECONDS: Final = 3600.0  # that known keys are still used while new ones cannot be had
-_PAUSE_SECONDS: Final = 10.0  # between two fetches for keys that are not known
+# seconds that known keys are still used while new ones cannot be fetched
+_STALE_SECONDS: Final = 3600.0
+_PAUSE_SECONDS: Final = 10.0  # seconds between two fetches for unknown keys
 _FETCH_SECONDS: Final = 10.0
 _MOST_BYTES: Final = 1 << 18
 _MOST_KEYS: Final = 100
