@@ -113,7 +113,7 @@ class LogTransport(ConnectedTransport):
                     raise
 
     async def aclose(self) -> None:
-        """Ends the log, and closes the connection; see `Transport.aclose`."""
+        """Closes the request of the log; see `Transport.aclose`."""
         if self._log is not None:
             log, self._log = self._log, None
             await log.aclose()

@@ -20,7 +20,9 @@ import pyoxigraph as ox
 from construct_messages.formats.documents import DocumentFormat, find_document_format
 
 COUNTED_BYTES: Final = 8 << 20
-"""The maximal size of an answer that is parsed in order to count its triples; N-Triples are counted by lines."""
+"""The maximal size of an answer that is parsed in order to count its triples; larger ones are not counted. Formats
+of lines are counted by lines.
+"""
 
 CODINGS: Final = ("gzip", "x-gzip", "deflate", "identity")
 """The content codings of answers that are counted."""

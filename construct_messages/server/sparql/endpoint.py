@@ -333,9 +333,7 @@ class SparqlEndpoint:
         )
 
     def _counts(self, record: SparqlRecord) -> bool:
-        """Returns whether the triples of an answer are counted; for SELECT, the source declares truncation in a
-        header.
-        """
+        """Returns whether the triples of an answer are counted; SELECT answers have a header with the cap."""
         settings = self._settings
         return (
             settings.is_remote
