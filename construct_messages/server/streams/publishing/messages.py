@@ -178,6 +178,7 @@ def _options_of(base: str | None, context: str | None, message_bytes: int) -> De
         context=context,
         message_bytes=message_bytes,
         comments=False,  # the media type decides whether they delimit messages
+        keep_lines=True,
     )
 
 
