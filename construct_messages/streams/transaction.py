@@ -58,7 +58,9 @@ class Transaction:
         self._changed: set[str] = set()
         self.streams = streams
         self.elements: list[Element] = []
-        self._rows: list[tuple[int, int, bytes, str | None]] = []  # of appended elements, not inserted yet
+        self._rows: list[
+            tuple[int, int, bytes, str | None]
+        ] = []  # of appended elements, not inserted yet
         self.gone: list[str] = []
 
     def create(self, name: str, description: Description, *, exist_ok: bool) -> State:

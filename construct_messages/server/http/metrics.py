@@ -1,10 +1,9 @@
-"""The metrics of a server, for Prometheus: of all requests, and what the records of its endpoints add.
+"""The metrics of a server, for Prometheus: those of all requests, and those of its endpoints' records.
 
-What is counted is added to the values once in each turn of the event loop, as prometheus_client takes a lock for each.
-
-Each server has a registry of its own, so that several can run in one process. Where several processes serve,
-prometheus_client keeps the values in the files of PROMETHEUS_MULTIPROC_DIR, and each process shows the sum of all.
-Label values are closed sets: nothing that a client sends becomes one.
+Each server has a registry of its own, so that several can run in one process. With several server processes,
+prometheus_client keeps the values in the files of PROMETHEUS_MULTIPROC_DIR, and each process shows the sums. Label
+values are closed sets: text from clients is never a label value. Values are increased once in each turn of the event
+loop, because prometheus_client takes a lock each time.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable that makes prometheus_client share values; read when it is imported."""
 
 _PREFIX: Final = "construct_messages_"
-# which prometheus_client fails at, or returns in its Content-Type
+# prometheus_client fails for these, or returns them in its Content-Type
 _NO_VERSION: Final = re.compile(r"version=(?![0-9]{1,3}(?:\.[0-9]{1,3}){0,2}[ \t]*+(?:[;,]|\Z))")
-# an embedded answer comes within milliseconds, a public endpoint's may take its whole time limit
+# an embedded store answers within milliseconds, a public endpoint may use its whole time limit
 _BUCKETS: Final = (
     0.005,
     0.01,
@@ -54,7 +53,7 @@ class Metrics:
     """The counters of one server.
 
     Args:
-        endpoints: by path: the class of an endpoint's records, which defines the other counts.
+        endpoints: the classes of the endpoints' records, by path; they define the other counters.
 
     >>> metrics = Metrics({"/sparql": RequestRecord})
     >>> with metrics.watch(RequestRecord(id="1", method="GET", endpoint="/sparql", status=200)):
@@ -95,7 +94,7 @@ class Metrics:
         self._in_flight = self._gauge("in_flight", in_flight, multiprocess_mode="livesum")
         self._counts: dict[tuple[str, type[RequestRecord]], _Counts] = {}
         self._increases = _Increases()
-        # from the start, so that a first abort is an increase and not a new series
+        # from the start, so that the first abort increases an existing series
         for endpoint, kind in endpoints.items():
             for counter in (*(self._counters[name] for name in kind.COUNTERS), self._clients_left):
                 counter.labels(endpoint)
@@ -103,7 +102,7 @@ class Metrics:
                 self._aborts.labels(endpoint, reason)
 
     def show(self, endpoint: str, gauges: Mapping[str, Sequence[Measure]]) -> None:
-        """Shows figures of an endpoint as they are whenever they are asked for; of this process."""
+        """Adds the gauges of an endpoint of this process, which are evaluated at each scrape."""
         for name, measures in gauges.items():
             gauge = self._gauge(name, measures[0].help, *measures[0].labels)
             for measure in measures:
@@ -138,7 +137,9 @@ class Metrics:
         )
 
     def exposition(self, accept: str | None) -> tuple[bytes, str]:
-        """All values, in the text format or OpenMetrics, by a scraper's `Accept`; and the media type."""
+        """Returns all values, in the text format or OpenMetrics according to the scraper's `Accept`, and the media
+        type.
+        """
         self._increases.flush()
         registry = self._registry
         if DIRECTORY in os.environ:
@@ -150,24 +151,24 @@ class Metrics:
 
 
 class _Increases:
-    """What has to be added to counters and gauges."""
+    """The amounts by which counters and gauges have to be increased."""
 
     def __init__(self) -> None:
         self._amounts: dict[Counter | Gauge, int] = {}
 
     def add(self, value: Counter | Gauge, amount: int = 1) -> None:
-        """Adds an amount in the next turn of the event loop."""
+        """Increases a value in the next turn of the event loop."""
         amounts = self._amounts
         is_first = not amounts
         amounts[value] = amounts.get(value, 0) + amount
         if is_first:
             try:
                 asyncio.get_running_loop().call_soon(self.flush)
-            except RuntimeError:  # there is no loop that would do it soon
+            except RuntimeError:  # no event loop is running
                 self.flush()
 
     def flush(self) -> None:
-        """Adds all of them."""
+        """Increases all values now."""
         amounts, self._amounts = self._amounts, {}
         for value, amount in amounts.items():
             value.inc(amount)
@@ -175,13 +176,13 @@ class _Increases:
 
 @dataclass
 class _Counts:
-    """The values of one endpoint: looking up a value by its labels takes longer than counting.
+    """The values of one endpoint, kept because looking up a value by its labels takes longer than counting.
 
     Args:
-        increases: of the values.
+        increases: collects their increases.
         in_flight, counters, durations, aborts, clients_left: see `Metrics`.
-        requests: the counter of requests by further labels.
-        labels: the values that those of a record may have, by name.
+        requests: the counter of requests by additional labels.
+        labels: the possible values of a record's labels, by name.
     """
 
     increases: _Increases
@@ -237,7 +238,7 @@ class _Watch:
         self._counts.end(self._record)
 
     def _progress(self, record: RequestRecord) -> None:
-        # an answer may take hours: what it delivers is counted as it goes
+        # an answer may take hours, so it is counted while it is sent
         for name, count in record.counts().items():
             if count and (more := count - self._counted.get(name, 0)):
                 self._counts.increases.add(self._counts.counters[name], more)
