@@ -211,7 +211,9 @@ class LinesDecoder:
         delimiter = b"\n" + self._usual_delimiter.encode()
         head, *between = block.split(delimiter) if len(delimiter) > 1 else (block,)
         complete = [lines + b"\n" for lines in between[:-1]]
-        if complete and b"_:" not in block and are_canonical(complete, self._format.graphs):
+        # searching one character is ten times as fast
+        has_blanks = b"_" in block and b"_:" in block
+        if complete and not has_blanks and are_canonical(complete, self._format.graphs):
             return head + delimiter, complete, between[-1]
         return block, (), b""
 
