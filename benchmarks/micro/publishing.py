@@ -3,6 +3,8 @@
 `python -m benchmarks micro publishing`. The publishers are raw sockets of another process, so that what is measured is
 the server: its figure is messages for each second of its own CPU, as other programs take turns with it.
 
+The ratios are those of the server's CPU to that of a handler of aiohttp that reads the body and answers.
+
 Also `publish`, which sends its batches as one log to a stream, and each as a request of its own to an input: the ratio
 is that of the messages for each second of CPU, of the server and the publisher together.
 """
@@ -12,15 +14,18 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import statistics
+import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 from benchmarks.harness import Figure, report
-from benchmarks.micro.serving import Server
+from benchmarks.micro.serving import Server, listening
 from benchmarks.micro.stream_server import LOG, cpu_seconds, serving
 from construct_messages.feeds import publish
 from construct_messages.logs.lines.texts import to_messages
@@ -101,6 +106,37 @@ async def by_log(url: str, body: bytes, count: int, window: int) -> None:
     writer.close()
 
 
+BARE = "a POST a message, a bare aiohttp handler that reads the body"
+
+_HANDLER = """
+import asyncio, sys
+from aiohttp import web
+
+async def handle(request):
+    await request.read()
+    return web.Response(status=201, text='{"elements": 1}', content_type="application/json")
+
+async def main():
+    app = web.Application()
+    app.router.add_post("/streams/a/input", handle)
+    runner = web.AppRunner(app, access_log=None, handler_cancellation=True)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    print("listening on http://%s:%s" % runner.addresses[0], file=sys.stderr, flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+@contextmanager
+def bare() -> Iterator[Server]:
+    """A server that reads bodies and does nothing with them: what aiohttp takes at least."""
+    with listening([sys.executable, "-c", _HANDLER], os.environ) as (url, process):
+        yield Server(f"{url}/streams/a", process)
+
+
 Publish = Callable[[str, bytes, int, int], Awaitable[None]]
 
 _WAYS: tuple[tuple[str, Publish, int, int, str], ...] = (
@@ -162,16 +198,24 @@ def main() -> None:
     )
     options = parser.parse_args()
     figures = []
-    with TemporaryDirectory(dir=options.folder) as place, serving(Path(place)) as server:
+    count = options.messages
+    with (
+        TemporaryDirectory(dir=options.folder) as place,
+        serving(Path(place)) as server,
+        bare() as floor,
+    ):
         for quads in (5, 30):
-            for what, way, publishers, window, goal in _WAYS:
-                count = options.messages
-                seconds, used = asyncio.run(
-                    measured(server, way, document(quads), count, publishers, window)
-                )
+            least = 0.0
+            for what, way, publishers, window, goal in ((BARE, by_post, 100, 1, ""), *_WAYS):
+                measures = measured(
+                    floor if what == BARE else server,
+                    way, document(quads), count, publishers, window,
+                )  # fmt: skip
+                seconds, used = asyncio.run(measures)
+                least = least or used
                 text = f"{quads} quads, {what}: {count / seconds:,.0f}/s, "
                 text += f"{count / used:,.0f}/s of CPU, {used / count * 1e6:.0f} µs a message"
-                figures.append(Figure(text, used, goal=goal))
+                figures.append(Figure(text, used, used / least, goal))
         for batch, part in ((1, 10), (1000, 1)):
             figures += compared(server, batch, options.messages // part, options.rounds)
     report("publishing", "single messages published over HTTP, durably", figures)

@@ -31,8 +31,8 @@ class Wire(Protocol):
         ...
 
     def are_canonical(self, documents: list[bytes], graphs: bool, /) -> bool:
-        """Returns whether each document is canonical lines, one or more, all different: `_are_canonical` of
-        `logs/lines/documents.py`.
+        """Returns whether each document is canonical lines, one or more, all different: `are_canonical` of
+        `logs/lines/statements.py`.
         """
         ...
 

@@ -123,6 +123,8 @@ class DecoderOptions:
         comments: whether comments delimit messages in a log without a declared syntax; False if its media type declares
             a plain document.
         lenience: passes and counts malformed IRIs and language tags; None: they are errors.
+        keep_lines: whether messages keep their lines if these are canonical N-Quads without blank nodes, and create
+            their terms later, which takes half of the time if they are stored or written unchanged.
     """
 
     base: str | None = None
@@ -134,6 +136,7 @@ class DecoderOptions:
     shared_labels: bool | None = None
     comments: bool = True
     lenience: Lenience | None = None
+    keep_lines: bool = False
 
 
 class TemplateEncoder(Protocol):

@@ -58,6 +58,9 @@ class Transaction:
         self._changed: set[str] = set()
         self.streams = streams
         self.elements: list[Element] = []
+        self._rows: list[
+            tuple[int, int, bytes, str | None]
+        ] = []  # of appended elements, not inserted yet
         self.gone: list[str] = []
 
     def create(self, name: str, description: Description, *, exist_ok: bool) -> State:
@@ -206,16 +209,24 @@ class Transaction:
             )
         ]
         start = row_id(stream.id, 0)
-        self._connection.executemany(
-            "INSERT INTO element (id, time, nquads, generated) VALUES (? + ?, ?, ?, ?)",
-            [(start, *element[1:]) for element in elements],
-        )
+        self._rows += [
+            (start + sequence, time, nquads, generated)
+            for _, sequence, time, nquads, generated in elements
+        ]
         size = sum(len(element.nquads) for element in elements)
         after = state._replace(next=state.next + len(elements), bytes=state.bytes + size)
         self.streams[name] = StoredStream(time, after)
         self._changed.add(name)
         self.elements += elements
         return range(state.next, after.next)
+
+    def _insert(self) -> None:
+        """Inserts the rows of appended elements: those of all changes together."""
+        if self._rows:
+            self._connection.executemany(
+                "INSERT INTO element (id, time, nquads, generated) VALUES (?, ?, ?, ?)", self._rows
+            )
+            self._rows.clear()
 
     def trim(self, name: str, last: int) -> None:
         """Removes the oldest elements of a stream, up to a sequence.
@@ -247,6 +258,7 @@ class Transaction:
         Args:
             every_stream: whether to remove elements by age in all streams, and to forget old keys.
         """
+        self._insert()
         if every_stream:
             self._connection.execute(
                 "DELETE FROM idempotency WHERE time < ?", (self.now - KEY_SECONDS * _SECOND,)
@@ -318,6 +330,7 @@ class Transaction:
         return stream.state.next
 
     def _remove(self, stream: StoredStream, first: int) -> StoredStream:
+        self._insert()
         state = stream.state
         rows = (row_id(stream.id, state.first), row_id(stream.id, first - 1))
         size = self._connection.execute(

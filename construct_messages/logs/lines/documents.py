@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from construct_messages import compiled
 from construct_messages.formats import N_QUADS, N_TRIPLES, Format
 from construct_messages.labels import are_unique, may_have_labels
 from construct_messages.logs import DecoderOptions
 from construct_messages.logs.lines.decoder import LinesDecoder
-from construct_messages.logs.lines.statements import canonical_lines
+from construct_messages.logs.lines.statements import are_canonical
 from construct_messages.message import Message, of_lines
 
 
@@ -81,28 +80,8 @@ def _lines_of(
     """Examines all documents together, with the same rules as `as_it_is`."""
     if max(map(len, documents), default=0) >= options.message_bytes:
         return None
-    is_known = _are_canonical(documents, format.graphs) and _keep_labels(documents, options)
+    is_known = are_canonical(documents, format.graphs) and _keep_labels(documents, options)
     return documents if is_known else None
-
-
-def _are_canonical(documents: Sequence[bytes], graphs: bool) -> bool:
-    """Returns whether each document consists of one or more distinct canonical statements, each with a final LF."""
-    if compiled.wire is not None:
-        return compiled.wire.are_canonical([*documents], graphs)
-    if not all(document.endswith(b"\n") for document in documents):
-        return False
-    try:
-        text = b"".join(documents).decode()
-    except UnicodeDecodeError:
-        return False
-    return canonical_lines(text, graphs=graphs) and (
-        _are_different(text.split("\n"))
-        or all(_are_different(document.split(b"\n")) for document in documents)
-    )
-
-
-def _are_different(lines: list[str] | list[bytes]) -> bool:
-    return len(set(lines)) == len(lines)
 
 
 def _keep_labels(documents: Sequence[bytes], options: DecoderOptions) -> bool:
@@ -116,5 +95,5 @@ def as_it_is(format: Format, document: bytes, options: DecoderOptions) -> bytes 
     if not 0 < len(document) < options.message_bytes:
         return None
     lines = document if document.endswith(b"\n") else document + b"\n"
-    is_known = _are_canonical((lines,), format.graphs) and _keep_labels((lines,), options)
+    is_known = are_canonical((lines,), format.graphs) and _keep_labels((lines,), options)
     return lines if is_known else None

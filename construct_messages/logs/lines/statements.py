@@ -12,7 +12,7 @@ RDF 1.2 N-Triples and N-Quads, section 2 (the languages) and N-Triples section 4
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple, cast
 
@@ -72,6 +72,26 @@ def canonical_lines(text: str, *, graphs: bool) -> bool:
     (True, False)
     """
     return _statements(graphs).fullmatch(text) is not None
+
+
+def are_canonical(documents: Sequence[bytes], graphs: bool) -> bool:
+    """Returns whether each document consists of one or more distinct canonical statements, each with a final LF."""
+    if compiled.wire is not None:
+        return compiled.wire.are_canonical([*documents], graphs)
+    if not all(document.endswith(b"\n") for document in documents):
+        return False
+    try:
+        text = b"".join(documents).decode()
+    except UnicodeDecodeError:
+        return False
+    return canonical_lines(text, graphs=graphs) and (
+        _are_different(text.split("\n"))
+        or all(_are_different(document.split(b"\n")) for document in documents)
+    )
+
+
+def _are_different(lines: list[str] | list[bytes]) -> bool:
+    return len(set(lines)) == len(lines)
 
 
 _CANONICAL: Final = re.compile(rf"(?:(?:{CANONICAL_IRI})\n)*+")

@@ -37,6 +37,9 @@ from construct_messages.server.http.sending import Aborted, ClientLeft
 ProblemPage: TypeAlias = Callable[[web.Request, web.Response], web.Response]
 """Returns the answer to a request for a problem document: a page with its content, or the document itself."""
 
+REQUEST_TASK: Final = "request"
+"""The name of each task that answers a request, until its last byte is written."""
+
 # the maximal length of a request line: a query by GET, percent-encoded
 _LINE_BYTES: Final = 1 << 17
 _FIELD_BYTES: Final = 1 << 16
@@ -177,6 +180,8 @@ class _Server:
             ),
         )
         request[RECORD] = record
+        if (task := asyncio.current_task()) is not None:
+            task.set_name(REQUEST_TASK)
         with self._request_log.bound(record), self._metrics.watch(record):
             try:
                 return await self._answer(request, handler, record)

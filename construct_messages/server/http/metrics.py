@@ -2,11 +2,13 @@
 
 Each server has a registry of its own, so that several can run in one process. With several server processes,
 prometheus_client keeps the values in the files of PROMETHEUS_MULTIPROC_DIR, and each process shows the sums. Label
-values are closed sets: text from clients is never a label value.
+values are closed sets: text from clients is never a label value. Values are increased once in each turn of the event
+loop, because prometheus_client takes a lock each time.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -91,6 +93,7 @@ class Metrics:
         in_flight = "Requests being answered now."
         self._in_flight = self._gauge("in_flight", in_flight, multiprocess_mode="livesum")
         self._counts: dict[tuple[str, type[RequestRecord]], _Counts] = {}
+        self._increases = _Increases()
         # from the start, so that the first abort increases an existing series
         for endpoint, kind in endpoints.items():
             for counter in (*(self._counters[name] for name in kind.COUNTERS), self._clients_left):
@@ -123,6 +126,7 @@ class Metrics:
 
     def _counts_of(self, endpoint: str, record: RequestRecord) -> _Counts:
         return _Counts(
+            increases=self._increases,
             in_flight=self._in_flight.labels(endpoint),
             counters={name: self._counters[name].labels(endpoint) for name in record.COUNTERS},
             durations=lambda name: self._durations[name].labels(endpoint),
@@ -136,6 +140,7 @@ class Metrics:
         """Returns all values, in the text format or OpenMetrics according to the scraper's `Accept`, and the media
         type.
         """
+        self._increases.flush()
         registry = self._registry
         if DIRECTORY in os.environ:
             registry = CollectorRegistry()
@@ -145,16 +150,42 @@ class Metrics:
         return encode(registry), content_type
 
 
+class _Increases:
+    """The amounts by which counters and gauges have to be increased."""
+
+    def __init__(self) -> None:
+        self._amounts: dict[Counter | Gauge, int] = {}
+
+    def add(self, value: Counter | Gauge, amount: int = 1) -> None:
+        """Increases a value in the next turn of the event loop."""
+        amounts = self._amounts
+        is_first = not amounts
+        amounts[value] = amounts.get(value, 0) + amount
+        if is_first:
+            try:
+                asyncio.get_running_loop().call_soon(self.flush)
+            except RuntimeError:  # no event loop is running
+                self.flush()
+
+    def flush(self) -> None:
+        """Increases all values now."""
+        amounts, self._amounts = self._amounts, {}
+        for value, amount in amounts.items():
+            value.inc(amount)
+
+
 @dataclass
 class _Counts:
     """The values of one endpoint, kept because looking up a value by its labels takes longer than counting.
 
     Args:
+        increases: collects their increases.
         in_flight, counters, durations, aborts, clients_left: see `Metrics`.
         requests: the counter of requests by additional labels.
         labels: the possible values of a record's labels, by name.
     """
 
+    increases: _Increases
     in_flight: Gauge
     counters: Mapping[str, Counter]
     durations: Callable[[str], Histogram]
@@ -175,13 +206,14 @@ class _Counts:
         requests = self._known.get(labels)
         if requests is None:
             requests = self._known[labels] = self.requests(labels)
-        requests.inc()
+        add = self.increases.add
+        add(requests)
         if record.outcome != "complete":
             outcome, _, reason = record.outcome.partition(":")
             if outcome == "aborted":
-                self.aborts(reason).inc()
+                add(self.aborts(reason))
             elif outcome == "client-left":
-                self.clients_left.inc()
+                add(self.clients_left)
         for name, seconds in record.durations().items():
             if seconds is not None:
                 self.durations(name).observe(seconds)
@@ -198,10 +230,10 @@ class _Watch:
 
     def __enter__(self) -> None:
         self._record.observer = self._progress
-        self._counts.in_flight.inc()
+        self._counts.increases.add(self._counts.in_flight)
 
     def __exit__(self, *_: object) -> None:
-        self._counts.in_flight.dec()
+        self._counts.increases.add(self._counts.in_flight, -1)
         self._progress(self._record)
         self._counts.end(self._record)
 
@@ -209,5 +241,5 @@ class _Watch:
         # an answer may take hours, so it is counted while it is sent
         for name, count in record.counts().items():
             if count and (more := count - self._counted.get(name, 0)):
-                self._counts.counters[name].inc(more)
+                self._counts.increases.add(self._counts.counters[name], more)
                 self._counted[name] = count

@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+import time
 from contextlib import AbstractContextManager
 from contextvars import ContextVar, Token
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final, TextIO
 
 import structlog
@@ -74,13 +76,15 @@ class RequestLog:
         if self._level > (logging.WARNING if failed else logging.INFO):
             return
         event: dict[str, object] = {
-            "timestamp": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
+            "timestamp": _timestamp(time.time_ns() // 1000),
             "level": "warning" if failed else "info",
             "event": "request",
         }
-        for name, value in record.fields().items():
-            if value is not None:
-                event[name] = round(value, 6) if type(value) is float else value
+        event |= {
+            name: round(value, 6) if type(value) is float else value
+            for name, value in record.fields().items()
+            if value is not None
+        }
         if self._shows_queries:
             event |= {name: text for name, text in record.texts().items() if text is not None}
         self._waiting.append(f"{self._render_request(None, 'log', event)!s}\n")
@@ -130,6 +134,21 @@ class _Bound:
 
     def __exit__(self, *_: object) -> None:
         _REQUEST.reset(self._token)
+
+
+def _timestamp(microseconds: int) -> str:
+    """Formats a time since 1970; each second is formatted once, because that takes most of the time.
+
+    >>> _timestamp(86_400_000_007)
+    '1970-01-02T00:00:00.000007Z'
+    """
+    second, fraction = divmod(microseconds, 1_000_000)
+    return f"{_second(second)}.{fraction:06}Z"
+
+
+@lru_cache(maxsize=1)
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _of_request(_logger: object, _method: str, event: EventDict) -> EventDict:

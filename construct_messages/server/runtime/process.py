@@ -11,7 +11,7 @@ import gc
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
@@ -22,7 +22,7 @@ from aiohttp import web
 from construct_messages.errors import ConstructMessagesError
 from construct_messages.processes.parent import Parent
 from construct_messages.server.config import Config
-from construct_messages.server.http.app import make_app, runner_of
+from construct_messages.server.http.app import REQUEST_TASK, make_app, runner_of
 from construct_messages.server.http.request_log import RequestLog
 from construct_messages.server.pages.templates import problem_page
 from construct_messages.server.runtime.endpoints import open_endpoints
@@ -107,8 +107,6 @@ async def serve(
             request_log=request_log,
             problem_page=problem_page if config.page else None,
         )
-        running = _RunningRequests()
-        app.middlewares.insert(0, running.middleware)
         runner = runner_of(app, shutdown_seconds=_RESET_SECONDS)
         await runner.setup()
         try:
@@ -117,15 +115,15 @@ async def serve(
             listening.listen(_QUEUE)
             ready()
             await stop.requested.wait()
-            request_log.log("info", "stopping", under_way=len(running.tasks))
+            request_log.log("info", "stopping", under_way=len(_running()))
             await site.stop()
             assert runner.server is not None
             runner.server.pre_shutdown()
             await (
                 app.shutdown()
             )  # endless answers are ended first, because nothing else waits for them
-            await running.end(stop.forced, config.shutdown_seconds)
-            await running.cancel()
+            await _end_requests(stop.forced, config.shutdown_seconds)
+            await _cancel_requests()
         finally:
             await runner.cleanup()
 
@@ -140,52 +138,34 @@ def collect_less_garbage() -> None:
     gc.set_threshold(_YOUNG_OBJECTS, 10, 50)
 
 
-class _RunningRequests:
-    """The running requests.
+# aiohttp's own shutdown closes unfinished answers, which some clients consider complete. A cancelled answer is reset by
+# the task that writes it.
 
-    aiohttp's own shutdown closes unfinished answers, which some clients consider complete. A cancelled answer is reset
-    by the task that writes it.
-    """
 
-    def __init__(self) -> None:
-        self.tasks: set[asyncio.Task[Any]] = set()
-        self._none = asyncio.Event()
-        self._none.set()
+def _running() -> set[asyncio.Task[Any]]:
+    """Returns the tasks of the running requests."""
+    return {task for task in asyncio.all_tasks() if task.get_name() == REQUEST_TASK}
 
-    @property
-    def middleware(self) -> Callable[..., Awaitable[web.StreamResponse]]:
-        @web.middleware
-        async def track(
-            request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-        ) -> web.StreamResponse:
-            task = asyncio.current_task()
-            assert task is not None
-            self.tasks.add(task)
-            self._none.clear()
-            # the response of the handler may not be written yet, so wait for the task
-            task.add_done_callback(self._ended)
-            return await handler(request)
 
-        return track
+async def _end_requests(forced: asyncio.Event, seconds: float) -> None:
+    """Waits until all requests have ended, up to a maximal time, or until `forced` is set."""
+    waits = [asyncio.create_task(_none_running()), asyncio.create_task(forced.wait())]
+    await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self.tasks.discard(task)
-        if not self.tasks:
-            self._none.set()
 
-    async def end(self, forced: asyncio.Event, seconds: float) -> None:
-        """Waits until all requests have ended, up to a maximal time, or until `forced` is set."""
-        waits = [asyncio.create_task(self._none.wait()), asyncio.create_task(forced.wait())]
-        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        for wait in waits:
-            wait.cancel()
+async def _none_running() -> None:
+    while running := _running():
+        await asyncio.wait(running)
 
-    async def cancel(self) -> None:
-        """Cancels the remaining requests."""
-        for task in (rest := set(self.tasks)):
-            task.cancel("the server stops")
-        if rest:
-            await asyncio.wait(rest, timeout=_RESET_SECONDS)
+
+async def _cancel_requests() -> None:
+    """Cancels the running requests."""
+    for task in (running := _running()):
+        task.cancel("the server stops")
+    if running:
+        await asyncio.wait(running, timeout=_RESET_SECONDS)
 
 
 async def _work(job: WorkerJob, request_log: RequestLog, supervisor: Parent[WorkerJob]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from construct_messages.net.wire import ENDPOINTS, Property
@@ -66,8 +67,9 @@ def published_document(iris: StreamIris, sequences: Sequence[int]) -> dict[str, 
     }
 
 
+@lru_cache
 def published_text(iris: StreamIris) -> Callable[[int], str]:
-    """Returns a function that writes `published_document` for one element; a WebSocket sends many of them.
+    """Returns a function that writes `published_document` for one element; publishers are sent many of them.
 
     >>> published_text(StreamIris("urn:s"))(7)
     '{"first": "urn:s/output/7", "last": "urn:s/output/7", "elements": 1}'

@@ -68,6 +68,8 @@ class StreamShapes:
         Raises:
             DoesNotConform: a message does not conform, and the stream has no stream of dead letters.
         """
+        if stream not in self._shapes:
+            return messages
         kept, letters = await self.sorted(stream, messages)
         await self._store_letters(stream, letters, key, own)
         return kept

@@ -14,8 +14,11 @@ from hypothesis import strategies as st
 from construct_messages import compiled
 from construct_messages.compiled import PURE, Wire
 from construct_messages.formats import N_QUADS, N_TRIPLES
-from construct_messages.logs.lines.documents import _are_canonical
-from construct_messages.logs.lines.statements import StatementLines, Statements
+from construct_messages.logs.lines.statements import (
+    StatementLines,
+    Statements,
+    are_canonical,
+)
 from tests.support.logs.lines import documents, the_compiled_module
 
 GRAPHS = pytest.mark.parametrize("graphs", [True, False], ids=["N-Quads", "N-Triples"])
@@ -121,7 +124,7 @@ def test_documents_that_are_canonical(graphs: bool, several: list[bytes]) -> Non
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiled, "wire", None)
         event(f"canonical: {found}")
-        assert not found or not several or _are_canonical(several, graphs)
+        assert not found or not several or are_canonical(several, graphs)
 
 
 @GRAPHS

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pytest
-from hypothesis import event, example, given
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from construct_messages import Message
 from construct_messages.errors import LimitExceeded, LogError
-from construct_messages.formats import N_QUADS, N_TRIPLES, Format
+from construct_messages.formats import N_QUADS, N_TRIPLES, VARIANTS, Format, Syntax
 from construct_messages.labels import Labels
 from construct_messages.logs import DecoderOptions, document_lines, read_document
+from construct_messages.logs.lines.decoder import LinesDecoder
 from construct_messages.logs.lines.documents import as_it_is, decoded
 from construct_messages.message import of_lines
 from construct_messages.terms import Term
+from tests.support.logs.kinds import cut
 from tests.support.logs.lines import LINE, documents
 from tests.support.strategies import messages
 
@@ -139,3 +142,65 @@ def test_lines_are_read_when_quads_are_asked_for(sent: list[Message]) -> None:
             len(message),
         )
         assert later == message
+
+
+# --- logs whose messages keep their lines ---------------------------------------------------------------------------
+
+
+def log_outcome(
+    pieces: Iterable[bytes], format: Format, syntax: Syntax | None, **given: Any
+) -> tuple[Outcome, int, int]:
+    """What is read of a log: the messages and the error, the last delimiter, and the number of the open message."""
+    decoder = LinesDecoder(format, syntax, DecoderOptions(labels=Labels("x"), **given))
+
+    def read() -> Iterator[Message]:
+        for piece in pieces:
+            yield from decoder.feed(piece)
+        yield from decoder.close()
+
+    return outcome(read()), decoder.delimiter, decoder._number
+
+
+@pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
+@settings(max_examples=settings().max_examples // 4)
+@given(
+    some=st.lists(documents(), max_size=6),
+    syntax=st.sampled_from([*VARIANTS, None]),
+    delimiter=st.sampled_from(["# @message\n", "MESSAGE\n", "\n#@message\n"]),
+    announced=st.sampled_from(["", 'VERSION "1.2-messages"\n']),
+    message_bytes=st.sampled_from([10, 60, 1000]),
+    data=st.data(),
+)
+@example(
+    some=[LINE] * 4,
+    syntax=VARIANTS[0],
+    delimiter=VARIANTS[0].delimiter,
+    announced="",
+    message_bytes=1000,
+    data=None,
+)
+def test_logs_are_read_alike(
+    format: Format,
+    some: list[bytes],
+    syntax: Syntax | None,
+    delimiter: str,
+    announced: str,
+    message_bytes: int,
+    data: st.DataObject | None,
+) -> None:
+    log = announced.encode() + b"".join(delimiter.encode() + each for each in some)
+    places = data.draw(st.lists(st.integers(0, len(log)), max_size=3)) if data is not None else []
+    pieces = list(cut(log, places))
+    kept, taken_apart = (
+        log_outcome(pieces, format, syntax, message_bytes=message_bytes, keep_lines=keep_lines)
+        for keep_lines in (True, False)
+    )
+    assert kept == taken_apart
+
+
+def test_messages_of_a_log_keep_their_lines() -> None:
+    decoder = LinesDecoder(N_QUADS, VARIANTS[0], DecoderOptions(keep_lines=True))
+    delimiter = VARIANTS[0].delimiter.encode()
+    read = [*decoder.feed(delimiter + (LINE + delimiter) * 4), *decoder.close()]
+    assert [message.lines for message in read] == [LINE] * 4 + [b""]
+    assert [message._held for message in read] == [None, LINE, LINE, LINE, None]

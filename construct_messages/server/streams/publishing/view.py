@@ -36,6 +36,7 @@ from construct_messages.server.streams.publishing.messages import (
     BodyType,
     body_type_of,
     options_of,
+    read_documents,
     read_messages,
 )
 from construct_messages.server.streams.record import StreamRecord
@@ -208,6 +209,11 @@ class PublishingView:
         self, content_type: str, frames: Sequence[bytes], base: str
     ) -> tuple[list[Message], ConstructMessagesError | None]:
         """Returns the messages of frames up to the first rejected one, and its error."""
+        together = read_documents(
+            content_type, frames, base=base, message_bytes=self._settings.message_bytes
+        )
+        if together is not None:
+            return together, None
         messages: list[Message] = []
         try:
             for frame in frames:
