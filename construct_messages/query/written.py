@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 import pyoxigraph as ox
 
 from construct_messages.query.full_names import names_in_full
+from construct_messages.values import Value
 
 _NO_LINE_BREAK: Final = re.compile(r"[^\r\n]")
 # compiled when an endpoint rejects a query, which is rare
@@ -22,8 +22,7 @@ _PLACE: Final = (
 )
 
 
-@dataclass(frozen=True)
-class WrittenQuery:
+class WrittenQuery(Value):
     """A CONSTRUCT query as its author wrote it.
 
     Args:
@@ -35,7 +34,7 @@ class WrittenQuery:
 
     text: str
     base: str | None = None
-    prefixes: Mapping[str, str] = field(default_factory=dict)
+    prefixes: Mapping[str, str] = {}
     where: tuple[int, int] | None = None
 
     @classmethod
