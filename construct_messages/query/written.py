@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyoxigraph as ox
 
 from construct_messages.query.full_names import names_in_full
-from construct_messages.values import Value
 
 _NO_LINE_BREAK: Final = re.compile(r"[^\r\n]")
 # compiled when an endpoint rejects a query, which is rare
@@ -22,7 +21,7 @@ _PLACE: Final = (
 )
 
 
-class WrittenQuery(Value):
+class WrittenQuery(NamedTuple):
     """A CONSTRUCT query as its author wrote it.
 
     Args:
