@@ -7,7 +7,6 @@ Each retry is logged at INFO, without the text of the failure, which may contain
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -23,8 +22,6 @@ _INITIAL: Final = 0.5  # seconds
 _LONGEST: Final = 8.0
 _JITTER: Final = 0.5
 _LONGEST_RETRY_AFTER: Final = 60.0  # the caller decides about a longer wait
-
-_LOGGER: Final = logging.getLogger(__name__)
 
 
 class Attempts:
@@ -137,8 +134,10 @@ def pause(state: RetryCallState) -> float:
 
 
 def _log(state: RetryCallState) -> None:
+    import logging  # imported here because few requests are sent again
+
     cause = type(_error(state)).__name__
-    _LOGGER.info(
+    logging.getLogger(__name__).info(
         "%s: asked again in %.1f seconds, attempt %d",
         cause,
         state.upcoming_sleep,

@@ -59,7 +59,7 @@ class Value:
     _factories: ClassVar[dict[str, Callable[[], Any]]] = {}
 
     def __init_subclass__(cls, *, kw_only: bool = False) -> None:
-        own = [name for name, kind in cls.__annotations__.items() if "ClassVar" not in kind]
+        own = [name for name, kind in cls.__annotations__.items() if "ClassVar" not in str(kind)]
         defaults, factories, left_out = dict(cls._defaults), dict(cls._factories), set[str]()
         for name in own:
             default = vars(cls).get(name, _NONE)
